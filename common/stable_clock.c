@@ -59,14 +59,24 @@ static int64_t read_locked(int64_t *boot_ns_ret)
         return stable_clock_read(&process_clock, wall_clock_ns(), *boot_ns_ret);
 }
 
-int64_t stable_unix_s(void)
+static int64_t get_stable_ns(void)
 {
         int64_t boot_ns, ret;
 
         pthread_mutex_lock(&lock);
-        ret = read_locked(&boot_ns) / SECOND_NS;
+        ret = read_locked(&boot_ns);
         pthread_mutex_unlock(&lock);
         return ret;
+}
+
+int64_t stable_unix_s(void)
+{
+        return get_stable_ns() / SECOND_NS;
+}
+
+int64_t stable_unix_ms(void)
+{
+        return get_stable_ns() / (SECOND_NS / 1000);
 }
 
 void stable_clock_get_range(int64_t *earliest_ret, int64_t *latest_ret)

@@ -41,8 +41,9 @@ struct stable_clock {
 /** Update c with readings of both clocks. Returns the time that counts, nanoseconds since 1970. */
 int64_t stable_clock_read(struct stable_clock *c, int64_t wall_ns, int64_t boot_ns);
 
-/** Seconds since 1970, of the process's one stable clock. */
+/** Seconds and milliseconds since 1970, of the process's one stable clock. */
 int64_t stable_unix_s(void);
+int64_t stable_unix_ms(void);
 
 /**
  * The range of times that may be the right one, nanoseconds since 1970: equal but for a day after a step in either

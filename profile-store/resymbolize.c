@@ -426,10 +426,6 @@ static enum status resymbolize_tables(struct resymbolization *h, profile_store_p
                 if (!st && progress)
                         progress(context, count_rows_before(h->tables, next), count_rows_before(h->tables, part_count));
         }
-        pthread_mutex_lock(&s->writer_lock);
-        if (!st && !s->behind)
-                st = tables_clean(&s->logs, s->tables, err);
-        pthread_mutex_unlock(&s->writer_lock);
         if (!st && h->refused.code)
                 st = error_set(err, ST_BUSY, "%s", h->refused.text);
         return st;

@@ -14,8 +14,10 @@
 #include "common/stable_clock.h"
 #include "profile-store/flush.h"
 #include "profile-store/location_rows.h"
+#include "profile-store/maintenance.h"
 #include "profile-store/part_read.h"
 #include "profile-store/store_internal.h"
+#include "profile-store/table_clean.h"
 
 /* ---- health ---- */
 
@@ -203,6 +205,7 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
 #define DEFAULT_FLUSH_INTERVAL_MS 10000
 #define DEFAULT_MAX_QUEUED_BYTES MiB(512)
 #define DEFAULT_RESYMBOLIZE_ROWS 1000000
+#define DEFAULT_REMOVED_GRACE_MS 3600000
 #define TRIM_BYTES MiB(32)
 
 /* ---- the flush thread --------------------------------------------------------------------- */
@@ -290,6 +293,8 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
                 s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
         if (!s->options.part_rows)
                 s->options.part_rows = UINT64_MAX;
+        if (!s->options.removed_grace_ms)
+                s->options.removed_grace_ms = DEFAULT_REMOVED_GRACE_MS;
         if (!s->options.resymbolize_rows)
                 s->options.resymbolize_rows = DEFAULT_RESYMBOLIZE_ROWS;
 }
@@ -301,7 +306,7 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         if (!st)
                 st = file_sync_filesystem(s->dir, err);
         if (!st)
-                st = table_logs_open(s->dir, false, &s->logs, err);
+                st = table_logs_open(s->dir, false, (int64_t)s->options.removed_grace_ms, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, false, NULL, &s->tables, err);
         if (st)
@@ -309,14 +314,17 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         s->flushed = s->tables->flushed;
         flush_register_metrics();
         st = head_open(s, err);
-        if (!st)
-                st = tables_clean(&s->logs, s->tables, err);
-        if (!st && s->options.flush_interval_ms != UINT64_MAX) {
+        if (st)
+                return st;
+        (void)!tables_unlink_removed(&s->logs, NULL, NULL); /* the maintenance repeats both and reports failures */
+        (void)!tables_unlink_orphans(&s->logs, NULL, NULL);
+        if (s->options.flush_interval_ms != UINT64_MAX) {
                 int failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 
                 if (failed)
                         return error_os(err, failed, "cannot start the flush thread");
                 s->thread_runs = true;
+                st = maintenance_start(s, err);
         }
         return st;
 }
@@ -334,7 +342,7 @@ enum status store_reload(struct profile_store *s, struct error *err)
         s->flushed = 0;
         st = head_open(s, err);
         if (!st && !s->logs.dir)
-                st = table_logs_open(s->dir, true, &s->logs, err);
+                st = table_logs_open(s->dir, true, 0, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, true, before, &s->tables, err);
         if (st)
@@ -417,6 +425,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->lock, NULL);
         pthread_mutex_init(&s->health_lock, NULL);
         pthread_cond_init(&s->wake, NULL);
+        pthread_cond_init(&s->maintenance_wake, NULL);
         s->dir = strdup(dir);
         if (!s->dir)
                 st = error_no_memory(err);
@@ -442,12 +451,14 @@ void profile_store_close(struct profile_store *s)
                 pthread_mutex_unlock(&s->lock);
                 pthread_join(s->thread, NULL);
         }
+        maintenance_stop(s);
         head_close(s);
         tables_unref(s->tables);
         table_logs_close(&s->logs);
         known_rows_deinit(&s->known);
         if (s->lock_fd >= 0)
                 close(s->lock_fd);
+        pthread_cond_destroy(&s->maintenance_wake);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
         pthread_mutex_destroy(&s->health_lock);

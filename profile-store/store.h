@@ -36,6 +36,7 @@ struct profile_store_options {
         uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
         uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
         uint64_t resymbolize_rows;    /* locations per round of re-symbolization; 0: default 1000000 */
+        uint64_t removed_grace_ms;    /* files removed from the tables stay for readers of older versions; 0: 1 h */
         uint64_t part_rows;           /* maximum of one file; 0: as many as a reader accepts */
         struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
         /* Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL.

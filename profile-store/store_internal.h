@@ -57,6 +57,10 @@ struct profile_store {
         pthread_t thread;
         bool thread_runs;
         pthread_cond_t wake; /* of the flush thread; with lock */
+        pthread_t maintenance_thread;
+        bool maintenance_runs;
+        pthread_cond_t maintenance_wake; /* with lock */
+        int64_t orphans_listed_s;        /* stable clock; with writer_lock */
         atomic_bool stopping;
         bool sync_failed; /* the flush thread has not tried to recover yet; with lock */
 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/tables.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/file.h"
 #include "common/limits.h"
@@ -51,7 +49,18 @@ char *make_day_path(int64_t day, const char *name)
 
 /* ---- open ------------------------------------------------------------------------------- */
 
-static enum status create_delta_table(const char *path, enum table t, struct error *err)
+/*
+ * Commits older than the removed files that are kept are of no use: what they would show is gone.
+ */
+static struct delta_retention get_log_retention(int64_t grace_ms)
+{
+        int64_t s = (grace_ms + 999) / 1000;
+
+        return (struct delta_retention){ .removed_s = s, .log_s = s };
+}
+
+static enum status create_delta_table(const char *path, enum table t, const struct delta_retention *retention,
+                                      struct error *err)
 {
         static const char *const date[] = { "date" };
         _cleanup_arena_ struct arena a;
@@ -61,12 +70,14 @@ static enum status create_delta_table(const char *path, enum table t, struct err
 
         arena_init(&a, MiB(1));
         st = make_table_fields(&a, t, NULL, true, &fields, &count, err);
-        return st ? st : delta_table_create(path, fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, err);
+        return st ? st : delta_table_create(path, fields, count, date, t == TABLE_LOCATIONS ? 0 : 1, retention, err);
 }
 
-enum status table_logs_open(const char *dir, bool read_only, struct table_logs *ret, struct error *err)
+enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
+                            struct error *err)
 {
-        struct table_logs l = { .dir = path_join(dir, "tables") };
+        struct table_logs l = { .dir = path_join(dir, "tables"), .grace_ms = grace_ms, .opened_s = stable_unix_s() };
+        const struct delta_retention retention = get_log_retention(grace_ms);
         enum status st = l.dir ? ST_OK : error_no_memory(err);
 
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
@@ -81,7 +92,7 @@ enum status table_logs_open(const char *dir, bool read_only, struct table_logs *
                         continue;
                 st = file_make_dirs(path, err);
                 if (!st)
-                        st = create_delta_table(path, t, err);
+                        st = create_delta_table(path, t, &retention, err);
                 if (!st)
                         st = delta_table_open(path, &l.logs[t], err);
         }
@@ -89,6 +100,16 @@ enum status table_logs_open(const char *dir, bool read_only, struct table_logs *
                 table_logs_close(&l);
         else
                 *ret = l;
+        return st;
+}
+
+enum status table_logs_set_retention(struct table_logs *l, struct error *err)
+{
+        const struct delta_retention retention = get_log_retention(l->grace_ms);
+        enum status st = ST_OK;
+
+        for (int t = 0; !st && t < TABLE_COUNT; t++)
+                st = delta_table_set_retention(l->logs[t], &retention, err);
         return st;
 }
 
@@ -277,7 +298,9 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 .removes = calloc(change->remove_count + 1, sizeof *lists.removes),
         };
         struct delta_commit c = { .size = sizeof c,
-                                  .operation = change->remove_count ? "UPDATE" : "WRITE",
+                                  .operation = !change->remove_count ? "WRITE"
+                                               : change->add_count   ? "UPDATE"
+                                                                     : "DELETE",
                                   .adds = lists.adds,
                                   .add_count = change->add_count,
                                   .removes = lists.removes,
@@ -311,105 +334,5 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 c.app_id = APP_ID;
                 c.txn_version = (int64_t)change->flushed;
         }
-        /* The grace period counts from now. After a crash before the commit the files stay live, with a newer time. */
-        for (size_t i = 0; i < change->remove_count; i++)
-                utimensat(AT_FDCWD, change->removes[i]->path, NULL, 0);
         return delta_commit(l->logs[change->table], &c, err);
-}
-
-/* ---- remove unreferenced files ---- */
-
-#define LOG_FOLDER "_delta_log"
-
-static int compare_part_name(const void *key, const void *part)
-{
-        return strcmp(key, (*(struct table_part *const *)part)->name);
-}
-
-static bool is_live_part(const struct tables *now, enum table t, const char *name)
-{
-        return now->part_count[t] &&
-               bsearch(name, now->parts[t], now->part_count[t], sizeof *now->parts[t], compare_part_name);
-}
-
-static bool is_temporary_name(const char *name)
-{
-        return strncmp(name, ".tmp-", 5) == 0;
-}
-
-/* In the log folder only temporary files of an interrupted writer are removed. */
-static bool is_removable_name(const char *name, bool is_log)
-{
-        size_t n = strlen(name);
-
-        return is_temporary_name(name) || (!is_log && n > 8 && strcmp(name + n - 8, ".parquet") == 0);
-}
-
-/* Files of one folder; prefix is its path below the table's folder, with a slash, or empty. */
-static void clean_table_folder(int folder, const struct tables *now, enum table t, const char *prefix, int64_t before_s)
-{
-        bool is_log = strncmp(prefix, LOG_FOLDER, strlen(LOG_FOLDER)) == 0;
-        int copy = dup(folder);
-        _cleanup_closedir_ DIR *d = copy < 0 ? NULL : fdopendir(copy);
-        struct dirent *e;
-
-        if (!d) {
-                if (copy >= 0)
-                        close(copy);
-                return;
-        }
-        while ((e = readdir(d))) {
-                _cleanup_free_ char *name = NULL;
-                struct stat st;
-
-                if (!is_removable_name(e->d_name, is_log))
-                        continue;
-                if (asprintf(&name, "%s%s", prefix, e->d_name) < 0) {
-                        name = NULL;
-                        continue;
-                }
-                if (!is_live_part(now, t, name) && fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    S_ISREG(st.st_mode) && st.st_mtime < before_s)
-                        unlinkat(folder, e->d_name, 0);
-        }
-}
-
-/* The folders of days, and the log's. */
-static void clean_subfolders(int table, const struct tables *now, enum table t, int64_t before_s)
-{
-        int copy = openat(table, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_closedir_ DIR *d = copy < 0 ? NULL : fdopendir(copy);
-        struct dirent *e;
-
-        while (d && (e = readdir(d))) {
-                _cleanup_free_ char *prefix = NULL;
-                _cleanup_close_ int inner = -1;
-
-                if (strncmp(e->d_name, "date=", 5) != 0 && strcmp(e->d_name, LOG_FOLDER) != 0)
-                        continue;
-                inner = openat(table, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (asprintf(&prefix, "%s/", e->d_name) < 0)
-                        prefix = NULL;
-                if (inner >= 0 && prefix)
-                        clean_table_folder(inner, now, t, prefix, before_s);
-        }
-}
-
-enum status tables_clean(struct table_logs *l, const struct tables *now, struct error *err)
-{
-        int64_t before_s = stable_unix_s() - TABLES_GRACE_S;
-
-        for (int t = 0; t < TABLE_COUNT; t++) {
-                _cleanup_free_ char *path = make_table_path(l, t, "");
-                _cleanup_close_ int fd = -1;
-
-                if (!path)
-                        return error_no_memory(err);
-                fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (fd < 0)
-                        return error_os(err, errno, "cannot list '%s'", path);
-                clean_table_folder(fd, now, t, "", before_s);
-                clean_subfolders(fd, now, t, before_s);
-        }
-        return ST_OK;
 }

@@ -10,9 +10,8 @@
  * three logs. The samples log is read first: the stacks and locations of its rows
  * were committed before it, and are only added to or improved.
  *
- * Files that a commit removed are kept for TABLES_GRACE_S for readers of older
- * snapshots; tables_clean() unlinks them afterwards, together with files of
- * interrupted attempts.
+ * Files that a commit removed are kept for a grace period for readers of older
+ * snapshots (profile-store/table_clean.h).
  *
  * Threads: a snapshot may be shared; the calls that take struct table_logs are
  * one at a time.
@@ -22,8 +21,6 @@
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/part_write.h"
 #include "profile-store/table_schema.h"
-
-#define TABLES_GRACE_S 900
 
 struct table_part {
         atomic_uint references;
@@ -45,12 +42,18 @@ struct tables {
 };
 
 struct table_logs {
-        char *dir; /* DIR/tables */
+        char *dir;        /* DIR/tables */
+        int64_t grace_ms; /* removed files stay this long */
+        int64_t opened_s; /* when the logs were opened, Unix seconds */
         struct delta_table *logs[TABLE_COUNT];
 };
 
 /** Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND. */
-enum status table_logs_open(const char *dir, bool read_only, struct table_logs *ret, struct error *err) MUST_CHECK;
+enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
+                            struct error *err) MUST_CHECK;
+
+/** Commit the grace period as retention properties of the tables whose properties differ. */
+enum status table_logs_set_retention(struct table_logs *l, struct error *err) MUST_CHECK;
 void table_logs_close(struct table_logs *l);
 
 /**
@@ -90,8 +93,5 @@ char *make_table_path(const struct table_logs *l, enum table t, const char *name
 
 /** "date=2026-01-31/NAME", owned. */
 char *make_day_path(int64_t day, const char *name);
-
-/** Unlink files that are not live and whose mtime is older than TABLES_GRACE_S. */
-enum status tables_clean(struct table_logs *l, const struct tables *now, struct error *err) MUST_CHECK;
 
 #endif

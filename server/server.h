@@ -39,6 +39,7 @@ struct server_options {
         uint64_t scan_cache_bytes;   /* of what is taken out of archives */
         struct fork_server *nursery; /* that forks the workers which do it; NULL: they are programs. Borrowed */
         uint64_t flush_interval_ms;  /* 0: default */
+        uint64_t removed_grace_ms;   /* of files removed from the tables; 0: default */
         uint64_t max_age_s;          /* older samples are rejected; 0: none */
         uint64_t max_ahead_s;        /* samples later than now plus this are rejected; 0: none */
         uint64_t query_timeout_s;    /* of one query */

@@ -47,6 +47,21 @@ static enum status collect_upstreams(struct upstream_list *l, const struct optio
         return st ? st : upstream_list_add_urls(l, words, err);
 }
 
+#define KEEP_REMOVED_MAX_S (366 * 86400)
+
+/* An age such as 1h. */
+static enum status parse_keep_removed(const char *text, uint64_t *ms_ret, struct error *err)
+{
+        static const struct unit units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 0 } };
+        uint64_t seconds;
+
+        if (!parse_amount(text, units, true, &seconds) || seconds == 0 || seconds > KEEP_REMOVED_MAX_S)
+                return error_set(err, ST_USAGE,
+                                 "--keep-removed '%s' is not a number with s, m, h or d, from 1s to 366d, as 1h", text);
+        *ms_ret = seconds * 1000;
+        return ST_OK;
+}
+
 /* An age such as 30d, or "any" for no limit: 0. */
 static enum status parse_accepted_age(const char *option, const char *text, uint64_t *ret, struct error *err)
 {
@@ -69,7 +84,7 @@ int command_serve(int argc, char **argv)
                                     .scan_interval_s = 300,
                                     .query_timeout_s = LIMIT_QUERY_S };
         const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *worker_user = NULL;
-        const char *max_age = "30d", *max_ahead = "10m";
+        const char *max_age = "30d", *max_ahead = "10m", *keep_removed = "1h";
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
@@ -117,6 +132,8 @@ int command_serve(int argc, char **argv)
                 OPTION_UINT("query-timeout", 0, "SECONDS", &o.query_timeout_s, "stop a query after this long (60)"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
+                OPTION_STRING("keep-removed", 0, "AGE", &keep_removed,
+                              "keep files that were removed from the tables for readers of older versions (1h)"),
                 OPTION_STRING("worker-user", 0, "USER", &worker_user,
                               "name or uid that a service of root runs workers as (61111)"),
                 OPTION_STRING("max-age", 0, "AGE", &max_age, "reject older samples (30d); any: accept all"),
@@ -142,6 +159,8 @@ int command_serve(int argc, char **argv)
                 st = parse_accepted_age("max-age", max_age, &o.max_age_s, &err);
         if (!st)
                 st = parse_accepted_age("max-ahead", max_ahead, &o.max_ahead_s, &err);
+        if (!st)
+                st = parse_keep_removed(keep_removed, &o.removed_grace_ms, &err);
         if (!st && o.address_rate > 1000000)
                 st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
         if (!st && (!o.query_timeout_s || o.query_timeout_s > 86400))

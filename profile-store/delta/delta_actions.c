@@ -11,12 +11,12 @@
 #define JSON_DEPTH 32
 #define PARTITIONS_MAX 32
 
-void delta_live_file_ref(struct delta_live_file *f)
+void delta_counted_file_ref(struct delta_counted_file *f)
 {
         atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
 }
 
-void delta_live_file_unref(struct delta_live_file *f)
+void delta_counted_file_unref(struct delta_counted_file *f)
 {
         if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
                 return;
@@ -28,9 +28,9 @@ void delta_live_file_unref(struct delta_live_file *f)
 void delta_actions_deinit(struct delta_actions *a)
 {
         for (size_t i = 0; i < a->add_count; i++)
-                delta_live_file_unref(a->adds[i]);
+                delta_counted_file_unref(a->adds[i]);
         for (size_t i = 0; i < a->remove_count; i++)
-                free(a->removes[i]);
+                delta_counted_file_unref(a->removes[i]);
         for (size_t i = 0; i < a->txn_count; i++)
                 free(a->txns[i].app_id);
         free(a->adds);
@@ -91,54 +91,73 @@ static bool duplicate_string(const char *s, char **ret)
         return !s || *ret;
 }
 
-enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
-                                   const char *stats, const struct delta_partition *partitions, size_t partition_count,
-                                   struct error *err)
+/* Append a copy of f, without the fields that are no texts, to a list. It is in the list on failure too. */
+static enum status append_counted_file(struct delta_counted_file ***list, size_t *count, const struct delta_file *from,
+                                       struct delta_counted_file **ret, struct error *err)
 {
         struct delta_partition *copies;
-        struct delta_live_file *f;
+        struct delta_counted_file *f;
         bool ok;
 
-        if (a->add_count >= LIMIT_DELTA_FILES)
+        if (*count >= LIMIT_DELTA_FILES)
                 return error_set(err, ST_TOO_BIG, "a table of more than %d files", LIMIT_DELTA_FILES);
-        if (partition_count > PARTITIONS_MAX)
-                return error_set(err, ST_TOO_BIG, "a file with %zu partition values", partition_count);
-        f = calloc(1, sizeof *f + (partition_count * 2 + 3) * sizeof *f->memory);
-        if (!f || !grow_action_list((void **)&a->adds, a->add_count, sizeof *a->adds)) {
+        if (from->partition_count > PARTITIONS_MAX)
+                return error_set(err, ST_TOO_BIG, "a file with %zu partition values", from->partition_count);
+        f = calloc(1, sizeof *f + (from->partition_count * 2 + 3) * sizeof *f->memory);
+        if (!f || !grow_action_list((void **)list, *count, sizeof(struct delta_counted_file *))) {
                 free(f);
                 return error_no_memory(err);
         }
         f->refs = 1;
-        f->file.partition_count = partition_count;
-        copies = calloc(partition_count + 1, sizeof *copies);
+        f->file.partition_count = from->partition_count;
+        copies = calloc(from->partition_count + 1, sizeof *copies);
         f->memory[0] = (char *)copies;
-        ok = copies && duplicate_string(path, &f->memory[1]) && duplicate_string(stats, &f->memory[2]);
-        for (size_t i = 0; ok && i < partition_count; i++) {
-                ok = duplicate_string(partitions[i].key, &f->memory[3 + 2 * i]) &&
-                     duplicate_string(partitions[i].value, &f->memory[4 + 2 * i]);
+        ok = copies && duplicate_string(from->path, &f->memory[1]) && duplicate_string(from->stats, &f->memory[2]);
+        for (size_t i = 0; ok && i < from->partition_count; i++) {
+                ok = duplicate_string(from->partitions[i].key, &f->memory[3 + 2 * i]) &&
+                     duplicate_string(from->partitions[i].value, &f->memory[4 + 2 * i]);
                 copies[i] = (struct delta_partition){ f->memory[3 + 2 * i], f->memory[4 + 2 * i] };
         }
-        a->adds[a->add_count++] = f;
+        (*list)[(*count)++] = f;
         if (!ok)
                 return error_no_memory(err);
         if (!decode_file_path(f->memory[1]))
-                return error_set(err, ST_BAD_DATA, "a file '%s' outside the table", path);
+                return error_set(err, ST_BAD_DATA, "a file '%s' outside the table", from->path);
         f->file.path = f->memory[1];
-        f->file.size = size;
-        f->file.modified_ms = modified_ms;
         f->file.stats = f->memory[2];
         f->file.partitions = copies;
+        *ret = f;
         return ST_OK;
 }
 
-static enum status add_remove_action(struct delta_actions *a, const char *path, struct error *err)
+enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
+                                   const char *stats, const struct delta_partition *partitions, size_t partition_count,
+                                   struct error *err)
 {
-        char *copy;
+        const struct delta_file from = {
+                .path = path, .stats = stats, .partitions = partitions, .partition_count = partition_count
+        };
+        struct delta_counted_file *f;
+        enum status st = append_counted_file(&a->adds, &a->add_count, &from, &f, err);
 
-        if (!grow_action_list((void **)&a->removes, a->remove_count, sizeof *a->removes) || !(copy = strdup(path)))
-                return error_no_memory(err);
-        a->removes[a->remove_count++] = copy;
-        return decode_file_path(copy) ? ST_OK : error_set(err, ST_BAD_DATA, "a file '%s' outside the table", path);
+        if (st)
+                return st;
+        f->file.size = size;
+        f->file.modified_ms = modified_ms;
+        return ST_OK;
+}
+
+enum status delta_actions_remove_file(struct delta_actions *a, const struct delta_file *from, struct error *err)
+{
+        struct delta_counted_file *f;
+        enum status st = append_counted_file(&a->removes, &a->remove_count, from, &f, err);
+
+        if (st)
+                return st;
+        f->file.size = from->size;
+        f->file.removed_ms = from->removed_ms;
+        f->file.removal_changes_data = from->removal_changes_data;
+        return ST_OK;
 }
 
 enum status delta_actions_add_txn(struct delta_actions *a, const char *app_id, int64_t version, int64_t last_updated_ms,
@@ -220,25 +239,56 @@ static bool get_json_int(struct json_object *o, const char *key, int64_t *ret)
         return true;
 }
 
-static enum status parse_add_action(struct delta_actions *a, struct json_object *o, struct error *err)
+/* False when they are absent, malformed, or too many. The texts are borrowed. */
+static bool get_partition_values(struct json_object *o, struct delta_partition ret[static PARTITIONS_MAX],
+                                 size_t *count_ret)
 {
-        struct delta_partition partitions[PARTITIONS_MAX];
         struct json_object *values = json_object_object_get(o, "partitionValues");
-        const char *path = delta_json_get_string(o, "path");
-        int64_t size, modified_ms;
         size_t count = 0;
 
-        if (!path || !get_json_int(o, "size", &size) || size < 0 ||
-            !get_json_int(o, "modificationTime", &modified_ms) || !json_object_is_type(values, json_type_object) ||
-            json_object_object_length(values) > PARTITIONS_MAX)
-                return error_set(err, ST_BAD_DATA, "an add action is malformed");
+        if (!json_object_is_type(values, json_type_object) || json_object_object_length(values) > PARTITIONS_MAX)
+                return false;
         json_object_object_foreach(values, key, value)
         {
                 (void)value;
-                partitions[count++] = (struct delta_partition){ key, delta_json_get_string(values, key) };
+                ret[count++] = (struct delta_partition){ key, delta_json_get_string(values, key) };
         }
+        *count_ret = count;
+        return true;
+}
+
+static enum status parse_add_action(struct delta_actions *a, struct json_object *o, struct error *err)
+{
+        struct delta_partition partitions[PARTITIONS_MAX];
+        const char *path = delta_json_get_string(o, "path");
+        int64_t size, modified_ms;
+        size_t count;
+
+        if (!path || !get_json_int(o, "size", &size) || size < 0 ||
+            !get_json_int(o, "modificationTime", &modified_ms) || !get_partition_values(o, partitions, &count))
+                return error_set(err, ST_BAD_DATA, "an add action is malformed");
         return delta_actions_add_file(a, path, (uint64_t)size, modified_ms, delta_json_get_string(o, "stats"),
                                       partitions, count, err);
+}
+
+/* Everything but the path is optional (PROTOCOL.md, "Add File and Remove File"). */
+static enum status parse_remove_action(struct delta_actions *a, struct json_object *o, struct error *err)
+{
+        struct delta_partition partitions[PARTITIONS_MAX];
+        struct json_object *data_change = json_object_object_get(o, "dataChange");
+        struct delta_file f = { .path = delta_json_get_string(o, "path"), .removal_changes_data = true };
+        int64_t size;
+
+        if (!f.path)
+                return error_set(err, ST_BAD_DATA, "a remove action has no path");
+        if (get_json_int(o, "size", &size) && size > 0)
+                f.size = (uint64_t)size;
+        if (json_object_is_type(data_change, json_type_boolean))
+                f.removal_changes_data = json_object_get_boolean(data_change);
+        (void)get_json_int(o, "deletionTimestamp", &f.removed_ms);
+        if (get_partition_values(o, partitions, &f.partition_count))
+                f.partitions = partitions;
+        return delta_actions_remove_file(a, &f, err);
 }
 
 static enum status parse_delta_action(struct delta_actions *a, const char *kind, struct json_object *o,
@@ -251,11 +301,8 @@ static enum status parse_delta_action(struct delta_actions *a, const char *kind,
                 return error_set(err, ST_BAD_DATA, "action '%.40s' is not an object", kind);
         if (!strcmp(kind, "add"))
                 return parse_add_action(a, o, err);
-        if (!strcmp(kind, "remove")) {
-                text = delta_json_get_string(o, "path");
-                return text ? add_remove_action(a, text, err)
-                            : error_set(err, ST_BAD_DATA, "a remove action has no path");
-        }
+        if (!strcmp(kind, "remove"))
+                return parse_remove_action(a, o, err);
         if (!strcmp(kind, "metaData"))
                 return delta_actions_set_metadata(a, json_object_get(o), err);
         if (!strcmp(kind, "protocol")) {

@@ -16,8 +16,8 @@ struct json_object; /* of json-c */
 #define DELTA_READER_VERSION 1
 #define DELTA_WRITER_VERSION 2
 
-/* A delta_file with the count of the states and snapshots that hold it. */
-struct delta_live_file {
+/* A delta_file with the count of the states, actions and snapshots that hold it. */
+struct delta_counted_file {
         struct delta_file file; /* first: the two are cast to each other */
         atomic_uint refs;
         char *memory[]; /* owned texts that file borrows */
@@ -30,9 +30,9 @@ struct delta_txn {
 };
 
 struct delta_actions {
-        struct delta_live_file **adds; /* owned references */
+        struct delta_counted_file **adds; /* owned references */
         size_t add_count;
-        char **removes; /* owned */
+        struct delta_counted_file **removes; /* owned references */
         size_t remove_count;
         struct delta_txn *txns;
         size_t txn_count;
@@ -53,6 +53,12 @@ enum status delta_actions_parse(const char *text, size_t n, struct delta_actions
 enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
                                    const char *stats, const struct delta_partition *partitions, size_t partition_count,
                                    struct error *err) MUST_CHECK;
+/**
+ * Add a remove to a, with the fields of f that are known: size and partitions may be absent. The path is checked as
+ * that of an add.
+ */
+enum status delta_actions_remove_file(struct delta_actions *a, const struct delta_file *f,
+                                      struct error *err) MUST_CHECK;
 enum status delta_actions_add_txn(struct delta_actions *a, const char *app_id, int64_t version, int64_t last_updated_ms,
                                   struct error *err) MUST_CHECK;
 enum status delta_actions_set_protocol(struct delta_actions *a, int64_t reader, int64_t writer,
@@ -62,8 +68,8 @@ enum status delta_actions_set_protocol(struct delta_actions *a, int64_t reader, 
 enum status delta_actions_set_metadata(struct delta_actions *a, struct json_object *metadata,
                                        struct error *err) MUST_CHECK;
 
-void delta_live_file_ref(struct delta_live_file *f);
-void delta_live_file_unref(struct delta_live_file *f);
+void delta_counted_file_ref(struct delta_counted_file *f);
+void delta_counted_file_unref(struct delta_counted_file *f);
 
 /** A text value of an object, NULL when it is absent, another type, or has a NUL inside. Borrowed. */
 const char *delta_json_get_string(struct json_object *o, const char *key);

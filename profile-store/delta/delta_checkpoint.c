@@ -41,6 +41,9 @@ static const struct parquet_field remove_fields[] = {
         OPTIONAL("path", PARQUET_STRING),
         OPTIONAL("deletionTimestamp", PARQUET_INT64),
         OPTIONAL("dataChange", PARQUET_BOOL),
+        OPTIONAL("extendedFileMetadata", PARQUET_BOOL),
+        GROUP("partitionValues", PARQUET_MAP, key_value),
+        OPTIONAL("size", PARQUET_INT64),
 };
 static const struct parquet_field format_fields[] = {
         OPTIONAL("provider", PARQUET_STRING),
@@ -144,6 +147,21 @@ static void put_add_action(struct parquet_writer *w, const struct delta_file *f)
         put_text_column(w, "add.stats", f->stats);
 }
 
+static void put_remove_action(struct parquet_writer *w, const struct delta_file *f)
+{
+        put_other_actions_null(w, "remove");
+        put_text_column(w, "remove.path", f->path);
+        put_int_column(w, "remove.deletionTimestamp", f->removed_ms);
+        put_int_column(w, "remove.dataChange", f->removal_changes_data);
+        put_int_column(w, "remove.extendedFileMetadata", 1);
+        parquet_put_list(w, parquet_writer_node(w, "remove.partitionValues"), f->partition_count);
+        for (size_t i = 0; i < f->partition_count; i++) {
+                put_text_column(w, "remove.partitionValues.key_value.key", f->partitions[i].key);
+                put_text_column(w, "remove.partitionValues.key_value.value", f->partitions[i].value);
+        }
+        put_int_column(w, "remove.size", (int64_t)f->size);
+}
+
 static enum status put_delta_state(struct parquet_writer *w, const struct delta_state *s, struct error *err)
 {
         enum status st;
@@ -163,8 +181,12 @@ static enum status put_delta_state(struct parquet_writer *w, const struct delta_
                 put_int_column(w, "txn.lastUpdated", s->txns[i].last_updated_ms);
                 st = parquet_writer_end_rows(w, 1, err);
         }
-        for (size_t i = 0; !st && i < s->file_count; i++) {
-                put_add_action(w, &s->files[i]->file);
+        for (size_t i = 0; !st && i < s->live.count; i++) {
+                put_add_action(w, &s->live.items[i]->file);
+                st = parquet_writer_end_rows(w, 1, err);
+        }
+        for (size_t i = 0; !st && i < s->removed.count; i++) {
+                put_remove_action(w, &s->removed.items[i]->file);
                 st = parquet_writer_end_rows(w, 1, err);
         }
         return st ? st : parquet_writer_finish(w, err);
@@ -197,7 +219,8 @@ static enum status write_last_checkpoint(const char *log_dir, const struct delta
         _cleanup_buf_ struct buf text;
 
         buf_init(&text, KiB(1));
-        buf_printf(&text, "{\"version\":%jd,\"size\":%zu}", (intmax_t)s->version, 2 + s->txn_count + s->file_count);
+        buf_printf(&text, "{\"version\":%jd,\"size\":%zu,\"numOfAddFiles\":%zu}", (intmax_t)s->version,
+                   2 + s->txn_count + s->live.count + s->removed.count, s->live.count);
         if (!path || text.failed)
                 return error_no_memory(err);
         return file_write_durable(path, text.data, text.size, err);
@@ -226,6 +249,12 @@ enum checkpoint_column {
         ADD_SIZE,
         ADD_TIME,
         ADD_STATS,
+        REMOVE_PATH,
+        REMOVE_KEY,
+        REMOVE_VALUE,
+        REMOVE_SIZE,
+        REMOVE_TIME,
+        REMOVE_DATA_CHANGE,
         TXN_APP,
         TXN_VERSION,
         TXN_UPDATED,
@@ -255,6 +284,12 @@ static const struct {
         [ADD_SIZE] = { "add.size", true },
         [ADD_TIME] = { "add.modificationTime", true },
         [ADD_STATS] = { "add.stats", false },
+        [REMOVE_PATH] = { "remove.path", false },
+        [REMOVE_KEY] = { "remove.partitionValues.key_value.key", false },
+        [REMOVE_VALUE] = { "remove.partitionValues.key_value.value", false },
+        [REMOVE_SIZE] = { "remove.size", true },
+        [REMOVE_TIME] = { "remove.deletionTimestamp", true },
+        [REMOVE_DATA_CHANGE] = { "remove.dataChange", true },
         [TXN_APP] = { "txn.appId", false },
         [TXN_VERSION] = { "txn.version", true },
         [TXN_UPDATED] = { "txn.lastUpdated", true },
@@ -318,32 +353,70 @@ static char *copy_text_value(const struct checkpoint_group *g, enum checkpoint_c
         return b->size && memchr(b->data, 0, b->size) ? NULL : arena_strndup(a, (const char *)b->data, b->size);
 }
 
+/* The partition values of a row, in the arena. */
+static enum status read_partition_values(const struct checkpoint_group *g, enum checkpoint_column keys,
+                                         enum checkpoint_column values, uint64_t row, struct arena *a,
+                                         struct delta_partition **ret, size_t *count_ret, struct error *err)
+{
+        struct delta_partition *partitions;
+        uint64_t first, value_first;
+        uint64_t count = get_row_slots(g, keys, row, &first);
+
+        if (get_row_slots(g, values, row, &value_first) != count)
+                return error_set(err, ST_BAD_DATA, "a partition without a value");
+        partitions = arena_alloc_array(a, count, sizeof *partitions);
+        if (!partitions)
+                return error_no_memory(err);
+        for (uint64_t i = 0; i < count; i++) {
+                partitions[i].key = copy_text_value(g, keys, first + i, a);
+                partitions[i].value = copy_text_value(g, values, value_first + i, a);
+                if (!partitions[i].key)
+                        return error_set(err, ST_BAD_DATA, "a partition without a name");
+        }
+        *ret = partitions;
+        *count_ret = count;
+        return ST_OK;
+}
+
 static enum status read_add_action(const struct checkpoint_group *g, uint64_t row, struct arena *a,
                                    struct delta_actions *ret, struct error *err)
 {
         const char *path = copy_text_value(g, ADD_PATH, row, a);
         int64_t size = 0, modified_ms = 0;
         struct delta_partition *partitions;
-        uint64_t first, value_first;
-        uint64_t count = get_row_slots(g, ADD_KEY, row, &first);
+        enum status st;
+        size_t count;
 
         if (!path)
                 return ST_OK;
-        if (!get_int_value(g, ADD_SIZE, row, &size) || size < 0 ||
-            get_row_slots(g, ADD_VALUE, row, &value_first) != count)
+        if (!get_int_value(g, ADD_SIZE, row, &size) || size < 0)
                 return error_set(err, ST_BAD_DATA, "an add action is malformed");
         (void)get_int_value(g, ADD_TIME, row, &modified_ms);
-        partitions = arena_alloc_array(a, count, sizeof *partitions);
-        if (!partitions)
-                return error_no_memory(err);
-        for (uint64_t i = 0; i < count; i++) {
-                partitions[i].key = copy_text_value(g, ADD_KEY, first + i, a);
-                partitions[i].value = copy_text_value(g, ADD_VALUE, value_first + i, a);
-                if (!partitions[i].key)
-                        return error_set(err, ST_BAD_DATA, "a partition without a name");
-        }
+        st = read_partition_values(g, ADD_KEY, ADD_VALUE, row, a, &partitions, &count, err);
+        if (st)
+                return st;
         return delta_actions_add_file(ret, path, (uint64_t)size, modified_ms, copy_text_value(g, ADD_STATS, row, a),
                                       partitions, count, err);
+}
+
+static enum status read_remove_action(const struct checkpoint_group *g, uint64_t row, struct arena *a,
+                                      struct delta_actions *ret, struct error *err)
+{
+        struct delta_file f = { .path = copy_text_value(g, REMOVE_PATH, row, a) };
+        int64_t size = 0, data_change = 1;
+        struct delta_partition *partitions;
+        enum status st;
+
+        if (!f.path)
+                return ST_OK;
+        if (get_int_value(g, REMOVE_SIZE, row, &size) && size > 0)
+                f.size = (uint64_t)size;
+        (void)get_int_value(g, REMOVE_TIME, row, &f.removed_ms);
+        (void)get_int_value(g, REMOVE_DATA_CHANGE, row, &data_change);
+        f.removal_changes_data = data_change;
+        st = read_partition_values(g, REMOVE_KEY, REMOVE_VALUE, row, a, &partitions, &f.partition_count, err);
+        f.partitions = partitions;
+        return st ? st : delta_actions_remove_file(ret, &f, err);
 }
 
 static void add_json_text(struct json_object *o, const char *key, const char *value)
@@ -413,6 +486,8 @@ static enum status read_checkpoint_row(const struct checkpoint_group *g, uint64_
 
         arena_init(&a, LIMIT_DELTA_LINE_BYTES * 4);
         st = read_add_action(g, row, &a, ret, err);
+        if (!st)
+                st = read_remove_action(g, row, &a, ret, err);
         if (!st)
                 st = read_metadata_action(g, row, &a, ret, err);
         if (!st && get_int_value(g, PROTOCOL_READER, row, &x) && get_int_value(g, PROTOCOL_WRITER, row, &y))

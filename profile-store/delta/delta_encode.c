@@ -151,18 +151,76 @@ static enum status check_schema_growth(const char *older, const char *newer, str
         return st;
 }
 
-/* Append a metaData action: a copy of metadata with another schema. */
+/* As Spark and delta-rs write and read it. */
+static void format_interval(int64_t seconds, char ret[static 48])
+{
+        snprintf(ret, 48, "interval %jd seconds", (intmax_t)seconds);
+}
+
+#define RETENTION_PROPERTIES 2
+
+static void get_retention_properties(const struct delta_retention *r, const char *names[static RETENTION_PROPERTIES],
+                                     char values[static RETENTION_PROPERTIES][48])
+{
+        names[0] = "delta.deletedFileRetentionDuration";
+        format_interval(r->removed_s, values[0]);
+        names[1] = "delta.logRetentionDuration";
+        format_interval(r->log_s, values[1]);
+}
+
+bool delta_retention_is_set(const struct delta_state *s, const struct delta_retention *r)
+{
+        struct json_object *configuration = json_object_object_get(s->metadata, "configuration");
+        const char *names[RETENTION_PROPERTIES];
+        char values[RETENTION_PROPERTIES][48];
+
+        get_retention_properties(r, names, values);
+        for (size_t i = 0; i < RETENTION_PROPERTIES; i++) {
+                const char *have = delta_json_get_string(configuration, names[i]);
+
+                if (!have || strcmp(have, values[i]) != 0)
+                        return false;
+        }
+        return true;
+}
+
+/* False without memory. */
+static bool set_retention_properties(struct json_object *metadata, const struct delta_retention *r)
+{
+        struct json_object *configuration = json_object_object_get(metadata, "configuration");
+        const char *names[RETENTION_PROPERTIES];
+        char values[RETENTION_PROPERTIES][48];
+        bool ok = true;
+
+        if (!json_object_is_type(configuration, json_type_object)) {
+                configuration = json_object_new_object();
+                if (json_object_object_add(metadata, "configuration", configuration) < 0)
+                        return false;
+        }
+        get_retention_properties(r, names, values);
+        for (size_t i = 0; ok && i < RETENTION_PROPERTIES; i++)
+                ok = json_object_object_add(configuration, names[i], json_object_new_string(values[i])) == 0;
+        return ok;
+}
+
+/* Append a metaData action: a copy of metadata with another schema or other properties; NULL leaves either. */
 static enum status append_changed_metadata(struct buf *out, struct json_object *metadata, const char *schema_json,
-                                           struct error *err)
+                                           const struct delta_retention *retention, struct error *err)
 {
         struct json_object *copy = NULL;
-        enum status st = check_schema_growth(delta_json_get_string(metadata, "schemaString"), schema_json, err);
+        enum status st =
+                schema_json ? check_schema_growth(delta_json_get_string(metadata, "schemaString"), schema_json, err)
+                            : ST_OK;
 
         if (st)
                 return st;
         if (json_object_deep_copy(metadata, &copy, NULL) < 0)
                 return error_no_memory(err);
-        json_object_object_add(copy, "schemaString", json_object_new_string(schema_json));
+        if ((schema_json && json_object_object_add(copy, "schemaString", json_object_new_string(schema_json)) < 0) ||
+            (retention && !set_retention_properties(copy, retention))) {
+                json_object_put(copy);
+                return error_no_memory(err);
+        }
         buf_append_str(out, "{\"metaData\":");
         buf_append_str(out,
                        json_object_to_json_string_ext(copy, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -211,7 +269,8 @@ static void end_action_line(struct json_out *j)
         buf_append_u8(j->buf, '\n');
 }
 
-static void append_commit_info(struct buf *out, const char *operation)
+/* is_blind_append: the commit reads nothing and only adds, so nothing that others commit conflicts with it. */
+static void append_commit_info(struct buf *out, const char *operation, bool is_blind_append)
 {
         struct json_out j;
 
@@ -220,6 +279,7 @@ static void append_commit_info(struct buf *out, const char *operation)
         json_out_str(&j, "operation", operation);
         json_out_object(&j, "operationParameters");
         json_out_object_end(&j);
+        json_out_bool(&j, "isBlindAppend", is_blind_append);
         json_out_str(&j, "engineInfo", "cairn/" CAIRN_VERSION);
         end_action_line(&j);
 }
@@ -252,8 +312,11 @@ static bool can_partition_by(const struct parquet_field *fields, size_t count, c
 }
 
 enum status delta_encode_create(struct buf *out, const struct parquet_field *fields, size_t field_count,
-                                const char *const *partition_columns, size_t partition_count, struct error *err)
+                                const char *const *partition_columns, size_t partition_count,
+                                const struct delta_retention *retention, struct error *err)
 {
+        const char *names[RETENTION_PROPERTIES];
+        char values[RETENTION_PROPERTIES][48];
         _cleanup_buf_ struct buf schema;
         struct json_out j;
         char uuid[37];
@@ -265,7 +328,7 @@ enum status delta_encode_create(struct buf *out, const struct parquet_field *fie
                 return st;
         if (!make_uuid(uuid))
                 return error_os(err, errno, "cannot get random bytes for a table's identity");
-        append_commit_info(out, "CREATE TABLE");
+        append_commit_info(out, "CREATE TABLE", true);
         begin_action_line(&j, out, "protocol");
         json_out_int(&j, "minReaderVersion", DELTA_READER_VERSION);
         json_out_int(&j, "minWriterVersion", DELTA_WRITER_VERSION);
@@ -287,25 +350,32 @@ enum status delta_encode_create(struct buf *out, const struct parquet_field *fie
         }
         json_out_array_end(&j);
         json_out_object(&j, "configuration");
+        if (retention) {
+                get_retention_properties(retention, names, values);
+                for (size_t i = 0; i < RETENTION_PROPERTIES; i++)
+                        json_out_str(&j, names[i], values[i]);
+        }
         json_out_object_end(&j);
         json_out_int(&j, "createdTime", get_unix_ms());
         end_action_line(&j);
         return buf_status(out, err, "a commit");
 }
 
-static enum status append_schema_change(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
-                                        struct error *err)
+static enum status append_metadata_change(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
+                                          struct error *err)
 {
         _cleanup_buf_ struct buf schema;
         const char *text;
         enum status st;
 
         buf_init(&schema, LIMIT_DELTA_LINE_BYTES);
+        if (!c->fields)
+                return append_changed_metadata(out, s->metadata, NULL, c->retention, err);
         st = append_schema(&schema, c->fields, c->field_count, err);
         if (st)
                 return st;
         text = buf_cstr(&schema);
-        return text ? append_changed_metadata(out, s->metadata, text, err)
+        return text ? append_changed_metadata(out, s->metadata, text, c->retention, err)
                     : buf_status(&schema, err, "a table's schema");
 }
 
@@ -357,7 +427,7 @@ enum status delta_encode_commit(struct buf *out, const struct delta_state *s, co
 {
         struct json_out j;
 
-        append_commit_info(out, c->operation ? c->operation : "WRITE");
+        append_commit_info(out, c->operation ? c->operation : "WRITE", c->add_count && !c->remove_count);
         if (c->app_id) {
                 begin_action_line(&j, out, "txn");
                 json_out_str(&j, "appId", c->app_id);
@@ -365,14 +435,14 @@ enum status delta_encode_commit(struct buf *out, const struct delta_state *s, co
                 json_out_int(&j, "lastUpdated", get_unix_ms());
                 end_action_line(&j);
         }
-        if (c->fields) {
-                enum status st = append_schema_change(out, s, c, err);
+        if (c->fields || c->retention) {
+                enum status st = append_metadata_change(out, s, c, err);
 
                 if (st)
                         return st;
         }
         for (size_t i = 0; i < c->remove_count; i++) {
-                const struct delta_live_file *f = delta_state_find(s, c->removes[i]);
+                const struct delta_counted_file *f = delta_state_find(s, c->removes[i]);
 
                 if (!f)
                         return error_set(err, ST_NOT_FOUND, "file '%s' to remove is not in the table", c->removes[i]);

@@ -12,7 +12,10 @@
 /** Version 0 of a new table: protocol and metaData. */
 enum status delta_encode_create(struct buf *out, const struct parquet_field *fields, size_t field_count,
                                 const char *const *partition_columns, size_t partition_count,
-                                struct error *err) MUST_CHECK;
+                                const struct delta_retention *retention, struct error *err) MUST_CHECK;
+
+/** Whether the table's properties are those of r. */
+bool delta_retention_is_set(const struct delta_state *s, const struct delta_retention *r);
 
 /** The commit c on top of s. ST_USAGE for a path or schema that cannot be. */
 enum status delta_encode_commit(struct buf *out, const struct delta_state *s, const struct delta_commit *c,

@@ -195,6 +195,23 @@ enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot 
         return st;
 }
 
+enum status delta_removed_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = delta_state_get_removed(&t->state, ret, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+void delta_table_forget(struct delta_table *t, const struct delta_file *f)
+{
+        pthread_mutex_lock(&t->lock);
+        delta_state_forget(&t->state, f);
+        pthread_mutex_unlock(&t->lock);
+}
+
 int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id)
 {
         int64_t version = -1;
@@ -231,7 +248,8 @@ static enum status publish_commit(const char *log_dir, int64_t version, const st
 }
 
 enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
-                               const char *const *partition_columns, size_t partition_count, struct error *err)
+                               const char *const *partition_columns, size_t partition_count,
+                               const struct delta_retention *retention, struct error *err)
 {
         _cleanup_free_ char *log_dir = path_join(dir, "_delta_log");
         _cleanup_buf_ struct buf text;
@@ -241,7 +259,7 @@ enum status delta_table_create(const char *dir, const struct parquet_field *fiel
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
         if (!log_dir)
                 return error_no_memory(err);
-        st = delta_encode_create(&text, fields, field_count, partition_columns, partition_count, err);
+        st = delta_encode_create(&text, fields, field_count, partition_columns, partition_count, retention, err);
         if (!st)
                 st = delta_actions_parse((const char *)text.data, text.size, &check, err);
         if (st)
@@ -298,6 +316,18 @@ enum status delta_checkpoint(struct delta_table *t, struct error *err)
 
         pthread_mutex_lock(&t->lock);
         st = delta_checkpoint_write(t->log_dir, &t->state, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+enum status delta_table_set_retention(struct delta_table *t, const struct delta_retention *r, struct error *err)
+{
+        const struct delta_commit c = { .operation = "SET TBLPROPERTIES", .retention = r };
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&t->lock);
+        if (!delta_retention_is_set(&t->state, r))
+                st = commit_under_lock(t, &c, err);
         pthread_mutex_unlock(&t->lock);
         return st;
 }

@@ -39,14 +39,22 @@ struct delta_partition {
         const char *value; /* NULL: null */
 };
 
-/** A live file of a table. */
+/** A file of a table, or one that was removed from it. */
 struct delta_file {
         const char *path; /* relative to the table, "date=2026-11-20/NAME.parquet" */
         uint64_t size;
         int64_t modified_ms;
-        const char *stats; /* JSON as in the log, NULL without */
+        const char *stats; /* JSON as in the log, NULL without; of a removed file NULL */
         const struct delta_partition *partitions;
         size_t partition_count;
+        int64_t removed_ms;        /* of a removed file: when, Unix milliseconds; 0 when its log does not say */
+        bool removal_changes_data; /* of a removed file: its rows are in no other file */
+};
+
+/** How long readers of older versions are served, in seconds; table properties that other programs read. */
+struct delta_retention {
+        int64_t removed_s; /* delta.deletedFileRetentionDuration: removed files stay this long */
+        int64_t log_s;     /* delta.logRetentionDuration: commits stay this long, and at least till midnight UTC */
 };
 
 /** A consistent state of a table, ordered by path. */
@@ -62,11 +70,12 @@ struct delta_snapshot {
  *
  * @param fields  all columns, those of partitions included (STRING or DATE).
  * @param partition_columns  names among fields, in order.
+ * @param retention  NULL: without the properties.
  * @return ST_OK; ST_BUSY when the table exists; ST_USAGE for a type without a Delta equivalent; ST_OS.
  */
 enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
                                const char *const *partition_columns, size_t partition_count,
-                               struct error *err) MUST_CHECK;
+                               const struct delta_retention *retention, struct error *err) MUST_CHECK;
 
 /**
  * Load a table's latest state.
@@ -84,6 +93,22 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_C
 /** The current state; release it with delta_snapshot_release(), also after delta_table_close(). */
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
 void delta_snapshot_release(struct delta_snapshot *s);
+
+/**
+ * The removed files that the table remembers, as a snapshot of them (schema_json is NULL). A removed file is
+ * remembered by the log and its checkpoints until delta_table_forget().
+ */
+enum status delta_removed_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
+
+/**
+ * Leave a removed file out of checkpoints from now on: its retention is over and it was unlinked. Nothing happens
+ * when the path was added or removed again.
+ */
+void delta_table_forget(struct delta_table *t, const struct delta_file *f);
+
+/** Commit the table properties of r unless the table has them. Errors as of delta_commit(). */
+enum status delta_table_set_retention(struct delta_table *t, const struct delta_retention *r,
+                                      struct error *err) MUST_CHECK;
 
 /** The version that the last commit with this application name carried; -1 for none. */
 int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id);
@@ -106,6 +131,7 @@ struct delta_commit {
         size_t remove_count;
         const struct parquet_field *fields; /* NULL, or the new schema: all old columns, and new optional ones */
         size_t field_count;
+        const struct delta_retention *retention; /* NULL leaves the properties */
         const char *app_id; /* NULL, or the application that txn_version belongs to, for idempotent commits */
         int64_t txn_version;
 };

@@ -25,18 +25,14 @@ static void release_cached_snapshot(struct delta_state *s)
         s->snapshot = NULL;
 }
 
-void delta_state_deinit(struct delta_state *s)
+/* ---- files by path ---- */
+
+static void file_set_deinit(struct delta_file_set *set)
 {
-        for (size_t i = 0; i < s->file_count; i++)
-                delta_live_file_unref(s->files[i]);
-        for (size_t i = 0; i < s->txn_count; i++)
-                free(s->txns[i].app_id);
-        free(s->files);
-        hash_table_deinit(&s->by_path);
-        free(s->txns);
-        json_object_put(s->metadata);
-        release_cached_snapshot(s);
-        delta_state_init(s);
+        for (size_t i = 0; i < set->count; i++)
+                delta_counted_file_unref(set->items[i]);
+        free(set->items);
+        hash_table_deinit(&set->by_path);
 }
 
 static uint32_t hash_path(const char *path)
@@ -47,61 +43,122 @@ static uint32_t hash_path(const char *path)
 static bool is_file_at_path(const void *context, uint32_t number, const void *key, size_t size)
 {
         (void)size;
-        return strcmp(((const struct delta_state *)context)->files[number]->file.path, key) == 0;
+        return strcmp(((const struct delta_file_set *)context)->items[number]->file.path, key) == 0;
 }
 
-static bool find_file_number(const struct delta_state *s, const char *path, uint32_t *ret)
+static bool find_file_number(const struct delta_file_set *set, const char *path, uint32_t *ret)
 {
-        return hash_table_find(&s->by_path, hash_path(path), is_file_at_path, s, path, strlen(path), ret);
+        return hash_table_find(&set->by_path, hash_path(path), is_file_at_path, set, path, strlen(path), ret);
 }
 
-struct delta_live_file *delta_state_find(const struct delta_state *s, const char *path)
+/* Reserve room for more files. hash_table_reserve() doubles a full table, so set its count to half of the slots. */
+static enum status reserve_files(struct delta_file_set *set, size_t more, struct error *err)
+{
+        uint32_t count = set->by_path.count;
+        struct delta_counted_file **items;
+        enum status st = ST_OK;
+
+        if (more > LIMIT_DELTA_FILES - set->count)
+                return error_set(err, ST_TOO_BIG, "a table of more than %d files", LIMIT_DELTA_FILES);
+        while (!st && set->by_path.slot_count / 2 < count + more) {
+                set->by_path.count = set->by_path.slot_count / 2;
+                st = hash_table_reserve(&set->by_path, err);
+        }
+        set->by_path.count = count;
+        if (st || set->count + more <= set->capacity)
+                return st;
+        more += set->count / 2;
+        items = reallocarray(set->items, set->count + more, sizeof(struct delta_counted_file *));
+        if (!items)
+                return error_no_memory(err);
+        set->items = items;
+        set->capacity = set->count + more;
+        return ST_OK;
+}
+
+/* The last file moves into the gap. */
+static void drop_file(struct delta_file_set *set, const char *path)
+{
+        uint32_t number, last = (uint32_t)set->count - 1;
+        bool found;
+
+        if (!find_file_number(set, path, &number))
+                return;
+        found = hash_table_remove(&set->by_path, hash_path(path), number);
+        assert(found);
+        delta_counted_file_unref(set->items[number]);
+        set->count--;
+        if (number == last)
+                return;
+        found = hash_table_renumber(&set->by_path, hash_path(set->items[last]->file.path), last, number);
+        assert(found);
+        set->items[number] = set->items[last];
+}
+
+/* Takes f, which replaces a file of the same path. Room is reserved. */
+static void put_file(struct delta_file_set *set, struct delta_counted_file *f)
 {
         uint32_t number;
 
-        return find_file_number(s, path, &number) ? s->files[number] : NULL;
+        if (find_file_number(set, f->file.path, &number)) {
+                delta_counted_file_unref(set->items[number]);
+                set->items[number] = f;
+                return;
+        }
+        assert(set->count < set->capacity);
+        hash_table_insert(&set->by_path, hash_path(f->file.path), (uint32_t)set->count);
+        set->items[set->count++] = f;
+}
+
+static void check_file_set(const struct delta_file_set *set)
+{
+        assert(set->by_path.count == set->count);
+        assert(set->count <= set->capacity);
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
+        for (size_t i = 0; i < set->count; i++) {
+                uint32_t number;
+
+                assert(find_file_number(set, set->items[i]->file.path, &number) && number == i);
+        }
+#else
+        (void)set;
+#endif
+}
+
+/* ---- the state ---- */
+
+void delta_state_deinit(struct delta_state *s)
+{
+        file_set_deinit(&s->live);
+        file_set_deinit(&s->removed);
+        for (size_t i = 0; i < s->txn_count; i++)
+                free(s->txns[i].app_id);
+        free(s->txns);
+        json_object_put(s->metadata);
+        release_cached_snapshot(s);
+        delta_state_init(s);
+}
+
+struct delta_counted_file *delta_state_find(const struct delta_state *s, const char *path)
+{
+        uint32_t number;
+
+        return find_file_number(&s->live, path, &number) ? s->live.items[number] : NULL;
 }
 
 void delta_state_check(const struct delta_state *s)
 {
-        assert(s->by_path.count == s->file_count);
-        assert(s->file_count <= s->file_capacity);
-#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
-        for (size_t i = 0; i < s->file_count; i++)
-                assert(delta_state_find(s, s->files[i]->file.path) == s->files[i]);
-#endif
-}
-
-/* Reserve room for more files. hash_table_reserve() doubles a full table, so set its count to half of the slots. */
-static enum status reserve_files(struct delta_state *s, size_t more, struct error *err)
-{
-        uint32_t count = s->by_path.count;
-        struct delta_live_file **files;
-        enum status st = ST_OK;
-
-        if (more > LIMIT_DELTA_FILES - s->file_count)
-                return error_set(err, ST_TOO_BIG, "a table of more than %d files", LIMIT_DELTA_FILES);
-        while (!st && s->by_path.slot_count / 2 < count + more) {
-                s->by_path.count = s->by_path.slot_count / 2;
-                st = hash_table_reserve(&s->by_path, err);
-        }
-        s->by_path.count = count;
-        if (st || s->file_count + more <= s->file_capacity)
-                return st;
-        more += s->file_count / 2;
-        files = reallocarray(s->files, s->file_count + more, sizeof(struct delta_live_file *));
-        if (!files)
-                return error_no_memory(err);
-        s->files = files;
-        s->file_capacity = s->file_count + more;
-        return ST_OK;
+        check_file_set(&s->live);
+        check_file_set(&s->removed);
 }
 
 enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, bool strict, struct error *err)
 {
         struct delta_txn *txns;
-        enum status st = reserve_files(s, a->add_count, err);
+        enum status st = reserve_files(&s->live, a->add_count, err);
 
+        if (!st)
+                st = reserve_files(&s->removed, a->remove_count, err);
         if (st)
                 return st;
         txns = realloc(s->txns, (s->txn_count + a->txn_count + 1) * sizeof *txns);
@@ -109,8 +166,9 @@ enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, 
                 return error_no_memory(err);
         s->txns = txns;
         for (size_t i = 0; strict && i < a->remove_count; i++) {
-                if (!delta_state_find(s, a->removes[i]))
-                        return error_set(err, ST_NOT_FOUND, "file '%s' to remove is not in the table", a->removes[i]);
+                if (!delta_state_find(s, a->removes[i]->file.path))
+                        return error_set(err, ST_NOT_FOUND, "file '%s' to remove is not in the table",
+                                         a->removes[i]->file.path);
         }
         for (size_t i = 0; strict && i < a->add_count; i++) {
                 if (delta_state_find(s, a->adds[i]->file.path))
@@ -119,38 +177,21 @@ enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, 
         return ST_OK;
 }
 
-/* The last file moves into the gap. */
-static void remove_live_file(struct delta_state *s, const char *path)
+/* A remove need not say the size of the file, its add did. */
+static void apply_remove(struct delta_state *s, struct delta_counted_file *removed)
 {
-        uint32_t number, last = (uint32_t)s->file_count - 1;
-        bool found;
+        const struct delta_counted_file *live = delta_state_find(s, removed->file.path);
 
-        if (!find_file_number(s, path, &number))
-                return;
-        found = hash_table_remove(&s->by_path, hash_path(path), number);
-        assert(found);
-        delta_live_file_unref(s->files[number]);
-        s->file_count--;
-        if (number == last)
-                return;
-        found = hash_table_renumber(&s->by_path, hash_path(s->files[last]->file.path), last, number);
-        assert(found);
-        s->files[number] = s->files[last];
+        if (live && !removed->file.size)
+                removed->file.size = live->file.size;
+        drop_file(&s->live, removed->file.path);
+        put_file(&s->removed, removed);
 }
 
-/* Replaces a live file of the same path. Room is reserved. */
-static void add_live_file(struct delta_state *s, struct delta_live_file *f)
+static void apply_add(struct delta_state *s, struct delta_counted_file *added)
 {
-        uint32_t number;
-
-        if (find_file_number(s, f->file.path, &number)) {
-                delta_live_file_unref(s->files[number]);
-                s->files[number] = f;
-                return;
-        }
-        assert(s->file_count < s->file_capacity);
-        hash_table_insert(&s->by_path, hash_path(f->file.path), (uint32_t)s->file_count);
-        s->files[s->file_count++] = f;
+        drop_file(&s->removed, added->file.path);
+        put_file(&s->live, added);
 }
 
 static void set_txn_version(struct delta_state *s, struct delta_txn *txn)
@@ -168,9 +209,10 @@ static void set_txn_version(struct delta_state *s, struct delta_txn *txn)
 void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t version)
 {
         for (size_t i = 0; i < a->remove_count; i++)
-                remove_live_file(s, a->removes[i]);
+                apply_remove(s, a->removes[i]);
+        a->remove_count = 0;
         for (size_t i = 0; i < a->add_count; i++)
-                add_live_file(s, a->adds[i]);
+                apply_add(s, a->adds[i]);
         a->add_count = 0;
         for (size_t i = 0; i < a->txn_count; i++)
                 set_txn_version(s, &a->txns[i]);
@@ -194,34 +236,55 @@ static int compare_file_paths(const void *a, const void *b)
         return strcmp((*x)->path, (*y)->path);
 }
 
+void delta_state_forget(struct delta_state *s, const struct delta_file *f)
+{
+        uint32_t number;
+
+        if (find_file_number(&s->removed, f->path, &number) &&
+            s->removed.items[number]->file.removed_ms == f->removed_ms)
+                drop_file(&s->removed, f->path);
+}
+
+static enum status create_snapshot(const struct delta_state *s, const struct delta_file_set *set,
+                                   const char *schema_json, struct delta_snapshot **ret, struct error *err)
+{
+        struct counted_snapshot *c = calloc(1, sizeof *c + set->count * sizeof *c->files);
+
+        if (c && schema_json)
+                c->schema_json = strdup(schema_json);
+        if (!c || (schema_json && !c->schema_json)) {
+                free(c);
+                return error_no_memory(err);
+        }
+        for (size_t i = 0; i < set->count; i++) {
+                delta_counted_file_ref(set->items[i]);
+                c->files[i] = &set->items[i]->file;
+        }
+        if (set->count)
+                qsort(c->files, set->count, sizeof *c->files, compare_file_paths);
+        c->refs = 1;
+        c->snapshot = (struct delta_snapshot){ (uint64_t)s->version, c->files, set->count, c->schema_json };
+        *ret = &c->snapshot;
+        return ST_OK;
+}
+
 enum status delta_state_get_snapshot(struct delta_state *s, struct delta_snapshot **ret, struct error *err)
 {
-        struct counted_snapshot *c;
-        size_t n = 0;
+        enum status st = ST_OK;
 
-        if (!s->snapshot) {
-                c = calloc(1, sizeof *c + s->file_count * sizeof *c->files);
-                if (c)
-                        c->schema_json = strdup(delta_json_get_string(s->metadata, "schemaString"));
-                if (!c || !c->schema_json) {
-                        free(c);
-                        return error_no_memory(err);
-                }
-                for (size_t i = 0; i < s->file_count; i++) {
-                        delta_live_file_ref(s->files[i]);
-                        c->files[n++] = &s->files[i]->file;
-                }
-                assert(n == s->file_count);
-                if (n)
-                        qsort(c->files, n, sizeof *c->files, compare_file_paths);
-                c->refs = 1;
-                c->snapshot = (struct delta_snapshot){ (uint64_t)s->version, c->files, n, c->schema_json };
-                s->snapshot = &c->snapshot;
-        }
-        c = (struct counted_snapshot *)s->snapshot;
-        atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+        if (!s->snapshot)
+                st = create_snapshot(s, &s->live, delta_json_get_string(s->metadata, "schemaString"), &s->snapshot,
+                                     err);
+        if (st)
+                return st;
+        atomic_fetch_add_explicit(&((struct counted_snapshot *)s->snapshot)->refs, 1, memory_order_relaxed);
         *ret = s->snapshot;
         return ST_OK;
+}
+
+enum status delta_state_get_removed(const struct delta_state *s, struct delta_snapshot **ret, struct error *err)
+{
+        return create_snapshot(s, &s->removed, NULL, ret, err);
 }
 
 void delta_snapshot_release(struct delta_snapshot *s)
@@ -231,7 +294,7 @@ void delta_snapshot_release(struct delta_snapshot *s)
         if (!s || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
                 return;
         for (size_t i = 0; i < s->file_count; i++)
-                delta_live_file_unref((struct delta_live_file *)c->files[i]);
+                delta_counted_file_unref((struct delta_counted_file *)c->files[i]);
         free(c->schema_json);
         free(c);
 }

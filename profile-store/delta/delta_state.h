@@ -4,19 +4,25 @@
 
 /**
  * @file
- * The state of a table after some commits: live files by path, metaData, and the
- * transaction version of each application.
+ * The state of a table after some commits: live files by path, removed files that
+ * are remembered, metaData, and the transaction version of each application.
  *
  * Threads: a state belongs to one thread at a time; a snapshot is immutable.
  */
 #include "common/hash_table.h"
 #include "profile-store/delta/delta_actions.h"
 
+/* Files found by their path. */
+struct delta_file_set {
+        struct delta_counted_file **items; /* owned references, in no order */
+        size_t count, capacity;
+        struct hash_table by_path; /* entries number items */
+};
+
+/* A path is in live, in removed, or in neither. */
 struct delta_state {
-        int64_t version;                /* -1: nothing applied yet */
-        struct delta_live_file **files; /* owned references, in no order */
-        size_t file_count, file_capacity;
-        struct hash_table by_path;    /* entries number files */
+        int64_t version; /* -1: nothing applied yet */
+        struct delta_file_set live, removed;
         struct json_object *metadata; /* owned */
         bool has_protocol;
         struct delta_txn *txns;
@@ -27,7 +33,8 @@ struct delta_state {
 void delta_state_init(struct delta_state *s);
 void delta_state_deinit(struct delta_state *s);
 
-struct delta_live_file *delta_state_find(const struct delta_state *s, const char *path);
+/** A live file; NULL without. */
+struct delta_counted_file *delta_state_find(const struct delta_state *s, const char *path);
 
 /**
  * Reserve memory for a, so that delta_state_apply() cannot fail. With strict, also
@@ -43,7 +50,14 @@ void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t v
 /** Assert that by_path finds every file under its number. Debug builds only. */
 void delta_state_check(const struct delta_state *s);
 
-/** A counted snapshot of the state. */
+/** Drop a removed file, unless its path was added or removed again. */
+void delta_state_forget(struct delta_state *s, const struct delta_file *f);
+
+/** A counted snapshot of the live files. */
 enum status delta_state_get_snapshot(struct delta_state *s, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
+
+/** A counted list of the removed files, released as a snapshot. */
+enum status delta_state_get_removed(const struct delta_state *s, struct delta_snapshot **ret,
+                                    struct error *err) MUST_CHECK;
 
 #endif

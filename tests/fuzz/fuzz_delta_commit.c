@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (delta_actions_parse(text, size, &actions, &err))
                 return 0;
         for (size_t i = 0; i < actions.remove_count; i++)
-                check_delta_path(actions.removes[i]);
+                check_delta_path(actions.removes[i]->file.path);
         delta_state_init(&state);
         must(delta_actions_parse(first_commit, sizeof first_commit - 1, &first, &err) == ST_OK);
         must(delta_state_prepare(&state, &first, true, &err) == ST_OK);

@@ -68,7 +68,7 @@ static struct delta_table *new_table(const char *dir)
 {
         struct delta_table *t = NULL;
 
-        OK(delta_table_create(dir, one_column, 1, NULL, 0, &err));
+        OK(delta_table_create(dir, one_column, 1, NULL, 0, NULL, &err));
         OK(delta_table_open(dir, &t, &err));
         return t;
 }
@@ -114,7 +114,7 @@ START_TEST(creating_twice_is_busy)
         char *dir = new_dir("twice");
         struct delta_table *t = new_table(dir);
 
-        ck_assert_int_eq(delta_table_create(dir, one_column, 1, NULL, 0, NULL), ST_BUSY);
+        ck_assert_int_eq(delta_table_create(dir, one_column, 1, NULL, 0, NULL, NULL), ST_BUSY);
         delta_table_close(t);
         drop_dir(dir);
 }
@@ -253,6 +253,144 @@ START_TEST(checkpoint_stands_for_the_commits_before_it)
         ck_assert_str_eq(s->files[0]->stats, "{\"numRecords\":3}");
         ck_assert_uint_eq(s->files[0]->size, 10);
         ck_assert_ptr_nonnull(strstr(s->schema_json, "\"name\":\"n\""));
+        delta_snapshot_release(s);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+/* The removed files that the table remembers; at most one. */
+static size_t get_removed(struct delta_table *t, char path[64], struct delta_file *ret)
+{
+        struct delta_snapshot *s = NULL;
+        size_t n;
+
+        OK(delta_removed_acquire(t, &s, &err));
+        n = s->file_count;
+        ck_assert_uint_le(n, 1);
+        if (n) {
+                *ret = *s->files[0];
+                snprintf(path, 64, "%s", s->files[0]->path);
+                ck_assert_uint_eq(ret->partition_count, 0);
+                ck_assert_ptr_null(ret->stats);
+        }
+        delta_snapshot_release(s);
+        return n;
+}
+
+START_TEST(removed_files_are_remembered_through_checkpoints_until_forgotten)
+{
+        char *dir = new_dir("removed"), path[64];
+        struct delta_table *t = new_table(dir);
+        const char *remove[] = { "a.parquet" };
+        struct delta_commit c = { .size = sizeof c, .removes = remove, .remove_count = 1, .rearranges = true };
+        struct delta_file removed, again;
+
+        OK(add_file(t, "a.parquet", &err));
+        OK(add_file(t, "b.parquet", &err));
+        OK(delta_commit(t, &c, &err));
+        ck_assert_uint_eq(get_removed(t, path, &removed), 1);
+        ck_assert_str_eq(path, "a.parquet");
+        ck_assert_uint_eq(removed.size, 10);
+        ck_assert(!removed.removal_changes_data);
+        ck_assert_int_gt(removed.removed_ms, INT64_C(1700000000000));
+        OK(delta_checkpoint(t, &err));
+        OK(add_file(t, "c.parquet", &err));
+        for (unsigned v = 0; v <= 3; v++)
+                unlink_commit(dir, v); /* only the checkpoint knows */
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_uint_eq(get_removed(t, path, &again), 1);
+        ck_assert_str_eq(path, "a.parquet");
+        ck_assert_int_eq(again.removed_ms, removed.removed_ms);
+        ck_assert_uint_eq(again.size, 10);
+        ck_assert(!again.removal_changes_data);
+        again.path = path;
+        again.removed_ms++;
+        delta_table_forget(t, &again); /* another removal of the same path */
+        ck_assert_uint_eq(get_removed(t, path, &removed), 1);
+        again.removed_ms--;
+        delta_table_forget(t, &again);
+        ck_assert_uint_eq(get_removed(t, path, &removed), 0);
+        OK(delta_checkpoint(t, &err));
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_uint_eq(get_removed(t, path, &removed), 0);
+        ck_assert_uint_eq(file_count(t), 2);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(a_path_that_is_added_again_is_no_removed_file)
+{
+        char *dir = new_dir("re-added"), path[64];
+        struct delta_table *t = new_table(dir);
+        const char *remove[] = { "a.parquet" };
+        struct delta_commit c = { .size = sizeof c, .removes = remove, .remove_count = 1 };
+        struct delta_file removed;
+
+        OK(add_file(t, "a.parquet", &err));
+        OK(delta_commit(t, &c, &err));
+        ck_assert_uint_eq(get_removed(t, path, &removed), 1);
+        ck_assert(removed.removal_changes_data);
+        OK(add_file(t, "a.parquet", &err));
+        ck_assert_uint_eq(get_removed(t, path, &removed), 0);
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_uint_eq(get_removed(t, path, &removed), 0);
+        ck_assert_uint_eq(file_count(t), 1);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+/* The text of a commit; owned. */
+static char *read_commit(const char *dir, unsigned version)
+{
+        _cleanup_free_ char *path = NULL;
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, MiB(1));
+        ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u.json", dir, version), 0);
+        OK(file_read(path, &text, &err));
+        return strndup((const char *)text.data, text.size);
+}
+
+START_TEST(retention_is_written_once_and_kept_by_a_new_schema)
+{
+        static const struct parquet_field two[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true },
+                                                    { .name = "m", .kind = PARQUET_INT64, .optional = true } };
+        struct delta_retention hour = { .removed_s = 3600, .log_s = 7200 },
+                               day = { .removed_s = 86400, .log_s = 86400 };
+        struct delta_commit grown = { .size = sizeof grown, .fields = two, .field_count = 2 };
+        char *dir = new_dir("retention");
+        _cleanup_free_ char *created = NULL, *changed = NULL, *schema = NULL, *added = NULL;
+        struct delta_table *t = NULL;
+        struct delta_snapshot *s = NULL;
+
+        OK(delta_table_create(dir, one_column, 1, NULL, 0, &hour, &err));
+        OK(delta_table_open(dir, &t, &err));
+        created = read_commit(dir, 0);
+        ck_assert_ptr_nonnull(strstr(created, "\"delta.deletedFileRetentionDuration\":\"interval 3600 seconds\""));
+        ck_assert_ptr_nonnull(strstr(created, "\"delta.logRetentionDuration\":\"interval 7200 seconds\""));
+        OK(delta_table_set_retention(t, &hour, &err)); /* no commit */
+        OK(delta_table_set_retention(t, &day, &err));
+        changed = read_commit(dir, 1);
+        ck_assert_ptr_nonnull(strstr(changed, "\"delta.deletedFileRetentionDuration\":\"interval 86400 seconds\""));
+        OK(delta_commit(t, &grown, &err));
+        schema = read_commit(dir, 2);
+        ck_assert_ptr_nonnull(strstr(schema, "interval 86400 seconds"));
+        OK(add_file(t, "a.parquet", &err));
+        added = read_commit(dir, 3);
+        ck_assert_ptr_nonnull(strstr(added, "\"isBlindAppend\":true"));
+        ck_assert_ptr_nonnull(strstr(changed, "\"isBlindAppend\":false"));
+        OK(delta_checkpoint(t, &err));
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        OK(delta_table_set_retention(t, &day, &err)); /* no commit: the checkpoint has it */
+        OK(delta_snapshot_acquire(t, &s, &err));
+        ck_assert_uint_eq(s->version, 3);
         delta_snapshot_release(s);
         delta_table_close(t);
         drop_dir(dir);
@@ -464,7 +602,7 @@ START_TEST(table_with_partitions_removal_and_a_new_column)
                 .size = sizeof removal, .operation = "DELETE", .removes = remove, .remove_count = 1
         };
 
-        OK(delta_table_create(dir, make_table_fields, 6, partition_columns, 1, &err));
+        OK(delta_table_create(dir, make_table_fields, 6, partition_columns, 1, NULL, &err));
         OK(delta_table_open(dir, &t, &err));
         write_part(t, dir, "2025-11-20", 0, 6, &plain);
         write_part(t, dir, "2025-11-20", 1, 6, &plain);
@@ -512,5 +650,8 @@ END_TEST
 TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_empty_at_version_0, creating_twice_is_busy,
            absent_table_is_not_found, of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh,
            snapshot_outlives_removal_and_table, senseless_commits_change_nothing, progress_of_an_application_is_kept,
-           checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over, log_with_a_gap_is_bad_data,
-           hostile_commits_are_refused, statistics_of_a_file_are_bounds, table_with_partitions_removal_and_a_new_column)
+           checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over,
+           removed_files_are_remembered_through_checkpoints_until_forgotten,
+           a_path_that_is_added_again_is_no_removed_file, retention_is_written_once_and_kept_by_a_new_schema,
+           log_with_a_gap_is_bad_data, hostile_commits_are_refused, statistics_of_a_file_are_bounds,
+           table_with_partitions_removal_and_a_new_column)

@@ -62,7 +62,7 @@ START_TEST(a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_li
         struct error err;
 
         make_dir();
-        check_ok(delta_table_create(dir, fields, 1, NULL, 0, &err), &err);
+        check_ok(delta_table_create(dir, fields, 1, NULL, 0, NULL, &err), &err);
         check_ok(delta_table_open(dir, &t, &err), &err);
         memset(stats, 'x', n);
         stats[n] = 0;

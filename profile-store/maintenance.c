@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/maintenance.h"
+
+#include <sys/prctl.h>
+
+#include "common/clock.h"
+#include "common/condition.h"
+#include "common/metrics.h"
+#include "common/stable_clock.h"
+#include "profile-store/table_clean.h"
+
+static struct metric removed_files =
+        METRIC_COUNTER("cairn_store_removed_files_total",
+                       "Files of the tables that were unlinked after the grace period of their removal.", "");
+static struct metric orphans = METRIC_COUNTER("cairn_store_orphans_total",
+                                              "Files in the folders of the tables that no log named, unlinked.", "");
+static struct metric failures =
+        METRIC_COUNTER("cairn_store_maintenance_failures_total",
+                       "Runs of the store's maintenance that failed; each is repeated a minute later.", "");
+
+/* With the writer lock. */
+static enum status clean_tables(struct profile_store *s, struct error *err)
+{
+        bool lists_folders = stable_unix_s() - s->orphans_listed_s >= ORPHAN_INTERVAL_S;
+        struct table_cleaning cleaned = { 0 };
+        enum status st = tables_unlink_removed(&s->logs, &cleaned, err);
+
+        if (lists_folders) {
+                enum status listed = tables_unlink_orphans(&s->logs, &cleaned, st ? NULL : err);
+
+                if (!listed)
+                        s->orphans_listed_s = stable_unix_s();
+                st = st ? st : listed;
+        }
+        metric_add(&removed_files, (int64_t)cleaned.removed_files);
+        metric_add(&orphans, (int64_t)cleaned.orphans);
+        return st;
+}
+
+/* With the writer lock. A commit that failed may be in the log. */
+static enum status set_table_properties(struct profile_store *s, struct error *err)
+{
+        enum status st = table_logs_set_retention(&s->logs, err);
+
+        s->behind |= st != ST_OK;
+        return st;
+}
+
+enum status store_maintain(struct profile_store *s, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&s->writer_lock);
+        st = store_reconcile(s, err);
+        if (!st)
+                st = set_table_properties(s, err);
+        if (!st)
+                st = clean_tables(s, err);
+        pthread_mutex_unlock(&s->writer_lock);
+        return st;
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+/* True while the store is open. */
+static bool wait_for_maintenance(struct profile_store *s)
+{
+        int64_t end = monotonic_ns() + MAINTENANCE_INTERVAL_S * INT64_C(1000000000);
+        bool stopping, in_time = true;
+
+        pthread_mutex_lock(&s->lock);
+        while (!s->stopping && in_time)
+                in_time = condition_wait_until(&s->maintenance_wake, &s->lock, end);
+        stopping = s->stopping;
+        pthread_mutex_unlock(&s->lock);
+        return !stopping;
+}
+
+static void *run_maintenance_thread(void *context)
+{
+        struct profile_store *s = context;
+
+        prctl(PR_SET_NAME, "cairn-maintain");
+        while (wait_for_maintenance(s)) {
+                struct error err = { 0 };
+                enum status st = store_maintain(s, &err);
+
+                metric_add(&failures, st != ST_OK);
+        }
+        return NULL;
+}
+
+enum status maintenance_start(struct profile_store *s, struct error *err)
+{
+        int failed;
+
+        metric_register(&removed_files);
+        metric_register(&orphans);
+        metric_register(&failures);
+        failed = pthread_create(&s->maintenance_thread, NULL, run_maintenance_thread, s);
+        if (failed)
+                return error_os(err, failed, "cannot start the maintenance thread");
+        s->maintenance_runs = true;
+        return ST_OK;
+}
+
+void maintenance_stop(struct profile_store *s)
+{
+        if (!s->maintenance_runs)
+                return;
+        pthread_mutex_lock(&s->lock);
+        pthread_cond_signal(&s->maintenance_wake);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->maintenance_thread, NULL);
+        s->maintenance_runs = false;
+}

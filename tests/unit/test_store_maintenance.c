@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store's maintenance removes, and when.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "profile-store/maintenance.h"
+#include "profile-store/store.h"
+#include "profile-store/tables.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/suite.h"
+
+static struct store_fixture fixture;
+
+static bool holds(const char *name)
+{
+        _cleanup_free_ char *path = store_fixture_path(&fixture, name);
+
+        return access(path, F_OK) == 0;
+}
+
+static void age(const char *name, time_t seconds)
+{
+        const struct timespec then = { .tv_sec = time(NULL) - seconds };
+        _cleanup_free_ char *path = store_fixture_path(&fixture, name);
+
+        if (access(path, F_OK) < 0)
+                ck_assert_int_eq(file_write_durable(path, "x", 1, NULL), ST_OK);
+        ck_assert_int_eq(utimensat(AT_FDCWD, path, (const struct timespec[2]){ then, then }, 0), 0);
+}
+
+static void maintain(void)
+{
+        struct error err;
+
+        check_ok(store_maintain(fixture.store, &err), &err);
+}
+
+/* Remove the only file of stacks, as retention does. */
+static void remove_stacks(void)
+{
+        struct profile_store *s = fixture.store;
+        struct error err;
+
+        check_ok(tables_commit(&s->logs,
+                               &(struct table_change){ .table = TABLE_STACKS,
+                                                       .removes = s->tables->parts[TABLE_STACKS],
+                                                       .remove_count = 1 },
+                               &err),
+                 &err);
+        check_ok(store_publish_tables(s, &err), &err);
+}
+
+#define DAY "tables/stacks/date=2024-10-04"
+#define PART DAY "/part-00000000000000000001-00000000000000000001.parquet"
+
+static void begin_with_removed_stacks(uint64_t grace_ms)
+{
+        fixture.options.removed_grace_ms = grace_ms;
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_flush(&fixture);
+        remove_stacks();
+}
+
+START_TEST(a_removed_file_stays_for_the_grace_period_however_old_it_is)
+{
+        begin_with_removed_stacks(0);
+        age(PART, 30 * 86400);
+        maintain();
+        ck_assert(holds(PART));
+        store_fixture_reopen(&fixture);
+        maintain();
+        ck_assert(holds(PART));
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are)
+{
+        begin_with_removed_stacks(1);
+        while (holds(PART)) /* a millisecond */
+                maintain();
+        ck_assert(!holds(DAY));
+        ck_assert(holds("tables/samples/date=2024-10-04"));
+        store_fixture_reopen(&fixture); /* the log still names it, and finds nothing to do */
+        maintain();
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it)
+{
+        fixture.options.removed_grace_ms = 0;
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_flush(&fixture);
+        fixture.store->logs.opened_s -= 2 * 86400;
+        age(DAY "/new.parquet", 7200);
+        age(DAY "/old.parquet", 90000);
+        age(DAY "/.tmp-old-123456", 90000);
+        maintain();
+        ck_assert(holds(DAY "/new.parquet"));
+        ck_assert(!holds(DAY "/old.parquet"));
+        ck_assert(!holds(DAY "/.tmp-old-123456"));
+        store_fixture_reopen(&fixture); /* no writer of before is at it */
+        ck_assert(!holds(DAY "/new.parquet"));
+        ck_assert(holds(PART));
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(a_long_grace_period_is_that_of_orphans_too)
+{
+        fixture.options.removed_grace_ms = 7 * 86400000ULL;
+        store_fixture_begin(&fixture);
+        age("tables/locations/old.parquet", 6 * 86400);
+        age("tables/locations/older.parquet", 8 * 86400);
+        store_fixture_reopen(&fixture);
+        ck_assert(holds("tables/locations/old.parquet"));
+        ck_assert(!holds("tables/locations/older.parquet"));
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_however_old_it_is,
+           a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are,
+           a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it,
+           a_long_grace_period_is_that_of_orphans_too)
