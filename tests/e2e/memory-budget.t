@@ -6,8 +6,6 @@
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 cairn=$CAIRN_BUILD/cairn
 limit_mib=512
-# Times are those of a machine that does nothing else; with N times as much to run as it has processors they are N times as long.
-patience=$(awk -v cpus="$(nproc)" '{ n = $1 / cpus; print n < 1 ? 1 : int(n + 1) }' /proc/loadavg)
 
 out=$("$cairn" serve --data "$data" --memory 100M 2>&1)
 is "$?" 64 'with less than the minimum it does not start'
@@ -26,19 +24,23 @@ is "$code" 400 'an upload with a window of 128 MiB is refused'
 like "$body" 'more than 8 MiB.*--long=23' 'and says how to compress it'
 answers 200 '' 'a wide profile is taken' -H 'Content-Type: text/plain' --data-binary "@$tmp/wide.folded" "$url/ingest?name=wide&format=folded"
 
-python3 tests/e2e/memory-budget.py "$port" "${MEMORY_BUDGET_SECONDS:-15}" "$tmp/brackets.gz" "$tmp/bomb.zst" "$tmp/wide.zst" \
+python3 tests/e2e/memory-budget.py "$port" "${MEMORY_BUDGET_SECONDS:-15}" "$tmp" "$tmp/brackets.gz" "$tmp/bomb.zst" "$tmp/wide.zst" \
         "$tmp/wide.folded" >"$tmp/result" 2>"$tmp/client.err"
 is "$?" 0 'the clients ended'
 diag "$(cat "$tmp/client.err")"
 value() { python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))[sys.argv[2]]))' "$tmp/result" "$1"; }
 peak=$(peak_memory_kb)
-diag "peak $((peak >> 10)) MiB of $limit_mib; times may be $patience as long; $(cat "$tmp/result")"
+diag "peak $((peak >> 10)) MiB of $limit_mib; $(cat "$tmp/result")"
 ok 'the service lives' healthy
 ok "its peak is within --memory" test "$peak" -le $((limit_mib << 10))
-ok 'half of the health checks took less than 300 ms' test "$(value health_median_ms)" -lt $((300 * patience))
-ok 'none took more than two seconds' test "$(value health_max_ms)" -lt $((2000 * patience))
-ok 'half of the honest batches were acknowledged within a second' test "$(value ingest_median_ms)" -lt $((1000 * patience))
-ok 'none took more than ten' test "$(value ingest_max_ms)" -lt $((10000 * patience))
+# A server that does nothing was asked in turns with the service (memory-budget.py): the bounds are on what the service
+# adds to its times. The longest times of the two are not of the same moment, so one may be several times the other.
+below() { test "$(value "$1")" -lt $(($2 + $3 * $(value "control_$1"))); }
+ok 'of 20 health checks 19 took less than 100 ms' below health_p95_ms 100 1
+ok 'none took longer' below health_max_ms 100 4
+ok 'of 20 honest batches 19 were acknowledged within a second' below ingest_p95_ms 1000 1
+ok 'none took longer' below ingest_max_ms 1000 4
+ok 'there are enough times to say so' test "$(value health_count)" -ge 60
 is "$(value retry_after_missing)" 0 'who was refused was told when to come again'
 limit=$(metric cairn_memory_limit_bytes)
 is "$limit" $((limit_mib << 20)) 'the limit is a metric'
