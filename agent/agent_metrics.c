@@ -125,9 +125,9 @@ static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
 static struct metric probe_timeouts =
-        METRIC_COUNTER("cairn_agent_mount_timeouts_total", "Mounts that did not respond.", "");
-static struct metric probe_skipped =
-        METRIC_COUNTER("cairn_agent_mount_files_skipped_total", "File accesses skipped on unresponsive mounts.", "");
+        METRIC_COUNTER("cairn_agent_mount_timeouts_total", "Files that did not respond within 3 s.", "");
+static struct metric probe_skipped = METRIC_COUNTER("cairn_agent_mount_files_skipped_total",
+                                                    "Accesses skipped to unresponsive files and mounts.", "");
 static struct metric probe_stuck =
         METRIC_GAUGE("cairn_agent_mount_probes_stuck", "Probe processes stuck on unresponsive mounts, at most 8.", "");
 

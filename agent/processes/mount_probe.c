@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,10 +30,13 @@ struct request {
         char name[NAME_BYTES], path[LIMIT_PATH_BYTES];
 };
 
+/* The last result for a mount, or for a file that did not respond. */
 struct answer {
-        uint64_t key;
-        int64_t until_ns; /* 0: free */
+        uint64_t mount, file; /* file 0: of the mount */
+        int64_t until_ns;     /* 0: free */
         bool answers;
+        bool local;          /* mounts: a file system without a server */
+        bool has_stuck_file; /* mounts: a file did not respond after others did */
 };
 
 static struct {
@@ -44,6 +49,23 @@ static struct {
 } probe;
 
 /* ---- in the child, forked from a threaded process: async-signal-safe calls only ---- */
+
+/* Unknown ones may have a server; for these a probe is made before each access. */
+static bool is_local_filesystem(int fd)
+{
+        static const uint32_t local[] = { EXT4_SUPER_MAGIC,      XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+                                          TMPFS_MAGIC,           RAMFS_MAGIC,      SQUASHFS_MAGIC,
+                                          EROFS_SUPER_MAGIC_V1,  F2FS_SUPER_MAGIC, ISOFS_SUPER_MAGIC,
+                                          OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1 /* ZFS */ };
+        struct statfs s;
+
+        if (fd < 0 || fstatfs(fd, &s))
+                return true; /* no file, so no access */
+        for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+                if ((uint32_t)s.f_type == local[i])
+                        return true;
+        return false;
+}
 
 /* O_PATH first, as in object_cache.c, so that devices and FIFOs are not opened. */
 static void read_first_page(int path_fd)
@@ -59,7 +81,8 @@ static void read_first_page(int path_fd)
                 (void)!pread(fd, page, sizeof page, 0);
 }
 
-static void access_probed_file(const struct request *r, int proc_fd)
+/* Returns whether the file system is local. */
+static bool access_probed_file(const struct request *r, int proc_fd)
 {
         _cleanup_close_ int fd = -1, root = -1;
 
@@ -72,6 +95,7 @@ static void access_probed_file(const struct request *r, int proc_fd)
         if (fd < 0 && r->kind == MOUNT_PROBE_MAPPING && r->path[0] == '/')
                 fd = open(r->path, O_PATH | O_CLOEXEC);
         read_first_page(fd);
+        return is_local_filesystem(fd);
 }
 
 static _Noreturn void serve_probes(int socket, pid_t parent)
@@ -86,12 +110,12 @@ static _Noreturn void serve_probes(int socket, pid_t parent)
         for (;;) {
                 _cleanup_close_ int proc_fd = -1;
                 struct error ignored;
+                char local;
 
                 if (recv(socket, &r, sizeof r, 0) != sizeof r || fd_receive(socket, &proc_fd, &ignored))
                         _exit(0);
-                if (proc_fd >= 0)
-                        access_probed_file(&r, proc_fd);
-                if (send(socket, "", 1, MSG_NOSIGNAL) != 1)
+                local = proc_fd < 0 || access_probed_file(&r, proc_fd);
+                if (send(socket, &local, 1, MSG_NOSIGNAL) != 1)
                         _exit(0);
         }
 }
@@ -143,11 +167,11 @@ static void abandon_probe_child(void)
 
 enum outcome { ANSWERED, SILENT, NOT_ASKED };
 
-static enum outcome probe_by_child(const struct request *r, int proc_fd)
+static enum outcome probe_by_child(const struct request *r, int proc_fd, bool *local_ret)
 {
         int64_t until = monotonic_ns() + LIMIT_AGENT_FILE_WAIT_MS * INT64_C(1000000), left_ns;
         struct pollfd p = { .events = POLLIN };
-        char byte;
+        char local;
 
         if (!start_probe_child() || send(probe.socket, r, sizeof *r, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof *r) {
                 abandon_probe_child();
@@ -157,8 +181,10 @@ static enum outcome probe_by_child(const struct request *r, int proc_fd)
         p.fd = probe.socket;
         while ((left_ns = until - monotonic_ns()) > 0)
                 if (poll(&p, 1, (int)(left_ns / 1000000) + 1) > 0) {
-                        if (recv(probe.socket, &byte, 1, MSG_DONTWAIT) == 1)
+                        if (recv(probe.socket, &local, 1, MSG_DONTWAIT) == 1) {
+                                *local_ret = local;
                                 return ANSWERED;
+                        }
                         abandon_probe_child(); /* it was killed */
                         return NOT_ASKED;
                 }
@@ -166,55 +192,87 @@ static enum outcome probe_by_child(const struct request *r, int proc_fd)
         return SILENT;
 }
 
-/* The entry for this key, else the one that expires first. */
-static struct answer *find_mount_answer(uint64_t key)
+/* The entry for a mount or file, else a free one or the one that expires first, emptied. */
+static struct answer *find_answer(uint64_t mount, uint64_t file)
 {
         struct answer *oldest = &probe.answers[0];
 
         for (size_t i = 0; i < ANSWERS; i++) {
-                if (probe.answers[i].until_ns && probe.answers[i].key == key)
-                        return &probe.answers[i];
-                if (probe.answers[i].until_ns < oldest->until_ns)
-                        oldest = &probe.answers[i];
+                struct answer *a = &probe.answers[i];
+
+                if (a->until_ns && a->mount == mount && a->file == file)
+                        return a;
+                if (a->until_ns < oldest->until_ns)
+                        oldest = a;
         }
+        *oldest = (struct answer){ .mount = mount, .file = file };
         return oldest;
 }
 
-static bool probe_mount(struct answer *a, uint64_t key, const struct request *r, int proc_fd)
+static bool is_file_stuck(const struct mount_probe_file *file)
 {
-        bool answered_before = a->key == key && a->until_ns && a->answers;
-        enum outcome outcome;
+        for (size_t i = 0; i < ANSWERS; i++)
+                if (file->file && probe.answers[i].mount == file->mount && probe.answers[i].file == file->file)
+                        return monotonic_ns() < probe.answers[i].until_ns;
+        return false;
+}
+
+static int64_t after_seconds(int64_t s)
+{
+        return monotonic_ns() + s * INT64_C(1000000000);
+}
+
+static void record_silence(struct answer *mount, const struct mount_probe_file *file)
+{
+        probe.stats.timeouts++;
+        if (file->file && mount->answers && !mount->has_stuck_file) {
+                mount->has_stuck_file = true;
+        } else {
+                mount->answers = false;
+                mount->until_ns = after_seconds(LIMIT_AGENT_MOUNT_RETRY_S);
+        }
+        if (file->file)
+                find_answer(file->mount, file->file)->until_ns = after_seconds(MOUNT_PROBE_FILE_RETRY_S);
+}
+
+static bool probe_file(struct answer *mount, const struct mount_probe_file *file, const struct request *r)
+{
+        bool local = false;
 
         reap_stuck_children();
         if (probe.stuck_count == LIMIT_AGENT_PROBES_STUCK)
-                return answered_before;
-        outcome = probe_by_child(r, proc_fd);
-        if (outcome == NOT_ASKED)
+                return mount->answers && mount->local;
+        switch (probe_by_child(r, file->proc_fd, &local)) {
+        case ANSWERED:
+                mount->answers = true;
+                mount->local = local;
+                mount->has_stuck_file = false;
+                mount->until_ns = monotonic_ns() + MOUNT_PROBE_ANSWER_MS * INT64_C(1000000);
                 return true;
-        probe.stats.timeouts += outcome == SILENT;
-        *a = (struct answer){ .key = key,
-                              .answers = outcome == ANSWERED,
-                              .until_ns = monotonic_ns() +
-                                          (outcome == ANSWERED ? MOUNT_PROBE_ANSWER_MS * INT64_C(1000000)
-                                                               : LIMIT_AGENT_MOUNT_RETRY_S * INT64_C(1000000000)) };
-        return a->answers;
+        case SILENT:
+                record_silence(mount, file);
+                return false;
+        default:
+                return true;
+        }
 }
 
-bool mount_probe_is_responsive(uint64_t key, enum mount_probe_kind kind, int proc_fd, const char *name,
-                               const char *path)
+bool mount_probe_is_responsive(const struct mount_probe_file *file)
 {
-        struct answer *a = find_mount_answer(key);
-        struct request r = { .kind = kind };
-        bool answers;
+        struct answer *mount = find_answer(file->mount, 0);
+        struct request r = { .kind = file->kind };
+        bool answers, recent = monotonic_ns() < mount->until_ns;
 
-        if (strlen(name) >= sizeof r.name || strlen(path) >= sizeof r.path)
+        if (strlen(file->name) >= sizeof r.name || strlen(file->path) >= sizeof r.path)
                 return true;
-        memcpy(r.name, name, strlen(name));
-        memcpy(r.path, path, strlen(path));
-        if (a->until_ns && a->key == key && monotonic_ns() < a->until_ns)
-                answers = a->answers;
+        memcpy(r.name, file->name, strlen(file->name));
+        memcpy(r.path, file->path, strlen(file->path));
+        if ((recent && !mount->answers) || is_file_stuck(file))
+                answers = false;
+        else if (recent && mount->local && !file->opens)
+                answers = true;
         else
-                answers = probe_mount(a, key, &r, proc_fd);
+                answers = probe_file(mount, file, &r);
         probe.stats.skipped += !answers;
         return answers;
 }

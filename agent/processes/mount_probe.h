@@ -12,14 +12,19 @@
  * and a process with such a thread cannot exit. So a child process makes the
  * first access: it looks up, opens and reads a page of the file as the caller
  * would. If it does not finish within LIMIT_AGENT_FILE_WAIT_MS it is
- * abandoned, and its mount is not accessed for LIMIT_AGENT_MOUNT_RETRY_S. The
- * next probe starts another child; at most LIMIT_AGENT_PROBES_STUCK are left
- * behind, and while there are that many only mounts that responded before are
- * accessed.
+ * abandoned, and its file is not accessed for MOUNT_PROBE_FILE_RETRY_S. Unless
+ * another file of the mount responded before, or when a second one does not,
+ * no file of the mount is accessed for LIMIT_AGENT_MOUNT_RETRY_S. The next
+ * probe starts another child; at most LIMIT_AGENT_PROBES_STUCK are left
+ * behind, and while there are that many only local mounts that responded
+ * before are accessed.
  *
- * Results are cached per mount, not per file, for MOUNT_PROBE_ANSWER_MS: a
- * mount that stops responding between probe and access, or that responds for
- * some files only, still blocks the caller.
+ * A file is probed itself when it is opened for the first time, and before each
+ * access when its file system is not known to be local. Otherwise a response
+ * of the mount within the last MOUNT_PROBE_ANSWER_MS is enough. What remains:
+ * a mount that stops responding between a probe and the access right after it
+ * blocks the caller, and so does an overlay of a network file system within
+ * MOUNT_PROBE_ANSWER_MS.
  *
  * Threads: one at a time.
  */
@@ -27,23 +32,29 @@
 #include <stdint.h>
 
 #define MOUNT_PROBE_ANSWER_MS 2000
+#define MOUNT_PROBE_FILE_RETRY_S 600
 
 enum mount_probe_kind {
         MOUNT_PROBE_MAPPING, /* name in a process's directory, else path in its root, else the same path on the host */
         MOUNT_PROBE_IN_ROOT, /* path in the root of a process */
 };
 
+struct mount_probe_file {
+        uint64_t mount; /* identifies the mount: a device, or mount_probe_make_key() */
+        uint64_t file;  /* identifies the file on it; 0: a mount key that identifies the file already */
+        enum mount_probe_kind kind;
+        int proc_fd;      /* directory /proc/PID */
+        const char *name; /* in that directory; "" none */
+        const char *path; /* as the process sees it */
+        bool opens;       /* the caller is going to open it, so a response of the mount is not enough */
+};
+
 /**
- * Does the mount of a file respond?
- * @param key      identifies the mount: a device, or mount_probe_make_key().
- * @param proc_fd  directory /proc/PID.
- * @param name     in that directory; "" none.
- * @param path     as the process sees it.
- * @return false when it did not respond now or in the last LIMIT_AGENT_MOUNT_RETRY_S. True also
- *         when no probe can be made for lack of processes or descriptors.
+ * Does the mount of a file respond, and for this file?
+ * @return false when it did not respond now or in the last LIMIT_AGENT_MOUNT_RETRY_S, the file in the last
+ *         MOUNT_PROBE_FILE_RETRY_S. True also when no probe can be made for lack of processes or descriptors.
  */
-bool mount_probe_is_responsive(uint64_t key, enum mount_probe_kind kind, int proc_fd, const char *name,
-                               const char *path);
+bool mount_probe_is_responsive(const struct mount_probe_file *file);
 
 /** Key for files of a process whose mount is unknown. @param proc_fd  directory /proc/PID. */
 uint64_t mount_probe_make_key(int proc_fd);

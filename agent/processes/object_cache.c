@@ -83,13 +83,19 @@ static void format_map_file_name(const struct proc_mapping *mapping, char ret[st
 }
 
 /* Check before any access: an access to an unresponsive mount blocks forever. */
-static bool is_mount_responsive(int proc_fd, const struct proc_mapping *mapping)
+static bool is_file_responsive(int proc_fd, const struct proc_mapping *mapping, bool opens)
 {
+        const uint64_t device = makedev(mapping->device_major, mapping->device_minor);
         char name[MAP_FILE_NAME];
 
         format_map_file_name(mapping, name);
-        return mount_probe_is_responsive(makedev(mapping->device_major, mapping->device_minor), MOUNT_PROBE_MAPPING,
-                                         proc_fd, name, mapping->deleted ? "" : mapping->path);
+        return mount_probe_is_responsive(&(struct mount_probe_file){ .mount = device,
+                                                                     .file = mapping->inode,
+                                                                     .kind = MOUNT_PROBE_MAPPING,
+                                                                     .proc_fd = proc_fd,
+                                                                     .name = name,
+                                                                     .path = mapping->deleted ? "" : mapping->path,
+                                                                     .opens = opens });
 }
 
 /* Returns O_PATH descriptors: opening a device or FIFO for reading may have side effects. */
@@ -137,7 +143,7 @@ static struct object *read_object_file(struct object_cache *c, int path_fd, int 
 int object_cache_open(int proc_fd, const struct proc_mapping *mapping)
 {
         _cleanup_close_ int fd =
-                mapping->inode && is_mount_responsive(proc_fd, mapping) ? open_mapped_file(proc_fd, mapping) : -1;
+                mapping->inode && is_file_responsive(proc_fd, mapping, true) ? open_mapped_file(proc_fd, mapping) : -1;
         struct stat st;
 
         return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : reopen_for_reading(fd);
@@ -231,7 +237,7 @@ const struct object *object_cache_get(struct object_cache *c, int proc_fd, const
                 return NULL;
         key = make_mapping_key(mapping);
         cached = id_table_find(&c->by_mapping, &key, sizeof key, &before);
-        if (!is_mount_responsive(proc_fd, mapping))
+        if (!is_file_responsive(proc_fd, mapping, !cached))
                 return cached ? c->objects[before] : NULL;
         if (!find_cached_object(c, proc_fd, mapping, &number)) {
                 fd = open_mapped_file(proc_fd, mapping);

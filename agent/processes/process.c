@@ -58,7 +58,11 @@ static void refresh_jit_names(struct jit_names *j, int proc_fd, const struct pro
                 break;
         }
         snprintf(path, sizeof path, "/" PERF_MAP_PATH, (int)ns_pid);
-        if (!mount_probe_is_responsive(mount_probe_make_key(proc_fd), MOUNT_PROBE_IN_ROOT, proc_fd, "", path))
+        if (!mount_probe_is_responsive(&(struct mount_probe_file){ .mount = mount_probe_make_key(proc_fd),
+                                                                   .kind = MOUNT_PROBE_IN_ROOT,
+                                                                   .proc_fd = proc_fd,
+                                                                   .name = "",
+                                                                   .path = path }))
                 return;
         root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root >= 0 && perf_map_refresh(&j->map, root, ns_pid, uid, left, NULL))

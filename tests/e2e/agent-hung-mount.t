@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program on a file system that does not answer any more: the agent samples on, and ends when it is told to.
+# A file, and then a file system, that does not answer any more: the agent samples on, and ends when it is told to.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
 for tool in cc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -15,22 +15,63 @@ int main(void) { mlockall(MCL_CURRENT); alarm(120); write(1, "burning\n", 8); fo
 EOC
 cc -O1 -o "$tmp/burn" "$tmp/burn.c"
 mkdir "$tmp/mnt"
-python3 tests/e2e/hung-fuse.py "$tmp/burn" "$tmp/mnt" >"$tmp/fuse.log" 2>&1 & server=$!
-background_pids=$server
-wait_for "the mount" grep -qs . "$tmp/fuse.log"
-grep -q mounted "$tmp/fuse.log" || skip_all "$(head -1 "$tmp/fuse.log")"
+# mount_files: start the server of the file system at $tmp/mnt.
+mount_files() {
+        python3 tests/e2e/hung-fuse.py "$tmp/burn" "$tmp/mnt" >"$tmp/fuse.log" 2>&1 & server=$!
+        background_pids="${background_pids:-} $server"
+        wait_for "the mount" grep -qs . "$tmp/fuse.log"
+        grep -q mounted "$tmp/fuse.log" || skip_all "$(head -1 "$tmp/fuse.log")"
+}
 release() { kill -KILL $server 2>/dev/null; umount -l "$tmp/mnt" 2>/dev/null; }
-trap 'release; cleanup' EXIT
-"$tmp/mnt/program" >"$tmp/burn.log" & burning=$!
-background_pids="$background_pids $burning"
-wait_for "the program on it" grep -qs burning "$tmp/burn.log"
-kill -USR1 $server
-wait_for "the server to stop answering" grep -q hung "$tmp/fuse.log"
-
-"$agent" --sampler bpf --interval 1 --server http://127.0.0.1:9 --no-upload --metrics-file "$tmp/metrics" 2>"$tmp/log" & pid=$!
-background_pids="$background_pids $pid"
+# burn NAME: start the program; sets $burning.
+burn() {
+        "$tmp/mnt/$1" >"$tmp/burn.log" & burning=$!
+        background_pids="$background_pids $burning"
+        wait_for "$1 to run" grep -qs burning "$tmp/burn.log"
+}
+start_agent() {
+        rm -f "$tmp/metrics"
+        "$agent" --sampler bpf --interval 1 --server http://127.0.0.1:9 --no-upload --metrics-file "$tmp/metrics" 2>"$tmp/log" & pid=$!
+        background_pids="$background_pids $pid"
+}
 value() { sed -n "s/^$1 //p" "$tmp/metrics" 2>/dev/null; }
 above() { [ "$(value "$1")" -gt "$2" ] 2>/dev/null; }
+opened() { grep -c "opened $1" "$tmp/fuse.log"; }
+opened_more() { [ "$(opened "$1")" -gt "$2" ]; }
+
+# ---- one file of a mount ----
+
+mount_files
+trap 'release; cleanup' EXIT
+burn other
+kill -STOP $burning
+other=$burning
+burn program
+kill -USR2 $server
+wait_for "the server to stop answering for a file" grep -q "other hung" "$tmp/fuse.log"
+execs=$(opened program) # of one start
+start_agent
+wait_for "the agent to read a file that answers" opened_more program $((execs + 1))
+kill -CONT "$other"
+wait_for "the other one to be given up" above cairn_agent_mount_timeouts_total 0
+pass "a file that does not answer is given up"
+kill -KILL "$other"
+before=$(opened program)
+burn program
+wait_for "the agent to access another file of the mount" opened_more program $((before + execs))
+pass "other files of its mount are still accessed"
+is "$(value cairn_agent_mount_timeouts_total)" 1 "it was waited for once"
+kill -KILL $pid
+wait $pid 2>/dev/null
+release
+
+# ---- a whole mount ----
+
+mount_files
+burn program
+kill -USR1 $server
+wait_for "the server to stop answering" grep -q "^hung" "$tmp/fuse.log"
+start_agent
 wait_for "the mount to be given up" above cairn_agent_mount_timeouts_total 0
 pass "a mount that does not answer is given up"
 wait_for "files on it to be skipped" above cairn_agent_mount_files_skipped_total 0

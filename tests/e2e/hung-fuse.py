@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A FUSE file system of one executable file that stops answering: requests are read, and then nothing comes.
+"""A FUSE file system with the executable files "program" and "other" that stops answering: requests are only read.
 
-usage: hung-fuse.py FILE MOUNT-POINT. Prints "mounted"; after SIGUSR1 prints "hung" and answers no more. SIGTERM ends it,
+usage: hung-fuse.py FILE MOUNT-POINT. Prints "mounted", and "opened NAME" each time that a file was opened. After SIGUSR1
+prints "hung" and answers no more; after SIGUSR2 prints "other hung" and answers no more for this file. SIGTERM ends it,
 which also ends what waits for an answer.
 """
 import ctypes
@@ -17,12 +18,19 @@ source, mount_point = sys.argv[1:3]
 with open(source, "rb") as f:
     content = f.read()
 is_hung = False
+NAMES = {2: "program", 3: "other"}  # by node
+hung_nodes = set()
 
 
 def hang(_signal, _frame):
     global is_hung
     is_hung = True
     print("hung", flush=True)
+
+
+def hang_other(_signal, _frame):
+    hung_nodes.add(3)
+    print("other hung", flush=True)
 
 
 def attributes(node):
@@ -35,12 +43,14 @@ def answer(opcode, node, body):
     if opcode == INIT:
         return struct.pack("<IIIIHHIIHHI28x", 7, 31, 65536, 0, 8, 8, 65536, 1, 32, 0, 0)
     if opcode == LOOKUP:
-        if body.rstrip(b"\0") != b"program":
-            return -errno.ENOENT
-        return struct.pack("<QQQQII", 2, 0, 0, 0, 0, 0) + attributes(2)  # valid for no time: each access asks
+        for found, name in NAMES.items():
+            if body.rstrip(b"\0") == name.encode():  # valid for no time: each access asks
+                return struct.pack("<QQQQII", found, 0, 0, 0, 0, 0) + attributes(found)
+        return -errno.ENOENT
     if opcode == GETATTR:
         return struct.pack("<QII", 0, 0, 0) + attributes(node)
     if opcode == OPEN:
+        print("opened", NAMES.get(node), flush=True)
         return struct.pack("<QII", 0, 2, 0)  # FOPEN_KEEP_CACHE: what was read stays mapped
     if opcode == READ:
         offset, size = struct.unpack_from("<8xQI", body)
@@ -58,6 +68,7 @@ options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other,default_
 if libc.mount(b"cairn-test", mount_point.encode(), b"fuse", 2 | 4, options):  # nosuid, nodev
     sys.exit(f"cannot mount: {os.strerror(ctypes.get_errno())}")
 signal.signal(signal.SIGUSR1, hang)
+signal.signal(signal.SIGUSR2, hang_other)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 print("mounted", flush=True)
 while True:
@@ -66,7 +77,7 @@ while True:
     except OSError as e:
         sys.exit(0 if e.errno == errno.ENODEV else f"cannot read: {e}")
     _length, opcode, unique, node = struct.unpack_from("<IIQQ", request)
-    if is_hung or opcode in (FORGET, BATCH_FORGET):
+    if is_hung or node in hung_nodes or opcode in (FORGET, BATCH_FORGET):
         continue
     reply = answer(opcode, node, request[40:])
     error, data = (reply, b"") if isinstance(reply, int) else (0, reply)
