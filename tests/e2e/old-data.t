@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Data directories of older versions (tests/corpus/make-data-directories.sh): sums, names and objects are there, more is
+# ingested, and all of it survives a restart.
+. tests/e2e/lib.sh
+for tool in curl jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+id=00000000000000000000000000000000000042ab
+t0=1790000000
+range="--from 2026-09-20T00:00:00Z --to 2026-09-25T00:00:00Z"
+unpack() {
+        data=$tmp/$1/data
+        mkdir -p "$tmp/$1"
+        tar -C "$tmp/$1" -xf "tests/corpus/data_directory/$1.tar.xz" || bail_out "$1 does not unpack"
+}
+# top HOW... SELECTOR: lines of function, file and flat value.
+top() {
+        # The times are several words.
+        # shellcheck disable=SC2086
+        "$cairn" top $range "$@" --json | jq -r '.[] | select(.flat > 0) | "\(.function) \(.file | sub(".*/"; "")) \(.flat)"' | sort | paste -sd ' '
+}
+status() { "$cairn" store status --data "$data" --json | jq -c "$1"; }
+# more VALUE: a sample of an address of the stored program, a second after the others.
+more() {
+        python3 tests/e2e/profiles.py otlp "$tmp/more" build_id=$id mapping_file=/opt/program service=api "values=$1" \
+                "addresses=$outer" "at_ns=$((t0 + 1))000000000"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/more" "$url/v1development/profiles"
+        is "$code" 200 "more samples are taken"
+}
+# The program's own address of outer_part, from the stored object.
+find_address() {
+        curl -sS -o "$tmp/program" "$url/buildid/$id/debuginfo"
+        outer=$(nm "$tmp/program" | awk '$3 == "outer_part" { print $1 }')
+        is "$(build_id_of "$tmp/program")" $id "the stored object is served"
+}
+
+# ---- a queue that no flush has seen ----
+unpack 42ab7d3-queue
+cpu='inlined_part program.c 35 other_part program.c 5'
+is "$(status '[.sample_rows, .stack_rows, .location_rows, .queued_batches, .unresolved_locations]')" '[5,5,7,2,0]' \
+        "queue: status before anything writes"
+is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names, from tables and queue"
+is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' "  of folded stacks too"
+is "$(top --data "$data" '{region="us"}')" 'work  19' "  labels"
+start_server --flush-interval 3600
+is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  the same from the service"
+find_address
+more 100
+stop_server
+cpu='inlined_part program.c 135 other_part program.c 5'
+is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[8,0,0]' "  everything is in the tables"
+start_server --flush-interval 3600
+is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names after a restart"
+is "$(top --server "$url" '{region="us"}')" 'work  19' "  and labels"
+stop_server
+
+# ---- a checkpoint, and locations that were rewritten ----
+unpack 42ab7d3-healed
+ok "healed: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
+cpu='inlined_part program.c 156 other_part program.c 104'
+is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
+is "$(top --data "$data")" "$cpu" "  sums and names"
+is "$(top --data "$data" '{service_name="web"}')" 'inlined_part program.c 156' "  by label"
+start_server --flush-interval 3600
+is "$(top --server "$url")" "$cpu" "  the same from the service"
+find_address
+more 1000
+ok "  cairn resymbolize runs over them" "$cairn" resymbolize --server "$url"
+stop_server
+cpu='inlined_part program.c 1156 other_part program.c 104'
+start_server --flush-interval 3600
+is "$(top --server "$url")" "$cpu" "  sums and names after a restart"
+stop_server
+is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[105,0,0]' "  everything is in the tables"
+done_testing
