@@ -136,15 +136,6 @@ static enum status count_unresolved_locations(const struct tables *t, uint64_t *
         return ST_OK;
 }
 
-static void sum_part_sizes(const struct tables *t, enum table table, uint64_t *rows, uint64_t *files, uint64_t *bytes)
-{
-        *files = t->part_count[table];
-        for (size_t i = 0; i < t->part_count[table]; i++) {
-                *rows += t->parts[table][i]->rows;
-                *bytes += t->parts[table][i]->bytes;
-        }
-}
-
 static void widen_time_range(int64_t *oldest, int64_t *newest, int64_t from, int64_t to)
 {
         *oldest = from < *oldest ? from : *oldest;
@@ -157,6 +148,29 @@ static int64_t convert_us_to_ns(int64_t us)
         int64_t ns;
 
         return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
+}
+
+#define US_PER_DAY INT64_C(86400000000)
+
+static void sum_table_parts(const struct tables *t, enum table table, struct profile_store_table_stat *ret)
+{
+        int64_t oldest = INT64_MAX, newest = INT64_MIN;
+
+        ret->files = t->part_count[table];
+        for (size_t i = 0; i < t->part_count[table]; i++) {
+                const struct table_part *p = t->parts[table][i];
+
+                ret->rows += p->rows;
+                ret->bytes += p->bytes;
+                if (table_part_has_times(p))
+                        widen_time_range(&oldest, &newest, p->min_us, p->max_us);
+                else if (table == TABLE_STACKS && p->has_day)
+                        widen_time_range(&oldest, &newest, p->day * US_PER_DAY, (p->day + 1) * US_PER_DAY - 1);
+        }
+        if (oldest <= newest) {
+                ret->oldest_unix_ns = convert_us_to_ns(oldest);
+                ret->newest_unix_ns = convert_us_to_ns(newest);
+        }
 }
 
 enum status profile_store_stat(struct profile_store *s, struct profile_store_stat *ret, struct error *err)
@@ -181,13 +195,20 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
         for (size_t i = 0; i < s->head_count; i++)
                 widen_time_range(&oldest, &newest, s->head[i]->oldest_us, s->head[i]->newest_us);
         pthread_mutex_unlock(&s->lock);
-        sum_part_sizes(t, TABLE_SAMPLES, &stat.sample_rows, &stat.sample_files, &stat.bytes);
-        sum_part_sizes(t, TABLE_STACKS, &stat.stack_rows, &stat.stack_files, &stat.bytes);
-        sum_part_sizes(t, TABLE_LOCATIONS, &stat.location_rows, &stat.location_files, &stat.bytes);
+        sum_table_parts(t, TABLE_SAMPLES, &stat.samples);
+        sum_table_parts(t, TABLE_STACKS, &stat.stacks);
+        sum_table_parts(t, TABLE_LOCATIONS, &stat.locations);
+        stat.sample_rows = stat.samples.rows;
+        stat.sample_files = stat.samples.files;
+        stat.stack_rows = stat.stacks.rows;
+        stat.stack_files = stat.stacks.files;
+        stat.location_rows = stat.locations.rows;
+        stat.location_files = stat.locations.files;
+        stat.bytes = stat.samples.bytes + stat.stacks.bytes + stat.locations.bytes;
         for (size_t i = 0; i < t->part_count[TABLE_SAMPLES]; i++) {
                 const struct table_part *p = t->parts[TABLE_SAMPLES][i];
 
-                if (p->min_us != INT64_MIN)
+                if (table_part_has_times(p))
                         widen_time_range(&oldest, &newest, p->min_us, p->max_us);
         }
         if (oldest <= newest) {

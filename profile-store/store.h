@@ -120,11 +120,18 @@ struct profile_store_health {
 /** Never waits for I/O: takes a mutex that is held only to copy these fields. */
 void profile_store_get_health(struct profile_store *store, struct profile_store_health *ret);
 
+/* The live files of a table. */
+struct profile_store_table_stat {
+        uint64_t rows, files, bytes;
+        int64_t oldest_unix_ns, newest_unix_ns; /* of samples in files, and of stacks by their days; 0: unknown */
+};
+
 struct profile_store_stat {
         uint64_t queued_bytes, queued_batches; /* in the head, bytes of memory */
         uint64_t queue_disk_bytes;
         uint64_t sample_rows, stack_rows, location_rows; /* in parts */
         uint64_t sample_files, stack_files, location_files, bytes;
+        struct profile_store_table_stat samples, stacks, locations;
         uint64_t unresolved_locations;
         int64_t oldest_unix_ns, newest_unix_ns; /* of samples; 0 without any */
         uint64_t failed_flushes;                /* since open; each is tried again after the interval */

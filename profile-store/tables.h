@@ -33,6 +33,12 @@ struct table_part {
         _Atomic int64_t unresolved; /* of locations: rows without frames, -1 until they are counted */
 };
 
+/** Whether min_us and max_us are known. */
+static inline bool table_part_has_times(const struct table_part *p)
+{
+        return p->min_us != INT64_MIN;
+}
+
 struct tables {
         atomic_uint references;
         struct table_part **parts[TABLE_COUNT]; /* by name */

@@ -4,29 +4,33 @@
 #include <string.h>
 
 #include "cli/commands/command.h"
+#include "cli/commands/store.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "profile-formats/otlp.h"
+#include "profile-store/delta/delta_log.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/store.h"
+#include "profile-store/table_schema.h"
 
 static const struct usage usage = {
         .synopsis = "cairn store status --data DIR [--json]\n"
+                    "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
                     "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
                     "[--json]",
         .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
-                 "queue. quarantine lists the batches that could not be flushed, puts one back into the queue, gives "
-                 "one up "
-                 "or writes one as an OTLP file; ID is a batch id or 'all'. status, list and export work while the "
-                 "service "
-                 "runs; retry and remove need it stopped.",
+                 "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
+                 "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
+                 "or writes one as an OTLP file; ID is a batch id or 'all'. "
+                 "status, files, list and export work while the service runs; retry and remove need it stopped.",
         .examples = "  cairn store status --data ./cairn-data\n"
+                    "  cairn store files --sql --data ./cairn-data >files.sql\n"
                     "  cairn store quarantine --data ./cairn-data\n"
                     "  cairn store quarantine retry all --data ./cairn-data",
 };
 
-static void format_store_time(int64_t unix_ns, char ret[static 40])
+void format_store_time(int64_t unix_ns, char ret[static 40])
 {
         time_t s = (time_t)(unix_ns / 1000000000);
         struct tm tm;
@@ -39,15 +43,48 @@ static void format_store_time(int64_t unix_ns, char ret[static 40])
         strftime(ret, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-static void print_store_text(const struct profile_store_stat *s)
+/* What status says of one table. */
+struct table_status {
+        const struct profile_store_table_stat *stat;
+        uint64_t log_files, log_bytes;
+};
+
+static enum status measure_table_logs(const char *dir, const struct profile_store_stat *s,
+                                      struct table_status ret[static TABLE_COUNT], struct error *err)
+{
+        const struct profile_store_table_stat *const stats[TABLE_COUNT] = {
+                [TABLE_SAMPLES] = &s->samples, [TABLE_STACKS] = &s->stacks, [TABLE_LOCATIONS] = &s->locations
+        };
+        _cleanup_free_ char *tables = path_join(dir, "tables");
+        enum status st = tables ? ST_OK : error_no_memory(err);
+
+        for (int t = 0; !st && t < TABLE_COUNT; t++) {
+                _cleanup_free_ char *table = path_join(tables, table_name(t));
+
+                ret[t].stat = stats[t];
+                st = table ? delta_log_measure(table, &ret[t].log_files, &ret[t].log_bytes, err) : error_no_memory(err);
+        }
+        return st;
+}
+
+static void print_store_text(const struct profile_store_stat *s, const struct table_status tables[static TABLE_COUNT])
 {
         char oldest[40], newest[40];
 
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                const struct table_status *i = &tables[t];
+
+                printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files %14" PRIu64 " bytes, log %" PRIu64 " files %" PRIu64
+                       " bytes\n",
+                       table_name(t), i->stat->rows, i->stat->files, i->stat->bytes, i->log_files, i->log_bytes);
+                if (i->stat->oldest_unix_ns) {
+                        format_store_time(i->stat->oldest_unix_ns, oldest);
+                        format_store_time(i->stat->newest_unix_ns, newest);
+                        printf("%-22s %s to %s\n", "", oldest, newest);
+                }
+        }
         format_store_time(s->oldest_unix_ns, oldest);
         format_store_time(s->newest_unix_ns, newest);
-        printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files\n", "samples", s->sample_rows, s->sample_files);
-        printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files\n", "stacks", s->stack_rows, s->stack_files);
-        printf("%-22s %12" PRIu64 " rows %8" PRIu64 " files\n", "locations", s->location_rows, s->location_files);
         printf("%-22s %12" PRIu64 "\n", "  without symbols", s->unresolved_locations);
         printf("%-22s %12" PRIu64 " bytes\n", "tables", s->bytes);
         printf("%-22s %12" PRIu64 " batches, %" PRIu64 " bytes on disk\n", "queue", s->queued_batches,
@@ -58,7 +95,21 @@ static void print_store_text(const struct profile_store_stat *s)
         printf("%-22s %s to %s\n", "time", oldest, newest);
 }
 
-static enum status print_store_json(const struct profile_store_stat *s, struct error *err)
+static void append_table_json(struct json_out *j, int t, const struct table_status *i)
+{
+        json_out_object(j, table_name(t));
+        json_out_uint(j, "rows", i->stat->rows);
+        json_out_uint(j, "files", i->stat->files);
+        json_out_uint(j, "bytes", i->stat->bytes);
+        json_out_int(j, "oldest_unix_ns", i->stat->oldest_unix_ns);
+        json_out_int(j, "newest_unix_ns", i->stat->newest_unix_ns);
+        json_out_uint(j, "log_files", i->log_files);
+        json_out_uint(j, "log_bytes", i->log_bytes);
+        json_out_object_end(j);
+}
+
+static enum status print_store_json(const struct profile_store_stat *s,
+                                    const struct table_status tables[static TABLE_COUNT], struct error *err)
 {
         _cleanup_buf_ struct buf out;
         struct json_out j;
@@ -81,6 +132,10 @@ static enum status print_store_json(const struct profile_store_stat *s, struct e
         json_out_uint(&j, "quarantined_bytes", s->health.quarantined_bytes);
         json_out_int(&j, "oldest_unix_ns", s->oldest_unix_ns);
         json_out_int(&j, "newest_unix_ns", s->newest_unix_ns);
+        json_out_object(&j, "tables");
+        for (int t = 0; t < TABLE_COUNT; t++)
+                append_table_json(&j, t, &tables[t]);
+        json_out_object_end(&j);
         json_out_object_end(&j);
         st = buf_status(&out, err, "the answer");
         if (!st)
@@ -88,33 +143,29 @@ static enum status print_store_json(const struct profile_store_stat *s, struct e
         return st;
 }
 
-static enum status read_store_status(const char *data, bool json, struct error *err)
+static enum status read_store_status(const struct store_command *c, struct error *err)
 {
         const struct profile_store_options options = { .size = sizeof options, .read_only = true };
-        _cleanup_free_ char *dir = path_join(data, "profiles");
+        struct table_status tables[TABLE_COUNT];
         struct profile_store *store;
         struct profile_store_stat stat;
-        enum status st = dir ? profile_store_open(dir, &options, &store, err) : error_no_memory(err);
+        enum status st = profile_store_open(c->dir, &options, &store, err);
 
         if (st)
                 return st;
         st = profile_store_stat(store, &stat, err);
         profile_store_close(store);
+        if (!st)
+                st = measure_table_logs(c->dir, &stat, tables, err);
         if (st)
                 return st;
-        if (json)
-                return print_store_json(&stat, err);
-        print_store_text(&stat);
+        if (c->json)
+                return print_store_json(&stat, tables, err);
+        print_store_text(&stat, tables);
         return ST_OK;
 }
 
 /* ---- quarantine ---- */
-
-struct store_command {
-        const char *dir; /* the profile store's */
-        const char *output;
-        bool json;
-};
 
 static void print_hex_bytes(const struct hash128 *id, char ret[static 33])
 {
@@ -271,28 +322,31 @@ static enum status quarantine_command(const struct store_command *c, int argc, c
 
 int command_store(int argc, char **argv)
 {
-        const char *data = "./cairn-data";
-        struct store_command c = { 0 };
+        struct store_command c = { .data = "./cairn-data" };
         _cleanup_free_ char *dir = NULL;
         const struct option_spec specs[] = {
-                OPTION_STRING("data", 0, "DIR", &data, "the service's data directory (default ./cairn-data)"),
+                OPTION_STRING("data", 0, "DIR", &c.data, "the service's data directory (default ./cairn-data)"),
                 OPTION_STRING("output", 0, "FILE", &c.output, "where export writes the batch"),
+                OPTION_STRING("table", 0, "TABLE", &c.table, "list files of samples, stacks or locations only"),
+                OPTION_FLAG("sql", 0, &c.sql, "print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
                 OPTION_FLAG("json", 0, &c.json, "print JSON"),
                 OPTION_END,
         };
         struct error err;
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
-        if (!st && !(dir = path_join(data, "profiles")))
+        if (!st && !(dir = path_join(c.data, "profiles")))
                 st = error_no_memory(&err);
         c.dir = dir;
         if (st)
                 ;
         else if (argc == 1 && strcmp(argv[0], "status") == 0)
-                st = read_store_status(data, c.json, &err);
+                st = read_store_status(&c, &err);
+        else if (argc == 1 && strcmp(argv[0], "files") == 0)
+                st = store_files_command(&c, &err);
         else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
                 st = quarantine_command(&c, argc - 1, argv + 1, &err);
         else
-                st = error_set(&err, ST_USAGE, "expected status or quarantine");
+                st = error_set(&err, ST_USAGE, "expected status, files or quarantine");
         return st ? command_fail("store", st, &err) : EXIT_DONE;
 }

@@ -8,40 +8,73 @@
 --     SELECT * FROM top LIMIT 20;
 --
 -- Which files are in a table is said by its log, not by its folder: the folder
--- also has files that a later commit replaced, or that no commit names. Read
--- this file again to see what was committed since. (With the extension of that
--- name, delta_scan() does the same.)
+-- also has files that a later commit replaced, or that no commit names. The
+-- tables are found in the first of these ways that is possible:
+--
+-- 1. The variable cairn_files, which the output of `cairn store files --sql` sets:
+--        cairn store files --sql --data cairn-data >files.sql
+--    and .read files.sql in place of the SET VARIABLE above.
+-- 2. delta_scan(), where the extension delta is installed. DuckDB 1.5.1 and 1.5.2
+--    are left out: there, conditions on `date` give wrong rows.
+-- 3. Each table's newest checkpoint and the commits after it.
+--
+-- With 1 and 3, read this file again to see what was committed since.
 
-SET VARIABLE cairn_samples = (
-        SELECT list(getvariable('cairn') || '/samples/' || path) FROM (
-                SELECT add.path AS path FROM read_json(getvariable('cairn') || '/samples/_delta_log/*.json',
-                        format = 'newline_delimited', columns = {add: 'STRUCT(path VARCHAR)'}) WHERE add.path IS NOT NULL
-                EXCEPT
-                SELECT remove.path FROM read_json(getvariable('cairn') || '/samples/_delta_log/*.json',
-                        format = 'newline_delimited', columns = {remove: 'STRUCT(path VARCHAR)'})));
+SET VARIABLE cairn_way = CASE
+        WHEN getvariable('cairn_files') IS NOT NULL THEN 'files'
+        WHEN (SELECT bool_or(installed OR loaded) FROM duckdb_extensions() WHERE extension_name = 'delta')
+                AND version() NOT IN ('v1.5.1', 'v1.5.2') THEN 'delta'
+        ELSE 'log' END;
 
-SET VARIABLE cairn_stacks = (
-        SELECT list(getvariable('cairn') || '/stacks/' || path) FROM (
-                SELECT add.path AS path FROM read_json(getvariable('cairn') || '/stacks/_delta_log/*.json',
-                        format = 'newline_delimited', columns = {add: 'STRUCT(path VARCHAR)'}) WHERE add.path IS NOT NULL
-                EXCEPT
-                SELECT remove.path FROM read_json(getvariable('cairn') || '/stacks/_delta_log/*.json',
-                        format = 'newline_delimited', columns = {remove: 'STRUCT(path VARCHAR)'})));
+-- For 3: a statement that reads the newest of these checkpoints and the commits from its version on. The names have 20
+-- digits, so their order is that of the versions.
+CREATE OR REPLACE TEMP MACRO cairn_log_query(log_files) AS (
+WITH files AS (
+        SELECT unnest(log_files) AS file
+), newest AS (
+        SELECT max(file) AS file FROM files WHERE file LIKE '%.checkpoint.parquet'
+), commits AS (
+        SELECT string_agg('''' || replace(files.file, '''', '''''') || '''', ', ') AS list FROM files, newest
+        WHERE files.file LIKE '%.json'
+                AND (newest.file IS NULL OR files.file >= replace(newest.file, '.checkpoint.parquet', '.json'))
+)
+SELECT 'WITH actions AS (SELECT add.path AS added, remove.path AS removed FROM read_json([' || commits.list ||
+        '], format = ''newline_delimited'', columns = {add: ''STRUCT(path VARCHAR)'', remove: ''STRUCT(path VARCHAR)''})' ||
+        coalesce(' UNION ALL SELECT add.path, NULL FROM read_parquet(''' ||
+                replace(newest.file, '''', '''''') || ''')', '') ||
+        ') SELECT added AS path FROM actions WHERE added IS NOT NULL ' ||
+        'EXCEPT SELECT removed FROM actions WHERE removed IS NOT NULL'
+FROM commits, newest);
 
-SET VARIABLE cairn_locations = (
-        SELECT list(getvariable('cairn') || '/locations/' || path) FROM (
-                SELECT add.path AS path FROM read_json(getvariable('cairn') || '/locations/_delta_log/*.json',
-                        format = 'newline_delimited', columns = {add: 'STRUCT(path VARCHAR)'}) WHERE add.path IS NOT NULL
-                EXCEPT
-                SELECT remove.path FROM read_json(getvariable('cairn') || '/locations/_delta_log/*.json',
-                        format = 'newline_delimited', columns = {remove: 'STRUCT(path VARCHAR)'})));
+SET VARIABLE cairn_samples_log = CASE WHEN getvariable('cairn_way') = 'log' THEN cairn_log_query((
+                SELECT list(file) FROM glob(coalesce(getvariable('cairn'), '') || '/samples/_delta_log/*')))
+        ELSE 'SELECT NULL::VARCHAR AS path WHERE false' END;
+SET VARIABLE cairn_samples = CASE WHEN getvariable('cairn_way') = 'files' THEN getvariable('cairn_files')['samples']
+        ELSE (SELECT list(getvariable('cairn') || '/samples/' || path) FROM query(getvariable('cairn_samples_log'))) END;
+SET VARIABLE cairn_samples_scan = CASE WHEN getvariable('cairn_way') = 'delta'
+        THEN 'FROM delta_scan(''' || replace(getvariable('cairn'), '''', '''''') || '/samples'')'
+        ELSE 'FROM read_parquet(getvariable(''cairn_samples''), union_by_name = true, hive_partitioning = true)' END;
+CREATE OR REPLACE VIEW samples AS FROM query(getvariable('cairn_samples_scan'));
 
-CREATE OR REPLACE VIEW samples AS
-        FROM read_parquet(getvariable('cairn_samples'), union_by_name = true, hive_partitioning = true);
-CREATE OR REPLACE VIEW stacks AS
-        FROM read_parquet(getvariable('cairn_stacks'), hive_partitioning = true);
-CREATE OR REPLACE VIEW locations AS
-        FROM read_parquet(getvariable('cairn_locations'));
+SET VARIABLE cairn_stacks_log = CASE WHEN getvariable('cairn_way') = 'log' THEN cairn_log_query((
+                SELECT list(file) FROM glob(coalesce(getvariable('cairn'), '') || '/stacks/_delta_log/*')))
+        ELSE 'SELECT NULL::VARCHAR AS path WHERE false' END;
+SET VARIABLE cairn_stacks = CASE WHEN getvariable('cairn_way') = 'files' THEN getvariable('cairn_files')['stacks']
+        ELSE (SELECT list(getvariable('cairn') || '/stacks/' || path) FROM query(getvariable('cairn_stacks_log'))) END;
+SET VARIABLE cairn_stacks_scan = CASE WHEN getvariable('cairn_way') = 'delta'
+        THEN 'FROM delta_scan(''' || replace(getvariable('cairn'), '''', '''''') || '/stacks'')'
+        ELSE 'FROM read_parquet(getvariable(''cairn_stacks''), union_by_name = true, hive_partitioning = true)' END;
+CREATE OR REPLACE VIEW stacks AS FROM query(getvariable('cairn_stacks_scan'));
+
+SET VARIABLE cairn_locations_log = CASE WHEN getvariable('cairn_way') = 'log' THEN cairn_log_query((
+                SELECT list(file) FROM glob(coalesce(getvariable('cairn'), '') || '/locations/_delta_log/*')))
+        ELSE 'SELECT NULL::VARCHAR AS path WHERE false' END;
+SET VARIABLE cairn_locations = CASE WHEN getvariable('cairn_way') = 'files' THEN getvariable('cairn_files')['locations']
+        ELSE (SELECT list(getvariable('cairn') || '/locations/' || path) FROM query(getvariable('cairn_locations_log'))) END;
+SET VARIABLE cairn_locations_scan = CASE WHEN getvariable('cairn_way') = 'delta'
+        THEN 'FROM delta_scan(''' || replace(getvariable('cairn'), '''', '''''') || '/locations'')'
+        ELSE 'FROM read_parquet(getvariable(''cairn_locations''), union_by_name = true)' END;
+CREATE OR REPLACE VIEW locations AS FROM query(getvariable('cairn_locations_scan'));
 
 -- One row per frame of a stack. position 1 is the innermost frame of the leaf.
 -- A location without symbols is one frame, named by its address and object.

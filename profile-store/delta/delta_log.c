@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/delta/delta_log.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -223,6 +225,29 @@ int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id)
         }
         pthread_mutex_unlock(&t->lock);
         return version;
+}
+
+enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(dir, "_delta_log");
+        _cleanup_closedir_ DIR *d = path ? opendir(path) : NULL;
+        uint64_t files = 0, bytes = 0;
+        struct dirent *entry;
+        struct stat st;
+
+        if (!path)
+                return error_no_memory(err);
+        if (!d)
+                return error_os(err, errno, "cannot list '%s'", path);
+        while ((entry = readdir(d))) {
+                if (fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+                        files++;
+                        bytes += (uint64_t)st.st_size;
+                }
+        }
+        *files_ret = files;
+        *bytes_ret = bytes;
+        return ST_OK;
 }
 
 /* Publish a commit file under a name that must not exist. */

@@ -150,6 +150,9 @@ enum status delta_commit(struct delta_table *t, const struct delta_commit *c, st
 /** Write a checkpoint of the current state; delta_commit() does so every DELTA_CHECKPOINT_INTERVAL versions. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
 
+/** Files and bytes of the log of the table in dir: commits and checkpoints. */
+enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
+
 /**
  * Append the statistics of a finished file, as an add's JSON: row count, and
  * for its flat columns the count of nulls and, but for binary and boolean

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_COMMANDS_STORE_H
+#define CAIRN_CLI_COMMANDS_STORE_H
+
+/**
+ * @file
+ * Shared by the files of `cairn store`: its options, and one function per subcommand.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct store_command {
+        const char *data;   /* the service's data directory */
+        const char *dir;    /* its profile store, DATA/profiles */
+        const char *output; /* NULL: none given */
+        const char *table;  /* NULL: all */
+        bool json, sql;
+};
+
+/** "2026-11-20T22:14:15Z", "-" for 0. */
+void format_store_time(int64_t unix_ns, char ret[static 40]);
+
+/** cairn store files. */
+enum status store_files_command(const struct store_command *c, struct error *err) MUST_CHECK;
+
+#endif
