@@ -6,7 +6,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "profile-store/frame_chains.h"
-#include "profile-store/key_map.h"
+#include "profile-store/view_texts.h"
 
 /*
  * Keys that are looked up at a time. Their frames, copied per range of the
@@ -55,7 +55,7 @@ static void set_row_state(struct location_row *row, enum symbol_state state)
 
 static bool is_lookup_possible(const struct location_row *row)
 {
-        return row->shown.build_id.size && row->kind != ADDRESS_NONE;
+        return !row->is_excluded && row->shown.build_id.size && row->kind != ADDRESS_NONE;
 }
 
 enum status location_row_from_batch(struct location_row *row, const struct batch_location *from, struct arena *a,
@@ -88,79 +88,6 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
                            : !row->shown.build_id.size ? SYMBOL_NO_BUILD_ID
                            : is_lookup_possible(row)   ? SYMBOL_NO_DEBUGINFO
                                                        : SYMBOL_NO_ADDRESS);
-        return ST_OK;
-}
-
-/* ---- texts of a view, copied once per number --------------------------------- */
-
-struct view_texts {
-        struct symbol_view *view;
-        struct arena *arena;
-        struct key_map functions, files; /* number to const char *[2], const char * */
-};
-
-static enum status copy_row_text(struct arena *a, const char *s, const char **ret, struct error *err)
-{
-        size_t n = strlen(s);
-
-        *ret = n ? arena_strndup(a, s, n) : "";
-        return *ret ? ST_OK : report_full_arena(a, n + 1, "names of locations", err);
-}
-
-static void view_texts_deinit(struct view_texts *t)
-{
-        key_map_deinit(&t->functions);
-        key_map_deinit(&t->files);
-        if (t->view)
-                symbol_view_end(t->view);
-}
-
-static enum status get_function_text(struct view_texts *t, uint32_t number, struct scan_frame *frame, struct error *err)
-{
-        struct hash128 key = make_u64_key(number);
-        const char *name, *linkage_name, **pair;
-        uint64_t *known = key_map_find(&t->functions, &key);
-        enum status st;
-
-        if (!known) {
-                st = symbol_view_get_function(t->view, number, &name, &linkage_name, err);
-                if (st)
-                        return st;
-                pair = arena_alloc(t->arena, 2 * sizeof *pair);
-                if (!pair)
-                        return report_full_arena(t->arena, 2 * sizeof *pair, "names of locations", err);
-                st = copy_row_text(t->arena, name, &pair[0], err);
-                if (!st)
-                        st = copy_row_text(t->arena, linkage_name, &pair[1], err);
-                if (!st)
-                        st = key_map_put(&t->functions, &key, (uintptr_t)pair, NULL, &known, err);
-                if (st)
-                        return st;
-        }
-        pair = (const char **)(uintptr_t)*known;
-        frame->function = pair[0];
-        frame->linkage_name = pair[1];
-        return ST_OK;
-}
-
-static enum status get_file_text(struct view_texts *t, uint32_t number, struct scan_frame *frame, struct error *err)
-{
-        struct hash128 key = make_u64_key(number);
-        const char *path;
-        uint64_t *known = key_map_find(&t->files, &key);
-        enum status st;
-
-        if (!known) {
-                st = symbol_view_get_file(t->view, number, &path, err);
-                if (st)
-                        return st;
-                st = copy_row_text(t->arena, path, &path, err);
-                if (!st)
-                        st = key_map_put(&t->files, &key, (uintptr_t)path, NULL, &known, err);
-                if (st)
-                        return st;
-        }
-        frame->file = (const char *)(uintptr_t)*known;
         return ST_OK;
 }
 
@@ -237,15 +164,11 @@ static enum status convert_result_frames(struct resolver *r, const struct symbol
         if (!frames)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < result->frame_count; i++) {
-                const struct symbol_frame *f = &r->batch.frames[result->first_frame + i];
-                enum status st = get_function_text(&r->texts, f->function, &frames[i], err);
+                enum status st =
+                        view_texts_convert_frame(&r->texts, &r->batch.frames[result->first_frame + i], &frames[i], err);
 
-                if (!st)
-                        st = get_file_text(&r->texts, f->file, &frames[i], err);
                 if (st)
                         return st;
-                frames[i].line = f->line;
-                frames[i].inlined = f->inlined;
         }
         return frame_chain_end(&r->chains, result->frame_count, &r->last_frames, err);
 }
@@ -371,24 +294,45 @@ static void make_frame_budget(struct frame_budget *b, const uint64_t *depths)
         }
 }
 
-/* A separate pass, for calls that may exceed LIMIT_FLUSH_FRAMES. */
-static enum status measure_frame_depths(struct resolver *r, struct error *err)
+/*
+ * The first pass over the results of a slice: counts locations per frame count,
+ * and notes the texts of as many frames as fit, so that the index's pages of
+ * texts are read in order.
+ */
+static enum status collect_slice_frames(struct resolver *r, uint64_t *depths, uint64_t *noted, struct error *err)
 {
-        uint64_t depths[LIMIT_LOCATION_FRAMES + 1] = { 0 };
+        uint32_t last_first = 0, last_count = 0;
+        enum status st = ST_OK;
+
+        for (size_t k = 0; !st && k < r->key_count; k++) {
+                const struct symbol_result *result = &r->batch.results[k];
+
+                if (result->frame_count > LIMIT_LOCATION_FRAMES || !is_better_result(&r->rows[r->key_rows[k]], result))
+                        continue;
+                depths[result->frame_count]++;
+                if ((result->first_frame == last_first && result->frame_count == last_count) ||
+                    *noted + result->frame_count > LIMIT_FLUSH_FRAMES)
+                        continue;
+                last_first = result->first_frame;
+                last_count = result->frame_count;
+                *noted += result->frame_count;
+                st = symbol_view_want_texts(r->texts.view, &r->batch.frames[last_first], last_count, err);
+        }
+        return st;
+}
+
+static enum status collect_frames(struct resolver *r, struct error *err)
+{
+        uint64_t depths[LIMIT_LOCATION_FRAMES + 1] = { 0 }, noted = 0;
         enum status st = ST_OK;
 
         for (size_t next = 0; !st && next < r->count;) {
                 st = look_up_slice(r, &next, err);
-                for (size_t k = 0; !st && k < r->key_count; k++) {
-                        const struct symbol_result *result = &r->batch.results[k];
-
-                        if (result->frame_count <= LIMIT_LOCATION_FRAMES &&
-                            is_better_result(&r->rows[r->key_rows[k]], result))
-                                depths[result->frame_count]++;
-                }
+                if (!st)
+                        st = collect_slice_frames(r, depths, &noted, err);
         }
         make_frame_budget(&r->budget, depths);
-        return st;
+        return st ? st : symbol_view_load_texts(r->texts.view, err);
 }
 
 enum status location_rows_resolve(struct location_row *rows, size_t count, struct symbol_index *symbols,
@@ -398,7 +342,6 @@ enum status location_rows_resolve(struct location_row *rows, size_t count, struc
                                                          .count = count,
                                                          .changed = changed,
                                                          .budget = { .depth = LIMIT_LOCATION_FRAMES },
-                                                         .texts.arena = a,
                                                          .chains.arena = a };
         size_t room = count < SLICE_KEYS ? count : SLICE_KEYS;
         enum status st;
@@ -409,11 +352,14 @@ enum status location_rows_resolve(struct location_row *rows, size_t count, struc
         r.key_rows = calloc(room, sizeof *r.key_rows);
         if (!r.keys || !r.key_rows)
                 return error_no_memory(err);
-        st = symbol_view_begin(symbols, &r.texts.view, err);
-        if (!st && count > LIMIT_FLUSH_FRAMES / LIMIT_LOCATION_FRAMES)
-                st = measure_frame_depths(&r, err);
+        st = view_texts_init(&r.texts, symbols, a, err);
+        if (!st)
+                st = collect_frames(&r, err);
         for (size_t next = 0; !st && next < count;) {
-                st = look_up_slice(&r, &next, err);
+                if (count > SLICE_KEYS) /* else the results of the first pass are still there */
+                        st = look_up_slice(&r, &next, err);
+                else
+                        next = count;
                 if (!st && r.key_count)
                         st = apply_slice_results(&r, err);
         }

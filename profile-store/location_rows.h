@@ -23,6 +23,7 @@
 
 struct location_row {
         struct scan_location shown; /* shown.state is symbol_state_name(state) */
+        bool is_excluded;           /* location_rows_resolve() leaves it as it is */
         enum profile_address_kind kind;
         enum symbol_state state;
         uint64_t generation;
@@ -33,7 +34,7 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
                                     struct error *err) MUST_CHECK;
 
 /**
- * Look rows up, in slices of one view, and apply the rules above. Equal frames
+ * Look rows up that are not excluded, in slices of one view, and apply the rules above. Equal frames
  * are shared. Rows without room within LIMIT_FLUSH_FRAMES or the maximum of the
  * arena, the deepest first, become SYMBOL_TOO_LARGE or keep their frames.
  * @param symbols  NULL: an empty index.

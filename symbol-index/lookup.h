@@ -109,6 +109,15 @@ enum status symbol_view_get_function(struct symbol_view *view, uint32_t function
 enum status symbol_view_get_file(struct symbol_view *view, uint32_t file, const char **path_ret,
                                  struct error *err) MUST_CHECK;
 
+/**
+ * Note the texts of frames that will be asked for, and read all noted texts in ascending order: each page of the index
+ * is unpacked once. Reading a text alone unpacks its page, unless that is in the cache. Errors as of
+ * symbol_view_get_function().
+ */
+enum status symbol_view_want_texts(struct symbol_view *view, const struct symbol_frame *frames, size_t count,
+                                   struct error *err) MUST_CHECK;
+enum status symbol_view_load_texts(struct symbol_view *view, struct error *err) MUST_CHECK;
+
 /** State of one object in the index. */
 enum symbol_object_state { OBJECT_ABSENT, OBJECT_PENDING, OBJECT_INDEXED, OBJECT_FAILED };
 const char *symbol_object_state_name(enum symbol_object_state s);

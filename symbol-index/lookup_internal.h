@@ -9,14 +9,21 @@
 #include "symbol-index/index_internal.h"
 #include "symbol-index/index_object.h"
 
-/* Texts by number: pages of entries, allocated at first use from the view's arena. */
 struct text_entry {
         const char *text;     /* NULL: not loaded yet */
         const char *readable; /* functions only */
 };
 
+#define TEXTS_PER_PAGE 64
+
+struct text_entry_page {
+        uint64_t wanted; /* bit per entry: symbol_view_load_texts() is to load it */
+        struct text_entry entries[TEXTS_PER_PAGE];
+};
+
+/* Texts by number: pages of entries, allocated at first use from the view's arena. */
 struct text_table {
-        struct text_entry **pages;
+        struct text_entry_page **pages;
         uint32_t page_count;
         uint32_t last; /* greatest number of the dictionary; UINT32_MAX not read yet */
 };

@@ -9,8 +9,6 @@
 #include "symbol-index/name_cache.h"
 #include "symbol-index/text_page.h"
 
-#define TEXTS_PER_PAGE 512
-
 static const char *const object_state_names[] = {
         [OBJECT_ABSENT] = "absent",
         [OBJECT_PENDING] = "pending",
@@ -80,16 +78,15 @@ static enum status set_text_limit_error(struct error *err)
         return error_set(err, ST_TOO_BIG, "one view loaded more than %zu bytes of names", LIMIT_VIEW_TEXT_BYTES);
 }
 
-/* The entry of a number, with its text loaded. */
-static enum status fetch_text(struct symbol_view *view, struct text_table *t, uint32_t number, struct text_entry **ret,
-                              struct error *err)
+/* The page of entries with a number. */
+static enum status get_entry_page(struct symbol_view *view, struct text_table *t, uint32_t number,
+                                  struct text_entry_page **ret, struct error *err)
 {
         uint32_t page = number / TEXTS_PER_PAGE;
-        struct text_entry *entry;
-        enum status st;
 
         if (t->last == UINT32_MAX) {
-                st = string_dict_last_number(&view->index->texts, view->txn, &t->last, err);
+                enum status st = string_dict_last_number(&view->index->texts, view->txn, &t->last, err);
+
                 if (st)
                         return st;
         }
@@ -102,12 +99,31 @@ static enum status fetch_text(struct symbol_view *view, struct text_table *t, ui
                         return error_no_memory(err);
         }
         if (!t->pages[page])
-                t->pages[page] = arena_alloc_array(&view->arena, TEXTS_PER_PAGE, sizeof **t->pages);
+                t->pages[page] = arena_alloc(&view->arena, sizeof **t->pages);
         if (!t->pages[page])
                 return set_text_limit_error(err);
-        entry = &t->pages[page][number % TEXTS_PER_PAGE];
+        *ret = t->pages[page];
+        return ST_OK;
+}
+
+static enum status reserve_unpacker(struct symbol_view *view, struct error *err)
+{
+        return view->unpacker ? ST_OK : text_unpacker_create(&view->unpacker, err);
+}
+
+/* The entry of a number, with its text loaded. */
+static enum status fetch_text(struct symbol_view *view, struct text_table *t, uint32_t number, struct text_entry **ret,
+                              struct error *err)
+{
+        struct text_entry_page *page;
+        struct text_entry *entry;
+        enum status st = get_entry_page(view, t, number, &page, err);
+
+        if (st)
+                return st;
+        entry = &page->entries[number % TEXTS_PER_PAGE];
         if (!entry->text) {
-                st = view->unpacker ? ST_OK : text_unpacker_create(&view->unpacker, err);
+                st = reserve_unpacker(view, err);
                 if (!st)
                         st = string_dict_get(&view->index->texts, view->txn, view->unpacker, number, &view->scratch,
                                              err);
@@ -119,6 +135,76 @@ static enum status fetch_text(struct symbol_view *view, struct text_table *t, ui
         }
         *ret = entry;
         return ST_OK;
+}
+
+static enum status want_text(struct symbol_view *view, struct text_table *t, uint32_t number, struct error *err)
+{
+        struct text_entry_page *page;
+        enum status st = number ? get_entry_page(view, t, number, &page, err) : ST_OK;
+
+        if (!st && number)
+                page->wanted |= UINT64_C(1) << number % TEXTS_PER_PAGE;
+        return st;
+}
+
+enum status symbol_view_want_texts(struct symbol_view *view, const struct symbol_frame *frames, size_t count,
+                                   struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < count; i++) {
+                st = want_text(view, &view->functions, frames[i].function, err);
+                if (!st)
+                        st = want_text(view, &view->files, frames[i].file, err);
+        }
+        return st;
+}
+
+/* Loads a wanted text; *page_ret is the page of the dictionary read last. */
+static enum status load_wanted_text(struct symbol_view *view, struct text_entry *entry, uint32_t number,
+                                    struct text_page **page_ret, struct error *err)
+{
+        const struct text_page *page = *page_ret;
+        const char *text;
+        uint32_t size;
+
+        if (!page || number > page->last || page->last - number >= page->count) {
+                enum status st;
+
+                free(steal_ptr(*page_ret));
+                st = string_dict_get_page(&view->index->texts, view->txn, view->unpacker, number, page_ret, err);
+                if (st)
+                        return st;
+                page = *page_ret;
+        }
+        text = text_page_get(page, page->count - 1 - (page->last - number), &size);
+        entry->text = arena_strndup(&view->arena, text, size);
+        return entry->text ? ST_OK : set_text_limit_error(err);
+}
+
+static enum status load_wanted_texts(struct symbol_view *view, struct text_table *t, struct error *err)
+{
+        _cleanup_free_ struct text_page *page = NULL;
+        enum status st = reserve_unpacker(view, err);
+
+        for (uint32_t i = 0; !st && t->pages && i < t->page_count; i++) {
+                struct text_entry_page *p = t->pages[i];
+
+                for (; !st && p && p->wanted; p->wanted &= p->wanted - 1) {
+                        uint32_t at = (uint32_t)__builtin_ctzll(p->wanted);
+
+                        if (!p->entries[at].text)
+                                st = load_wanted_text(view, &p->entries[at], i * TEXTS_PER_PAGE + at, &page, err);
+                }
+        }
+        return st;
+}
+
+enum status symbol_view_load_texts(struct symbol_view *view, struct error *err)
+{
+        enum status st = load_wanted_texts(view, &view->functions, err);
+
+        return st ? st : load_wanted_texts(view, &view->files, err);
 }
 
 enum status symbol_view_get_file(struct symbol_view *view, uint32_t file, const char **path_ret, struct error *err)

@@ -71,6 +71,33 @@ static enum status find_dict_page(const struct string_dict *s, MDB_txn *txn, uin
         return index_set_error(err, NULL, rc, "cannot read the index's strings");
 }
 
+/* Unpacks the page found for a number. */
+static enum status unpack_dict_page(struct text_unpacker *unpacker, uint32_t number, uint32_t last,
+                                    const MDB_val *value, struct text_page **ret, struct error *err)
+{
+        struct text_page *page;
+        enum status st = text_page_unpack(unpacker, last, value->mv_data, value->mv_size, &page, err);
+
+        if (st)
+                return st;
+        if (last - number >= page->count) {
+                free(page);
+                return error_set(err, ST_BAD_DATA, "the index has no string %u; index the files again", number);
+        }
+        *ret = page;
+        return ST_OK;
+}
+
+enum status string_dict_get_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
+                                 uint32_t number, struct text_page **ret, struct error *err)
+{
+        uint32_t last;
+        MDB_val value;
+        enum status st = find_dict_page(s, txn, number, &last, &value, err);
+
+        return st ? st : unpack_dict_page(unpacker, number, last, &value, ret, err);
+}
+
 enum status string_dict_get(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker, uint32_t number,
                             struct buf *out, struct error *err)
 {
@@ -83,13 +110,9 @@ enum status string_dict_get(const struct string_dict *s, MDB_txn *txn, struct te
         st = find_dict_page(s, txn, number, &last, &value, err);
         if (st || text_page_cache_get(s->cache, last, number, out))
                 return st;
-        st = text_page_unpack(unpacker, last, value.mv_data, value.mv_size, &page, err);
+        st = unpack_dict_page(unpacker, number, last, &value, &page, err);
         if (st)
                 return st;
-        if (last - number >= page->count) {
-                free(page);
-                return error_set(err, ST_BAD_DATA, "the index has no string %u; index the files again", number);
-        }
         text = text_page_get(page, page->count - 1 - (last - number), &size);
         buf_clear(out);
         buf_append(out, text, size);

@@ -25,6 +25,7 @@
 
 struct symbol_index;
 struct index_write;
+struct text_page;
 struct text_page_cache;
 struct text_unpacker;
 
@@ -52,6 +53,14 @@ enum status string_dict_intern(const struct string_dict *s, struct index_write *
  */
 enum status string_dict_get(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker, uint32_t number,
                             struct buf *out, struct error *err) MUST_CHECK;
+
+/**
+ * The unpacked page that holds a number (not 0), for reading many texts in ascending order. It is not put into the
+ * cache.
+ * @param ret owned, free(). ST_BAD_DATA as string_dict_get().
+ */
+enum status string_dict_get_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
+                                 uint32_t number, struct text_page **ret, struct error *err) MUST_CHECK;
 
 /** The greatest number in use, 0 none. */
 enum status string_dict_last_number(const struct string_dict *s, MDB_txn *txn, uint32_t *ret,
