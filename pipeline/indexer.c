@@ -607,6 +607,8 @@ void indexer_enqueue(struct indexer *ix, const struct build_id *id, enum object_
         assert(id->size > 0);
         if (kind == OBJECT_SOURCE)
                 return;
+        if (kind != OBJECT_DWO)
+                resymbolizer_note_upload(ix->options.resymbolizer, id);
         if (kind != OBJECT_DWP && kind != OBJECT_DWO && !is_object_indexed(ix, id))
                 mark_object_state(ix, id, OBJECT_PENDING, "", NULL);
         pthread_mutex_lock(&ix->lock);

@@ -19,6 +19,8 @@
 #define RETRY_MS 2000     /* after a failure; doubled with each further one */
 #define RETRY_DOUBLINGS 7 /* at most: 256 s */
 #define ATTEMPTS_MAX 64   /* of one round, to find the objects that fail */
+#define UPLOADS_MAX 256
+#define LONG_DELAY_MS 5000
 
 static struct metric rounds =
         METRIC_COUNTER("cairn_heal_rounds_total", "Re-symbolization rounds after symbol changes.", "");
@@ -27,6 +29,12 @@ static struct metric failures =
 static struct metric healed_objects = METRIC_COUNTER("cairn_heal_objects_total", "Re-symbolized objects.", "");
 static struct metric healed_locations =
         METRIC_COUNTER("cairn_heal_locations_total", "Locations rewritten with better symbols.", "");
+static struct metric delays =
+        METRIC_COUNTER("cairn_heal_delays_total", "Uploads after which locations were re-symbolized.", "");
+static struct metric delay_sum = METRIC_COUNTER("cairn_heal_delay_milliseconds_total",
+                                                "Time from such an upload until its names are in the tables.", "");
+static struct metric long_delays =
+        METRIC_COUNTER("cairn_heal_long_delays_total", "Uploads whose names took more than 5 s.", "");
 static struct metric failing_objects =
         METRIC_GAUGE("cairn_heal_failing", "Objects whose re-symbolization failed and is retried separately.", "");
 static struct metric waiting = METRIC_GAUGE(
@@ -45,6 +53,12 @@ struct failing_object {
         int64_t retry_ns;  /* monotonic; 0: it is ready or running again */
 };
 
+/* A file of an object came at this monotonic time; 0: its delay was counted. */
+struct noted_upload {
+        struct build_id id;
+        int64_t at_ns;
+};
+
 struct resymbolizer {
         struct profile_store *profiles;
         char *queue_path;
@@ -58,6 +72,8 @@ struct resymbolizer {
         struct id_set ready, running;
         struct failing_object *failing;
         size_t failing_count, failing_capacity;
+        struct noted_upload uploads[UPLOADS_MAX];
+        size_t next_upload; /* index to overwrite */
         bool stop;
         bool started;
         pthread_t thread;
@@ -206,6 +222,33 @@ static int64_t enqueue_due_retries(struct resymbolizer *h)
         return next;
 }
 
+/* ---- time from an upload to its names ---------------------------------------------------- */
+
+void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id)
+{
+        pthread_mutex_lock(&h->lock);
+        h->uploads[h->next_upload] = (struct noted_upload){ *id, monotonic_ns() };
+        h->next_upload = (h->next_upload + 1) % UPLOADS_MAX;
+        pthread_mutex_unlock(&h->lock);
+}
+
+/* Called with the lock held. */
+static void count_upload_delays(struct resymbolizer *h, const struct build_id *id)
+{
+        for (size_t i = 0; i < UPLOADS_MAX; i++) {
+                struct noted_upload *u = &h->uploads[i];
+                int64_t ms;
+
+                if (!u->at_ns || !build_id_equal(&u->id, id))
+                        continue;
+                ms = (monotonic_ns() - u->at_ns) / 1000000;
+                metric_add(&delays, 1);
+                metric_add(&delay_sum, ms);
+                metric_add(&long_delays, ms > LONG_DELAY_MS);
+                u->at_ns = 0;
+        }
+}
+
 /* ---- rounds ----------------------------------------------------------------------------- */
 
 struct round {
@@ -227,6 +270,7 @@ static bool may_be_caused_by_one_object(enum status st)
  */
 static void resymbolize_objects(struct resymbolizer *h, struct round *r, const struct build_id *ids, size_t count)
 {
+        const struct resymbolize_request request = { .ids = ids, .count = count };
         struct resymbolize_result result = { 0 };
         struct error err;
         enum status st;
@@ -238,10 +282,12 @@ static void resymbolize_objects(struct resymbolizer *h, struct round *r, const s
                 return;
         }
         pthread_mutex_unlock(&h->lock);
-        st = profile_store_resymbolize(h->profiles, ids, count, NULL, NULL, &result, &err);
+        st = profile_store_resymbolize(h->profiles, &request, &result, &err);
         pthread_mutex_lock(&h->lock);
         if (!st) {
                 remove_failing_objects(h, ids, count);
+                for (size_t i = 0; i < count; i++)
+                        count_upload_delays(h, &ids[i]);
                 r->healed += count;
                 r->result.locations_changed += result.locations_changed;
                 r->result.locations_seen += result.locations_seen;
@@ -324,6 +370,9 @@ enum status resymbolizer_start(struct profile_store *profiles, const char *queue
         metric_register(&failures);
         metric_register(&healed_objects);
         metric_register(&healed_locations);
+        metric_register(&delays);
+        metric_register(&delay_sum);
+        metric_register(&long_delays);
         metric_register(&failing_objects);
         metric_register(&waiting);
         pthread_mutex_init(&h->lock, NULL);

@@ -26,6 +26,12 @@ enum status resymbolizer_start(struct profile_store *profiles, const char *queue
 /** Unfinished objects stay in the file. NULL is allowed. */
 void resymbolizer_stop(struct resymbolizer *h);
 
+/**
+ * A file of this object was uploaded: the time until its locations have the new names is counted
+ * (cairn_heal_delays_total). The last 256 uploads are remembered.
+ */
+void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id);
+
 /** The symbols of this object are about to change. Durable when it returns. */
 enum status resymbolizer_expect_change(struct resymbolizer *h, const struct build_id *id, struct error *err) MUST_CHECK;
 /**

@@ -103,6 +103,8 @@ struct location_columns {
         struct parquet_column id, address, kernel, line, inlined, generation;
         struct arena *arena;
         struct frame_chains chains; /* rows with equal frames share them */
+        const char *last_hex;       /* text of the build-id parsed last; neighbours have the same */
+        struct build_id last_build_id;
 };
 
 static void location_columns_deinit(struct location_columns *c)
@@ -211,8 +213,10 @@ static bool read_location_row(struct location_columns *c, uint64_t i, struct loc
         }
         if (frame_chain_end(&c->chains, count, &row->shown.frames, NULL))
                 return false;
-        if (!build_id_from_hex(&row->shown.build_id, hex, strlen(hex)))
-                row->shown.build_id = (struct build_id){ 0 };
+        if (hex != c->last_hex && !build_id_from_hex(&c->last_build_id, hex, strlen(hex)))
+                c->last_build_id = (struct build_id){ 0 };
+        c->last_hex = hex;
+        row->shown.build_id = c->last_build_id;
         row->kind = parse_address_kind(kind);
         row->state = parse_row_state(state);
         row->shown.state = symbol_state_name(row->state);

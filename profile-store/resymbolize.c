@@ -33,7 +33,8 @@ static struct metric skipped_parts = METRIC_COUNTER("cairn_resymbolize_skipped_p
 
 struct resymbolization {
         struct profile_store *s;
-        struct build_id *ids; /* sorted; none: all */
+        const struct resymbolize_request *request;
+        struct build_id *ids; /* of the request, sorted; none: all */
         size_t id_count;
         struct tables *tables; /* as at the start; parts that come later were looked up since */
         size_t max_parts;      /* of a round; halved when a round of several parts ran out of memory */
@@ -81,17 +82,40 @@ static int compare_build_ids(const void *a, const void *b)
         return build_id_compare(a, b);
 }
 
-static bool is_selected_object(const struct resymbolization *h, const struct build_id *id)
+/* The view is begun for a request that needs it, and ended by the caller. */
+static bool is_indexed_since(const struct resymbolization *h, const struct build_id *id, struct symbol_view **view)
 {
-        if (!h->id_count)
-                return id->size;
-        return bsearch(id, h->ids, h->id_count, sizeof *h->ids, compare_build_ids);
+        struct symbol_object o;
+
+        if (!h->request->indexed_since_unix_s)
+                return true;
+        if (!h->s->options.symbols)
+                return false;
+        /* An object whose record cannot be read is looked up: that tells its rows why. */
+        return (!*view && symbol_view_begin(h->s->options.symbols, view, NULL)) ||
+               symbol_view_get_object(*view, id, &o, NULL) || o.indexed_unix_s >= h->request->indexed_since_unix_s;
+}
+
+static bool is_selected_object(const struct resymbolization *h, const struct build_id *id, struct symbol_view **view)
+{
+        if (h->id_count ? !bsearch(id, h->ids, h->id_count, sizeof *h->ids, compare_build_ids) : !id->size)
+                return false;
+        return is_indexed_since(h, id, view);
+}
+
+static bool may_have_selected_objects(const struct resymbolization *h, const struct table_part *part)
+{
+        for (size_t i = 0; i < h->id_count; i++)
+                if (table_part_may_have_build_id(part, &h->ids[i]))
+                        return true;
+        return !h->id_count;
 }
 
 /* Whether a part has rows of the objects, from its build-id column alone. */
 static enum status has_selected_objects(const struct resymbolization *h, const struct part_file *f, bool *ret,
                                         struct error *err)
 {
+        struct symbol_view *view = NULL;
         enum status st = ST_OK;
 
         *ret = false;
@@ -103,48 +127,46 @@ static enum status has_selected_objects(const struct resymbolization *h, const s
                         struct build_id id;
 
                         *ret = build_id_from_hex(&id, (const char *)c.dict[i].data, c.dict[i].size) &&
-                               is_selected_object(h, &id);
+                               is_selected_object(h, &id, &view);
                 }
         }
+        symbol_view_end(view);
         return st;
 }
 
 /* ---- lookup ---- */
 
 /* Looks up the rows of the objects among rows[0 .. count); changed gets one flag per row. */
-static enum status look_up_rows(struct resymbolization *h, struct location_row *all, size_t count, struct arena *a,
+static enum status look_up_rows(struct resymbolization *h, struct location_row *rows, size_t count, struct arena *a,
                                 uint8_t *changed, struct error *err)
 {
-        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_RESYMBOLIZE };
-        _cleanup_free_ struct location_row *rows = NULL;
-        _cleanup_free_ size_t *from = NULL;
-        _cleanup_free_ uint8_t *flags = NULL;
-        uint64_t changed_count = 0;
-        size_t n = 0;
-        enum status st = memory_reserve(&memory, count * (sizeof *rows + sizeof *from + 1), err);
+        uint64_t before[SYMBOL_STATE_COUNT] = { 0 }, after[SYMBOL_STATE_COUNT] = { 0 };
+        uint64_t seen = 0, changed_count = 0;
+        struct symbol_view *view = NULL;
+        enum status st;
 
-        if (st)
-                return st;
-        rows = calloc(count + 1, sizeof *rows);
-        from = calloc(count + 1, sizeof *from);
-        flags = calloc(count + 1, 1);
-        if (!rows || !from || !flags)
-                return error_no_memory(err);
         for (size_t i = 0; i < count; i++) {
-                if (!is_selected_object(h, &all[i].shown.build_id))
-                        continue;
-                rows[n] = all[i];
-                from[n++] = i;
+                /* Rows of an object are neighbours. */
+                if (i && build_id_equal(&rows[i].shown.build_id, &rows[i - 1].shown.build_id))
+                        rows[i].is_excluded = rows[i - 1].is_excluded;
+                else
+                        rows[i].is_excluded = !is_selected_object(h, &rows[i].shown.build_id, &view);
+                seen += !rows[i].is_excluded;
+                before[rows[i].state] += !rows[i].is_excluded;
         }
-        st = location_rows_resolve(rows, n, h->s->options.symbols, a, flags, err);
+        symbol_view_end(view);
+        st = location_rows_resolve(rows, count, h->s->options.symbols, a, changed, err);
         if (st)
                 return st;
-        for (size_t i = 0; i < n; i++) {
-                all[from[i]] = rows[i];
-                changed[from[i]] = flags[i];
-                changed_count += flags[i];
+        for (size_t i = 0; i < count; i++) {
+                changed_count += changed[i];
+                after[rows[i].state] += !rows[i].is_excluded;
         }
-        h->result.locations_seen += n;
+        for (int i = 0; i < SYMBOL_STATE_COUNT; i++) {
+                h->result.before[i] += before[i];
+                h->result.after[i] += after[i];
+        }
+        h->result.locations_seen += seen;
         h->result.locations_changed += changed_count;
         return ST_OK;
 }
@@ -170,7 +192,7 @@ static enum status replace_parts(struct resymbolization *h, struct table_part *c
         };
         enum status st;
 
-        assert(count > 0);
+        assert(count > 0 && !h->request->dry_run);
         s->behind = true;
         st = tables_commit(&s->logs, &change, err);
         if (!st)
@@ -189,7 +211,7 @@ static enum status rewrite_group(struct resymbolization *h, const struct part_fi
 {
         struct resymbolize_round r;
         _cleanup_free_ uint8_t *changed = NULL;
-        uint64_t seen = h->result.locations_seen, changed_before = h->result.locations_changed;
+        const struct resymbolize_result before = h->result;
         enum status st;
 
         resymbolize_round_init(&r);
@@ -206,10 +228,8 @@ static enum status rewrite_group(struct resymbolization *h, const struct part_fi
                 else
                         st = location_part_put(to, &r.rows.items[i], err);
         }
-        if (st) {
-                h->result.locations_seen = seen;
-                h->result.locations_changed = changed_before;
-        }
+        if (st)
+                h->result = before;
         resymbolize_round_deinit(&r);
         return st;
 }
@@ -231,12 +251,18 @@ static enum status rewrite_part_by_groups(struct resymbolization *h, struct tabl
         if (!path)
                 return error_no_memory(err);
         st = location_part_begin(&to, path, &limits, err);
+        h->result.files_read++;
         for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++)
                 st = rewrite_group(h, &f, g, &to, &changed, is_permanent_ret, err);
-        if (!st && changed)
+        if (!st && changed && !h->request->dry_run)
                 st = part_writer_finish(&to.part, &add.written, err);
         part_writer_deinit(&to.part);
-        return st || !changed ? st : replace_parts(h, &part, 1, &add, err);
+        if (st || !changed)
+                return st;
+        if (!h->request->dry_run)
+                return replace_parts(h, &part, 1, &add, err);
+        h->result.files_rewritten++;
+        return ST_OK;
 }
 
 /* ---- one round ---- */
@@ -265,8 +291,13 @@ static enum status read_round_part(struct resymbolization *h, struct resymbolize
         _cleanup_part_file_ struct part_file f;
         size_t before = r->rows.count;
         bool selected = false;
-        enum status st = part_file_open(part, &f, err);
+        enum status st;
 
+        f = (struct part_file){ 0 };
+        if (!may_have_selected_objects(h, part))
+                return ST_OK;
+        st = part_file_open(part, &f, err);
+        h->result.files_read++;
         if (!st)
                 st = has_selected_objects(h, &f, &selected, err);
         if (st || !selected)
@@ -313,6 +344,10 @@ static enum status rewrite_round(struct resymbolization *h, struct resymbolize_r
 
         if (!path)
                 return error_no_memory(err);
+        if (h->request->dry_run) {
+                h->result.files_rewritten += r->part_count;
+                return ST_OK;
+        }
         qsort(r->rows.items, r->rows.count, sizeof *r->rows.items, compare_location_rows);
         st = part_write_locations(path, r->rows.items, &written, &limits, &add.written, err);
         if (!st && written < r->rows.count)
@@ -405,9 +440,9 @@ static uint64_t count_rows_before(const struct tables *t, size_t part)
         return ret;
 }
 
-static enum status resymbolize_tables(struct resymbolization *h, profile_store_progress *progress, void *context,
-                                      struct error *err)
+static enum status resymbolize_tables(struct resymbolization *h, struct error *err)
 {
+        const struct resymbolize_request *request = h->request;
         struct profile_store *s = h->s;
         size_t next = 0, part_count;
         enum status st;
@@ -423,34 +458,34 @@ static enum status resymbolize_tables(struct resymbolization *h, profile_store_p
                 if (!st)
                         st = resymbolize_parts(h, &next, err);
                 pthread_mutex_unlock(&s->writer_lock);
-                if (!st && progress)
-                        progress(context, count_rows_before(h->tables, next), count_rows_before(h->tables, part_count));
+                if (!st && request->progress)
+                        request->progress(request->context, count_rows_before(h->tables, next),
+                                          count_rows_before(h->tables, part_count));
         }
         if (!st && h->refused.code)
                 st = error_set(err, ST_BUSY, "%s", h->refused.text);
         return st;
 }
 
-enum status profile_store_resymbolize(struct profile_store *s, const struct build_id *ids, size_t count,
-                                      profile_store_progress *progress, void *context, struct resymbolize_result *ret,
-                                      struct error *err)
+enum status profile_store_resymbolize(struct profile_store *s, const struct resymbolize_request *request,
+                                      struct resymbolize_result *ret, struct error *err)
 {
-        struct resymbolization h = { .s = s, .id_count = count, .max_parts = SIZE_MAX };
+        struct resymbolization h = { .s = s, .request = request, .id_count = request->count, .max_parts = SIZE_MAX };
         struct error unused = { 0 };
         enum status st;
 
         err = err ? err : &unused; /* its os_errno is read */
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
-        if (count) {
-                h.ids = calloc(count, sizeof *h.ids);
+        if (h.id_count) {
+                h.ids = calloc(h.id_count, sizeof *h.ids);
                 if (!h.ids)
                         return error_no_memory(err);
-                memcpy(h.ids, ids, count * sizeof *h.ids);
-                qsort(h.ids, count, sizeof *h.ids, compare_build_ids);
+                memcpy(h.ids, request->ids, h.id_count * sizeof *h.ids);
+                qsort(h.ids, h.id_count, sizeof *h.ids, compare_build_ids);
         }
         pthread_mutex_lock(&s->resymbolize_lock);
-        st = resymbolize_tables(&h, progress, context, err);
+        st = resymbolize_tables(&h, err);
         pthread_mutex_unlock(&s->resymbolize_lock);
         tables_unref(h.tables);
         free(h.ids);

@@ -138,6 +138,10 @@ struct scan_missing {
 enum status store_scan_list_missing(struct store_scan *scan, const struct scan_filter *filter,
                                     struct scan_missing **ret, size_t *count_ret, struct error *err) MUST_CHECK;
 
+/** Samples with an unresolved location in their stack, by its reason; one with several reasons counts for each. */
+enum status store_scan_count_unresolved(struct store_scan *scan, const struct scan_filter *filter,
+                                        uint64_t samples_ret[static SYMBOL_STATE_COUNT], struct error *err) MUST_CHECK;
+
 /** An object with locations that an upload of debuginfo would resolve or improve. */
 struct scan_upload {
         struct build_id build_id;

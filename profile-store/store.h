@@ -82,23 +82,34 @@ enum status profile_store_requeue(struct profile_store *store, const struct quar
 enum status profile_store_discard(struct profile_store *store, const struct quarantine_item *item,
                                   struct error *err) MUST_CHECK;
 
+struct resymbolize_request {
+        const struct build_id *ids;   /* borrowed */
+        size_t count;                 /* 0: all objects */
+        int64_t indexed_since_unix_s; /* of these only the objects indexed at or after this time; 0: all of them */
+        bool dry_run;                 /* look up and count, write nothing */
+        profile_store_progress *progress;
+        void *context;
+};
+
 struct resymbolize_result {
-        uint64_t locations_seen, locations_changed, files_rewritten;
-        uint64_t files_skipped; /* unreadable files of locations: their rows stay as they are */
+        uint64_t locations_seen, locations_changed;
+        uint64_t files_read;      /* opened; the others have no such build-id by their statistics in the log */
+        uint64_t files_rewritten; /* or, of a dry run, files to rewrite */
+        uint64_t files_skipped;   /* unreadable files of locations: their rows stay as they are */
+        uint64_t before[SYMBOL_STATE_COUNT], after[SYMBOL_STATE_COUNT]; /* locations seen, by state */
 };
 
 /**
- * Look up the locations of these objects (count 0: of all objects) again and
- * rewrite the rows whose result improved or changed, in one atomic commit per
- * round of options.resymbolize_rows. Samples and stacks are unchanged; queries and
+ * Look up the locations of the requested objects again and rewrite the rows
+ * whose result improved or changed, in one atomic commit per round of
+ * options.resymbolize_rows. Samples and stacks are unchanged; queries and
  * flushes continue. After a crash or failure a second call completes the rest.
  * Unreadable files are skipped (files_skipped).
  * @return ST_BUSY when memory was refused for some files: retry later; the others
  *         are done.
  */
-enum status profile_store_resymbolize(struct profile_store *store, const struct build_id *ids, size_t count,
-                                      profile_store_progress *progress, void *context, struct resymbolize_result *ret,
-                                      struct error *err) MUST_CHECK;
+enum status profile_store_resymbolize(struct profile_store *store, const struct resymbolize_request *request,
+                                      struct resymbolize_result *ret, struct error *err) MUST_CHECK;
 
 /**
  * Whether acknowledged samples reach the tables. Times are Unix nanoseconds; texts

@@ -131,6 +131,8 @@ static void table_part_unref(struct table_part *p)
                 return;
         free(p->name);
         free(p->path);
+        free(p->min_build_id);
+        free(p->max_build_id);
         free(p);
 }
 
@@ -155,6 +157,8 @@ static enum status create_table_part(const struct table_logs *l, enum table t, c
         }
         if (!delta_file_get_row_count(f, &p->rows))
                 p->rows = 0;
+        if (!st && t == TABLE_LOCATIONS)
+                st = delta_file_get_text_range(f, "build_id", &p->min_build_id, &p->max_build_id, err);
         for (size_t i = 0; !st && i < f->partition_count; i++) {
                 if (strcmp(f->partitions[i].key, "date") == 0 && f->partitions[i].value)
                         p->has_day = parse_day(f->partitions[i].value, &p->day);
@@ -164,6 +168,16 @@ static enum status create_table_part(const struct table_logs *l, enum table t, c
         else
                 *ret = p;
         return st;
+}
+
+bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id)
+{
+        char hex[BUILD_ID_HEX_MAX];
+
+        if (!p->min_build_id)
+                return true;
+        build_id_hex(id, hex);
+        return strcmp(p->min_build_id, hex) <= 0 && strcmp(hex, p->max_build_id) <= 0;
 }
 
 /* Merge of two lists sorted by name; unchanged parts are shared. */

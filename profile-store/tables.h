@@ -18,6 +18,7 @@
  */
 #include <stdatomic.h>
 
+#include "common/build_id.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/part_write.h"
 #include "profile-store/table_schema.h"
@@ -31,6 +32,8 @@ struct table_part {
         int64_t day;                /* of its partition */
         int64_t min_us, max_us;     /* of samples; INT64_MIN and INT64_MAX without statistics */
         _Atomic int64_t unresolved; /* of locations: rows without frames, -1 until they are counted */
+        char *min_build_id;         /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
+        char *max_build_id;         /* NULL without statistics */
 };
 
 /** Whether min_us and max_us are known. */
@@ -96,6 +99,9 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
 
 /** The path of a file of a table; owned. */
 char *make_table_path(const struct table_logs *l, enum table t, const char *name);
+
+/** Whether a part of locations may have rows of an object, by its statistics in the log. */
+bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id);
 
 /** "date=2026-01-31/NAME", owned. */
 char *make_day_path(int64_t day, const char *name);

@@ -58,6 +58,8 @@ struct server {
         struct readiness *readiness;           /* with the profile store */
         struct http_server *http;
         struct http_route *routes;
+        _Atomic uint64_t resymbolize_running; /* requested re-symbolizations, and the progress of the last */
+        _Atomic uint64_t resymbolize_done, resymbolize_all;
         atomic_bool ready, stopping;
 };
 
@@ -85,7 +87,7 @@ struct route_table {
 
 extern const struct route_table status_routes, ingest_routes, pprof_routes, upload_routes, debuginfod_routes,
         debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes,
-        symbolicate_routes, query_routes, why_routes, connect_upload_routes, metadata_routes;
+        symbolicate_routes, query_routes, why_routes, connect_upload_routes, metadata_routes, resymbolize_routes;
 
 /** All routes; in a read-only service, routes that modify data answer 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;

@@ -2,42 +2,66 @@
 /* cairn resymbolize: look stored locations up again, at a service or in a data directory. */
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "cli/commands/command.h"
 #include "cli/service.h"
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
+#include "common/json_out.h"
 #include "common/limits.h"
-#include "profile-store/store.h"
+#include "pipeline/resymbolize_report.h"
+#include "query/unit_text.h"
+
+#define PROGRESS_INTERVAL_NS 500000000
 
 static const struct usage usage = {
-        .synopsis = "cairn resymbolize [--server URL | --data DIR] [BUILD-ID]...",
+        .synopsis = "cairn resymbolize [--server URL | --data DIR] [--since TIME] [--build-id ID] [--dry-run] "
+                    "[BUILD-ID]...",
         .about = "Look the stored locations of these objects, by default of all objects, up again and rewrite "
                  "those "
                  "whose answer improved. The service does this by itself when better debuginfo arrives.",
         .examples = "  cairn resymbolize\n"
+                    "  cairn resymbolize --since now-1d --dry-run\n"
                     "  cairn resymbolize --data ./cairn-data 5f2c9a5e3d3d1b0d8f1c2ab1d3f8d0c9a7b6e5f4\n",
 };
 
 struct resymbolize_options {
         struct service_options service;
         const char *data;
-        bool json;
+        const char *build_id, *since;
+        bool dry_run, json;
+        struct build_id *ids; /* owned */
+        size_t id_count;
 };
 
-static enum status parse_resymbolize_arguments(char **texts, size_t count, struct build_id *ret, struct error *err)
+static enum status add_build_id(struct resymbolize_options *o, const char *text, struct error *err)
 {
-        for (size_t i = 0; i < count; i++) {
-                if (!build_id_from_hex(&ret[i], texts[i], strlen(texts[i])))
-                        return error_set(err, ST_USAGE,
-                                         "'%s' is not a build-id: expected hexadecimal digits, as 'file' or "
-                                         "'readelf -n' print them",
-                                         texts[i]);
-        }
+        if (!build_id_from_hex(&o->ids[o->id_count++], text, strlen(text)))
+                return error_set(err, ST_USAGE,
+                                 "'%s' is not a build-id: expected hexadecimal digits, as 'file' or "
+                                 "'readelf -n' print them",
+                                 text);
         return ST_OK;
 }
 
-/* ---- in a directory ----------------------------------------------------------------------------- */
+static enum status parse_build_ids(struct resymbolize_options *o, char **texts, size_t count, struct error *err)
+{
+        enum status st = ST_OK;
+
+        o->ids = calloc(count + 1, sizeof *o->ids);
+        if (!o->ids)
+                return error_no_memory(err);
+        if (o->build_id)
+                st = add_build_id(o, o->build_id, err);
+        for (size_t i = 0; !st && i < count; i++)
+                st = add_build_id(o, texts[i], err);
+        return st;
+}
+
+/* ---- progress ------------------------------------------------------------------------------------ */
 
 static void show_resymbolize_progress(void *context, uint64_t done, uint64_t all)
 {
@@ -47,20 +71,28 @@ static void show_resymbolize_progress(void *context, uint64_t done, uint64_t all
                         done == all ? "\n" : "");
 }
 
-static enum status resymbolize_directory(const char *data, const struct build_id *ids, size_t count,
-                                         struct resymbolize_result *ret, struct error *err)
-{
-        _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
-        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
-        struct profile_store *store = NULL;
-        enum status st =
-                profiles && index ? symbol_index_open(index, true, &options.symbols, err) : error_no_memory(err);
+/* ---- in a directory ----------------------------------------------------------------------------- */
 
+static enum status resymbolize_directory(const struct resymbolize_options *o, struct buf *report, struct error *err)
+{
+        _cleanup_free_ char *profiles = path_join(o->data, "profiles"), *index = path_join(o->data, "index");
+        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct resymbolize_request request = {
+                .ids = o->ids, .count = o->id_count, .dry_run = o->dry_run, .progress = show_resymbolize_progress
+        };
+        struct profile_store *store = NULL;
+        int64_t since_ns = 0;
+        enum status st = o->since ? time_text_parse(o->since, wall_clock_ns(), &since_ns, err) : ST_OK;
+
+        if (o->since)
+                request.indexed_since_unix_s = since_ns > 1000000000 ? since_ns / 1000000000 : 1;
+        if (!st)
+                st = profiles && index ? symbol_index_open(index, true, &options.symbols, err) : error_no_memory(err);
         if (st)
                 return st;
         st = profile_store_open(profiles, &options, &store, err);
         if (!st)
-                st = profile_store_resymbolize(store, ids, count, show_resymbolize_progress, NULL, ret, err);
+                st = resymbolize_and_report(store, &request, report, err);
         profile_store_close(store);
         symbol_index_close(options.symbols);
         return st;
@@ -68,55 +100,120 @@ static enum status resymbolize_directory(const char *data, const struct build_id
 
 /* ---- at a server ---------------------------------------------------------------------------------- */
 
-static enum status write_resymbolize_request(const struct build_id *ids, size_t count, struct buf *to,
-                                             struct error *err)
+static enum status write_resymbolize_request(const struct resymbolize_options *o, struct buf *to, struct error *err)
 {
-        buf_append_str(to, "{\"build_ids\":[");
-        for (size_t i = 0; i < count; i++) {
+        struct json_out j;
+
+        json_out_init(&j, to);
+        json_out_object(&j, NULL);
+        json_out_array(&j, "build_ids");
+        for (size_t i = 0; i < o->id_count; i++) {
                 char hex[BUILD_ID_HEX_MAX];
 
-                buf_printf(to, "%s\"%s\"", i ? "," : "", build_id_hex(&ids[i], hex));
+                json_out_str(&j, NULL, build_id_hex(&o->ids[i], hex));
         }
-        buf_append_str(to, "]}");
+        json_out_array_end(&j);
+        if (o->since)
+                json_out_str(&j, "since", o->since);
+        json_out_bool(&j, "dry_run", o->dry_run);
+        json_out_object_end(&j);
         return buf_status(to, err, "the request");
 }
 
-static enum status parse_resymbolize_answer(const struct buf *body, struct resymbolize_result *ret, struct error *err)
+static struct json_object *parse_json_body(const struct buf *body)
 {
         struct json_tokener *tokener = json_tokener_new();
-        struct json_object *answer = NULL, *seen, *changed, *files;
-        enum status st = ST_OK;
+        struct json_object *ret = NULL;
 
-        if (!tokener)
-                return error_no_memory(err);
-        if (body->size <= INT32_MAX)
-                answer = json_tokener_parse_ex(tokener, (const char *)body->data, (int)body->size);
-        if (json_object_object_get_ex(answer, "locations_seen", &seen) &&
-            json_object_object_get_ex(answer, "locations_changed", &changed) &&
-            json_object_object_get_ex(answer, "files_rewritten", &files))
-                *ret = (struct resymbolize_result){ .locations_seen = json_object_get_uint64(seen),
-                                                    .locations_changed = json_object_get_uint64(changed),
-                                                    .files_rewritten = json_object_get_uint64(files) };
-        else
-                st = error_set(err, ST_BAD_DATA,
-                               "unexpected response of /api/v1/resymbolize; is the server a Cairn service?");
-        json_object_put(answer);
-        json_tokener_free(tokener);
-        return st;
+        if (tokener && body->size <= INT32_MAX)
+                ret = json_tokener_parse_ex(tokener, (const char *)body->data, (int)body->size);
+        if (tokener)
+                json_tokener_free(tokener);
+        return ret;
 }
 
-static enum status resymbolize_at_server(const struct resymbolize_options *o, const struct build_id *ids, size_t count,
-                                         struct resymbolize_result *ret, struct error *err)
+static uint64_t get_json_count(struct json_object *object, const char *key)
+{
+        return json_object_get_uint64(json_object_object_get(object, key));
+}
+
+/* Asks the server for its progress while the main thread waits for its answer. */
+struct progress_poll {
+        const struct service_options *service;
+        pthread_t thread;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        bool started, stop;
+};
+
+static void poll_progress_once(struct http_client *client)
+{
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        const struct http_client_request request = { .method = "GET", .path = "/api/v1/resymbolize" };
+        struct json_object *answer;
+
+        if (http_client_send(client, &request, &response, NULL))
+                return;
+        answer = parse_json_body(&response.body);
+        if (get_json_count(answer, "running") && get_json_count(answer, "locations_all"))
+                show_resymbolize_progress(NULL, get_json_count(answer, "locations_done"),
+                                          get_json_count(answer, "locations_all"));
+        json_object_put(answer);
+}
+
+static void *run_progress_poll(void *arg)
+{
+        const struct http_client_options how = { .size = sizeof how };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        struct progress_poll *p = arg;
+
+        if (service_connect(p->service, &how, &client, NULL))
+                return NULL;
+        pthread_mutex_lock(&p->lock);
+        while (!p->stop) {
+                int64_t until = monotonic_ns() + PROGRESS_INTERVAL_NS;
+
+                pthread_mutex_unlock(&p->lock);
+                poll_progress_once(client);
+                pthread_mutex_lock(&p->lock);
+                while (!p->stop && condition_wait_until(&p->changed, &p->lock, until))
+                        ;
+        }
+        pthread_mutex_unlock(&p->lock);
+        return NULL;
+}
+
+static void start_progress_poll(struct progress_poll *p)
+{
+        pthread_mutex_init(&p->lock, NULL);
+        pthread_cond_init(&p->changed, NULL);
+        p->started = isatty(STDERR_FILENO) && pthread_create(&p->thread, NULL, run_progress_poll, p) == 0;
+}
+
+static void stop_progress_poll(struct progress_poll *p)
+{
+        pthread_mutex_lock(&p->lock);
+        p->stop = true;
+        pthread_cond_broadcast(&p->changed);
+        pthread_mutex_unlock(&p->lock);
+        if (p->started)
+                pthread_join(p->thread, NULL);
+        pthread_cond_destroy(&p->changed);
+        pthread_mutex_destroy(&p->lock);
+}
+
+static enum status resymbolize_at_server(const struct resymbolize_options *o, struct buf *report, struct error *err)
 {
         static const char *const headers[] = { "Content-Type: application/json", NULL };
         _cleanup_buf_ struct buf body;
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        struct progress_poll progress = { .service = &o->service };
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_JSON_BYTES);
-        st = write_resymbolize_request(ids, count, &body, err);
+        st = write_resymbolize_request(o, &body, err);
         if (!st)
                 st = service_connect(&o->service, &how, &client, err);
         if (!st) {
@@ -128,11 +225,62 @@ static enum status resymbolize_at_server(const struct resymbolize_options *o, co
                                                              .body_size = body.size,
                                                              .repeatable = true };
 
+                start_progress_poll(&progress);
                 st = http_client_send(client, &request, &response, err);
+                stop_progress_poll(&progress);
         }
-        if (st)
-                return st;
-        return parse_resymbolize_answer(&response.body, ret, err);
+        if (!st)
+                st = buf_append(report, response.body.data, response.body.size);
+        return st;
+}
+
+/* ---- report --------------------------------------------------------------------------------------- */
+
+/* A line per reason: how many before, and after. */
+static void print_reasons(const char *what, struct json_object *counts)
+{
+        struct json_object *before = json_object_object_get(counts, "before");
+        struct json_object *after = json_object_object_get(counts, "after");
+
+        for (int i = 0; i < SYMBOL_STATE_COUNT; i++) {
+                const char *reason = symbol_state_name(i);
+                uint64_t was = get_json_count(before, reason), is = get_json_count(after, reason);
+
+                if (!symbol_state_is_reason(i) || (!was && !is))
+                        continue;
+                if (after)
+                        printf("  %-14s %12" PRIu64 " %s before, %" PRIu64 " after\n", reason, was, what, is);
+                else
+                        printf("  %-14s %12" PRIu64 " %s\n", reason, was, what);
+        }
+}
+
+static enum status print_report(const struct resymbolize_options *o, const struct buf *report, struct error *err)
+{
+        struct json_object *answer = parse_json_body(report), *samples, *why;
+
+        if (!json_object_object_get_ex(answer, "locations_seen", NULL)) {
+                json_object_put(answer);
+                return error_set(err, ST_BAD_DATA,
+                                 "unexpected response of /api/v1/resymbolize; is the server a Cairn service?");
+        }
+        samples = json_object_object_get(answer, "unresolved_samples");
+        if (o->json) {
+                printf("%s\n", json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN));
+        } else {
+                printf("%" PRIu64 " locations looked up, %" PRIu64 " %s, %" PRIu64 " files %s\n",
+                       get_json_count(answer, "locations_seen"), get_json_count(answer, "locations_changed"),
+                       o->dry_run ? "would change" : "changed", get_json_count(answer, "files_rewritten"),
+                       o->dry_run ? "would be rewritten" : "rewritten");
+                printf("without symbols, by reason:\n");
+                print_reasons("of these locations", json_object_object_get(answer, "locations"));
+                if (json_object_object_get_ex(samples, "not_counted", &why))
+                        printf("  samples are not counted: %s\n", json_object_get_string(why));
+                else
+                        print_reasons("samples", samples);
+        }
+        json_object_put(answer);
+        return ST_OK;
 }
 
 int command_resymbolize(int argc, char **argv)
@@ -142,27 +290,23 @@ int command_resymbolize(int argc, char **argv)
                 OPTION_STRING("server", 0, "URL", &o.service.server, "the service (default " DEFAULT_SERVER ")"),
                 OPTION_STRING("data", 0, "DIR", &o.data, "a data directory that no service is running on"),
                 SERVICE_OPTIONS(&o.service),
+                OPTION_STRING("since", 0, "TIME", &o.since, "only objects whose symbols were indexed since then"),
+                OPTION_STRING("build-id", 0, "ID", &o.build_id, "only this object, as the argument BUILD-ID"),
+                OPTION_FLAG("dry-run", 0, &o.dry_run, "look up and count, write nothing"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
         };
-        struct resymbolize_result result = { 0 };
-        struct build_id *ids = NULL;
+        _cleanup_buf_ struct buf report;
         struct error err;
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
-        if (!st && !(ids = calloc((size_t)argc + 1, sizeof *ids)))
-                st = error_no_memory(&err);
+        buf_init(&report, LIMIT_HTTP_JSON_BYTES);
         if (!st)
-                st = parse_resymbolize_arguments(argv, (size_t)argc, ids, &err);
+                st = parse_build_ids(&o, argv, (size_t)argc, &err);
         if (!st)
-                st = o.data ? resymbolize_directory(o.data, ids, (size_t)argc, &result, &err)
-                            : resymbolize_at_server(&o, ids, (size_t)argc, &result, &err);
-        free(ids);
-        if (st)
-                return command_fail("resymbolize", st, &err);
-        printf(o.json ? "{\"locations_seen\":%" PRIu64 ",\"locations_changed\":%" PRIu64 ",\"files_rewritten\":%" PRIu64
-                        "}\n"
-                      : "%" PRIu64 " locations looked up, %" PRIu64 " changed, %" PRIu64 " files rewritten\n",
-               result.locations_seen, result.locations_changed, result.files_rewritten);
-        return EXIT_DONE;
+                st = o.data ? resymbolize_directory(&o, &report, &err) : resymbolize_at_server(&o, &report, &err);
+        free(o.ids);
+        if (!st)
+                st = print_report(&o, &report, &err);
+        return st ? command_fail("resymbolize", st, &err) : EXIT_DONE;
 }

@@ -168,6 +168,15 @@ enum status delta_stats_append(const struct parquet_writer *w, struct buf *out) 
  */
 bool delta_file_get_int_range(const struct delta_file *f, const char *column, int64_t *min_ret, int64_t *max_ret);
 
+/**
+ * A file's bounds of a STRING column; they may be prefixes of values, the upper one rounded up.
+ *
+ * @param min_ret  owned; both NULL without statistics, both "" when every value is null.
+ * @return ST_OK; ST_NO_MEMORY.
+ */
+enum status delta_file_get_text_range(const struct delta_file *f, const char *column, char **min_ret, char **max_ret,
+                                      struct error *err) MUST_CHECK;
+
 /** Rows of a file; false without statistics. */
 bool delta_file_get_row_count(const struct delta_file *f, uint64_t *ret);
 

@@ -2,6 +2,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/json_out.h"
 #include "profile-store/delta/delta_actions.h"
 #include "profile-store/delta/delta_log.h"
@@ -154,6 +155,43 @@ bool delta_file_get_int_range(const struct delta_file *f, const char *column, in
                 *max_ret = max;
         }
         return ok;
+}
+
+/* Whether the statistics say that no row has a value. */
+static bool is_all_null(struct json_object *stats, const char *column)
+{
+        struct json_object *rows = json_object_object_get(stats, "numRecords"),
+                           *nulls = find_bound(stats, "nullCount", column);
+
+        return json_object_is_type(rows, json_type_int) && json_object_is_type(nulls, json_type_int) &&
+               json_object_get_int64(rows) == json_object_get_int64(nulls);
+}
+
+static enum status copy_text_bounds(const char *min, const char *max, char **min_ret, char **max_ret, struct error *err)
+{
+        *min_ret = strdup(min);
+        *max_ret = strdup(max);
+        if (*min_ret && *max_ret)
+                return ST_OK;
+        free(steal_ptr(*min_ret));
+        free(steal_ptr(*max_ret));
+        return error_no_memory(err);
+}
+
+enum status delta_file_get_text_range(const struct delta_file *f, const char *column, char **min_ret, char **max_ret,
+                                      struct error *err)
+{
+        struct json_object *stats = parse_file_stats(f);
+        struct json_object *min = find_bound(stats, "minValues", column), *max = find_bound(stats, "maxValues", column);
+        enum status st = ST_OK;
+
+        *min_ret = *max_ret = NULL;
+        if (json_object_is_type(min, json_type_string) && json_object_is_type(max, json_type_string))
+                st = copy_text_bounds(json_object_get_string(min), json_object_get_string(max), min_ret, max_ret, err);
+        else if (is_all_null(stats, column))
+                st = copy_text_bounds("", "", min_ret, max_ret, err);
+        json_object_put(stats);
+        return st;
 }
 
 bool delta_file_get_row_count(const struct delta_file *f, uint64_t *ret)

@@ -155,6 +155,34 @@ enum status store_scan_list_missing(struct store_scan *scan, const struct scan_f
         return st;
 }
 
+enum status store_scan_count_unresolved(struct store_scan *scan, const struct scan_filter *filter,
+                                        uint64_t samples_ret[static SYMBOL_STATE_COUNT], struct error *err)
+{
+        const struct scan_stacks *s = NULL;
+        struct stack_sums sums = { 0 };
+        enum status st = scan_count_samples(scan, filter, &sums, err);
+
+        memset(samples_ret, 0, SYMBOL_STATE_COUNT * sizeof *samples_ret);
+        if (!st)
+                st = store_scan_resolve(scan, &sums, &s, err);
+        for (size_t i = 0; !st && i < s->count; i++) {
+                uint32_t reasons = 0;
+
+                st = work_meter_add(scan->meter, 1 + s->first[i + 1] - s->first[i], err);
+                for (size_t k = s->first[i]; k < s->first[i + 1]; k++) {
+                        enum symbol_state state;
+
+                        if (symbol_state_parse(s->locations[s->indexes[k]].state, &state) &&
+                            symbol_state_is_reason(state))
+                                reasons |= 1u << state;
+                }
+                for (; reasons; reasons &= reasons - 1)
+                        samples_ret[__builtin_ctz(reasons)] += sums.items[i].samples;
+        }
+        free(sums.items);
+        return st;
+}
+
 /* ---- objects whose debuginfo would help ---- */
 
 enum gain { GAIN_NONE, GAIN_NAMES, GAIN_LINES };

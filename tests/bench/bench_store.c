@@ -120,7 +120,7 @@ int main(void)
         store_scan_end(scan);
         test_load_symbols(options.symbols, ID, QUALITY_DWARF, 0x1000, LOCATIONS / 16 + 1, "work", "/src/work.c");
         start = monotonic_ns();
-        must(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &healed, &err), &err);
+        must(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &healed, &err), &err);
         printf("heal    %8.0f locations/s %5.1f ms for %" PRIu64 " changed in %" PRIu64 " files\n",
                (double)healed.locations_seen / seconds_since(start), seconds_since(start) * 1e3,
                healed.locations_changed, healed.files_rewritten);

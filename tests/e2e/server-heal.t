@@ -48,6 +48,7 @@ put_object debuginfo "$tmp/program-01"
 is "$code" 201 "its debuginfo comes"
 wait_metric cairn_heal_rounds_total 1
 like "$(folded one)" "$resolved" "and the same past has names"
+is "$(metric cairn_heal_delays_total) $(metric cairn_heal_long_delays_total)" "1 0" "within 5 s of the upload"
 is "$(missing 01)" '[]' "nothing is missing any more"
 
 # ---- in parts ----
@@ -113,5 +114,17 @@ fi
 
 request -X POST "$url/api/v1/resymbolize"
 is "$code $(printf '%s' "$body" | jq -c .locations_changed)" "200 0" "resymbolize finds nothing left to change"
+is "$(curl -sS "$url/api/v1/resymbolize" | jq -c '[.running, .locations_done == .locations_all, .locations_all > 0]')" \
+        '[0,true,true]' "the service says how far it is"
+build 06
+ingest 06 six
+"$cairn" resymbolize --server "$url" --dry-run --since now-1h --json >"$tmp/dry"
+is "$(jq -c '[.dry_run, .locations_changed, .unresolved_samples.before.no_debuginfo, .unresolved_samples.after]' "$tmp/dry")" \
+        '[true,0,1,null]' "a dry run counts unresolved samples by reason"
+"$cairn" resymbolize --server "$url" --build-id "$(build_id_of "$tmp/program-06")" >"$tmp/text"
+like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' "and a run counts them before and after, as text"
+is "$(metric 'cairn_unresolved_samples{when="after",reason="no_debuginfo"}')" 1 "and as a metric"
+request -X POST -H 'Content-Type: application/json' -d '{"since":"yesterday-ish"}' "$url/api/v1/resymbolize"
+is "$code" 400 "a time that is none is refused"
 
 done_testing

@@ -123,7 +123,7 @@ static enum status step(unsigned number, struct error *err)
         case LOADED:
                 return load(err);
         case HEALED:
-                return profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, err);
+                return profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, err);
         default:
                 return append(number, err);
         }
@@ -444,7 +444,10 @@ static void heal_with_a_flush_between(struct between *b)
         for (unsigned i = 0; i < LAST_BATCH; i++) /* each flush makes a part, and each part is a round */
                 ck_assert_msg(append(i, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(load(&err), ST_OK);
-        ck_assert_msg(profile_store_resymbolize(store, NULL, 0, flush_between, b, NULL, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(profile_store_resymbolize(
+                              store, &(struct resymbolize_request){ .progress = flush_between, .context = b }, NULL,
+                              &err) == ST_OK,
+                      "%s", err.text);
         ck_assert_uint_eq(b->rounds, LAST_BATCH);
         ck_assert_msg(append(LAST_BATCH, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         each_counts_once((1u << BATCHES) - 1);

@@ -34,13 +34,14 @@ static struct build_id object_id(unsigned number)
 }
 
 /* In place of the store's. */
-enum status profile_store_resymbolize(struct profile_store *s, const struct build_id *ids, size_t count,
-                                      profile_store_progress *progress, void *context, struct resymbolize_result *ret,
-                                      struct error *err)
+enum status profile_store_resymbolize(struct profile_store *s, const struct resymbolize_request *request,
+                                      struct resymbolize_result *ret, struct error *err)
 {
+        const struct build_id *ids = request->ids;
+        size_t count = request->count;
         bool has_bad = false;
 
-        (void)s, (void)progress, (void)context, (void)ret;
+        (void)s, (void)ret;
         pthread_mutex_lock(&lock);
         for (size_t i = 0; i < count; i++)
                 has_bad |= ids[i].bytes[19] == BAD;

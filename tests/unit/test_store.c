@@ -326,10 +326,12 @@ START_TEST(late_symbols_heal_the_past_and_touch_only_locations)
         ck_assert_uint_eq(before.unresolved_locations, 2);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
         ck_assert(build_id_from_hex(&id, OTHER_ID, strlen(OTHER_ID)));
-        ok(profile_store_resymbolize(store, &id, 1, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
+           &err);
         ck_assert_uint_eq(result.locations_seen, 0);
         ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
-        ok(profile_store_resymbolize(store, &id, 1, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
+           &err);
         ck_assert_uint_eq(result.locations_seen, 2);
         ck_assert_uint_eq(result.locations_changed, 2);
         ck_assert_uint_eq(result.files_rewritten, 1);
@@ -340,7 +342,7 @@ START_TEST(late_symbols_heal_the_past_and_touch_only_locations)
         expect_folded("work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 40\n"
                       "work_1_inner@/src/work.c:21i;work_1@/src/work.c:20;"
                       "work_0_inner@/src/work.c:11i;work_0@/src/work.c:10; 30\n");
-        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_seen, 2);
         ck_assert_uint_eq(result.locations_changed, 0);
         ck_assert_uint_eq(result.files_rewritten, 0);
@@ -366,15 +368,71 @@ START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resym
         path = path_join(dir, first);
         ck_assert_int_eq(truncate(path, 100), 0);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
-        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.files_skipped, 1);
         ck_assert_uint_eq(result.locations_changed, 1);
         ck_assert_uint_eq(result.files_rewritten, 1);
         ck_assert_uint_eq(stat_of().unresolved_locations, 1);
         ck_assert(build_id_from_hex(&id, ID, strlen(ID)));
-        ok(profile_store_resymbolize(store, &id, 1, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
+           &err);
         ck_assert_uint_eq(result.locations_seen, 1);
         ck_assert_uint_eq(result.locations_changed, 0);
+        /* The statistics of the damaged file exclude this object: it is not opened. */
+        ck_assert_uint_eq(result.files_skipped, 0);
+        ck_assert_uint_eq(result.files_read, 1);
+        end();
+}
+END_TEST
+
+START_TEST(a_dry_run_counts_what_would_change_and_writes_nothing)
+{
+        struct resymbolize_request request = { .dry_run = true };
+        struct resymbolize_result result;
+        struct profile_store_stat before;
+        struct error err;
+
+        begin();
+        append_three("a");
+        flush();
+        before = stat_of();
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
+        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_changed, 2);
+        ck_assert_uint_eq(result.files_rewritten, 1);
+        ck_assert_uint_eq(result.before[SYMBOL_NO_DEBUGINFO], 2);
+        ck_assert_uint_eq(result.after[SYMBOL_NO_DEBUGINFO], 0);
+        ck_assert_uint_eq(result.after[SYMBOL_RESOLVED], 2);
+        ck_assert_uint_eq(stat_of().unresolved_locations, 2);
+        ck_assert_uint_eq(stat_of().bytes, before.bytes);
+        end();
+}
+END_TEST
+
+START_TEST(only_objects_indexed_since_a_time_are_resymbolized)
+{
+        struct resymbolize_request request = { .indexed_since_unix_s = INT64_MAX };
+        struct resymbolize_result result;
+        struct build_id id;
+        struct error err;
+
+        begin();
+        append_one("a", OTHER_ID, 0x3000);
+        append_one("b", ID, 0x1000);
+        flush();
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
+        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 0);
+        request.indexed_since_unix_s = 1; /* the other object was never indexed */
+        ck_assert(build_id_from_hex(&id, OTHER_ID, strlen(OTHER_ID)));
+        request.ids = &id;
+        request.count = 1;
+        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 0);
+        request.count = 0;
+        ok(profile_store_resymbolize(store, &request, &result, &err), &err);
+        ck_assert_uint_eq(result.locations_seen, 1);
+        ck_assert_uint_eq(result.locations_changed, 1);
         end();
 }
 END_TEST
@@ -409,10 +467,10 @@ START_TEST(resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says
                 if (use != MEMORY_FLUSH && use != MEMORY_RESYMBOLIZE)
                         take_all_memory(&held[use], use);
         take_all_memory(&own, MEMORY_RESYMBOLIZE);
-        st = profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err);
+        st = profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err);
         ck_assert_int_eq(st, ST_BUSY); /* not even the floor is free */
         memory_shrink(&own, own.bytes - KiB(64));
-        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.files_skipped, 0);
         ck_assert_uint_eq(result.locations_changed, 8);
         memory_release(&own);
@@ -460,7 +518,7 @@ START_TEST(names_of_the_sender_give_way_to_lines_but_lines_stay)
         expect_folded("eval@page.js:3; 4\nmain.run@run.go:7; 2\nvfs_read@:0; 1\n");
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "k", "/src/k.c");
-        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 1);
         expect_folded("eval@page.js:3; 4\nk_0_inner@/src/k.c:11i;k_0@/src/k.c:10; 1\nmain.run@run.go:7; 2\n");
         end();
@@ -644,6 +702,7 @@ TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reope
            a_batch_that_is_sent_again_counts_once, filters_choose_by_time_type_and_labels_in_head_and_parts,
            names_and_values_are_those_of_the_time_range, late_symbols_heal_the_past_and_touch_only_locations,
            a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
+           a_dry_run_counts_what_would_change_and_writes_nothing, only_objects_indexed_since_a_time_are_resymbolized,
            resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says_so,
            what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,
            names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,

@@ -166,7 +166,7 @@ START_TEST(totals_stay_when_the_past_is_healed)
         ck_assert_int_eq(total(), raw);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 8, "work", "/src/work.c");
         test_load_symbols(symbols, KERNEL_ID, QUALITY_DWARF, KERNEL_TEXT, 1, "vfs", "/src/fs/read_write.c");
-        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 32 + 8);
         ck_assert_int_eq(total(), raw);
         ok(profile_store_stat(store, &stat, &err), &err);
