@@ -98,6 +98,11 @@ static enum status read_bundle_header(struct source_bundle *b, const uint8_t byt
         return ST_OK;
 }
 
+static bool is_bundle_name(const char *name, size_t n)
+{
+        return n && n <= LIMIT_PATH_BYTES && name[0] == '/' && !memchr(name, 0, n);
+}
+
 /* Names are absolute paths in order, and contents follow each other to the end of the file. */
 static enum status check_table(const struct source_bundle *b, uint64_t size, struct error *err)
 {
@@ -105,8 +110,7 @@ static enum status check_table(const struct source_bundle *b, uint64_t size, str
         struct entry before = { .name = "" }, e;
 
         for (uint32_t i = 0; i < b->count; i++, before = e) {
-                if (!get_entry(b, i, &e) || e.name_bytes == 0 || e.name_bytes > LIMIT_PATH_BYTES || e.name[0] != '/' ||
-                    memchr(e.name, 0, e.name_bytes))
+                if (!get_entry(b, i, &e) || !is_bundle_name(e.name, e.name_bytes))
                         return error_set(err, ST_BAD_DATA, "the source bundle has an invalid path");
                 if (compare_entry_names(before.name, before.name_bytes, e.name, e.name_bytes) >= 0)
                         return error_set(err, ST_BAD_DATA, "the paths of the source bundle are not in order");
@@ -184,8 +188,15 @@ static enum status write_table(const struct build_id *id, const struct source_fi
         uint64_t names = 0, at, size;
         uint32_t name_at = 0;
 
-        for (size_t i = 0; i < count; i++)
-                names += strlen(files[i].name);
+        for (size_t i = 0; i < count; i++) {
+                size_t n = strlen(files[i].name);
+
+                if (!is_bundle_name(files[i].name, n))
+                        return error_set(err, ST_USAGE,
+                                         "'%.100s' is not an absolute path of at most %d bytes, as a bundle takes",
+                                         files[i].name, LIMIT_PATH_BYTES);
+                names += n;
+        }
         size = count * BUNDLE_ENTRY_BYTES + names;
         if (count > UINT32_MAX / BUNDLE_ENTRY_BYTES || size > LIMIT_SOURCE_TABLE_BYTES)
                 return error_set(err, ST_TOO_BIG, "%zu source files are too many for one bundle", count);

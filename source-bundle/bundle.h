@@ -52,7 +52,8 @@ struct source_file {
 /**
  * Write a bundle of these files into fd, an empty file.
  * @param files sorted by name (strcmp), without duplicates.
- * @return ST_NOT_FOUND when a file is missing or its size changed; ST_TOO_BIG; ST_OS.
+ * @return ST_NOT_FOUND when a file is missing or its size changed; ST_USAGE for a name that is not an absolute path of
+ *         at most LIMIT_PATH_BYTES; ST_TOO_BIG; ST_OS.
  */
 enum status source_bundle_write(int fd, const struct build_id *id, const struct source_file *files, size_t count,
                                 uint64_t *size_ret, struct error *err) MUST_CHECK;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -303,6 +304,9 @@ enum status symbol_table_write(const struct symbol_table *t, int fd, struct erro
         enum status st;
 
         assert(t->string_bytes > 0 && t->build_id.size <= BUILD_ID_MAX);
+        if (HEADER_BYTES + count_body_bytes(t) > LIMIT_SYMBOL_TABLE_BYTES)
+                return error_set(err, ST_TOO_BIG, "a symbol table of %" PRIu64 " bytes is over the limit of %zu",
+                                 HEADER_BYTES + count_body_bytes(t), LIMIT_SYMBOL_TABLE_BYTES);
         buf_init(&header, HEADER_BYTES);
         st = write_table_body(t, -1, &hash, err);
         if (st)

@@ -83,7 +83,8 @@ enum status symbol_table_allocate(struct symbol_table *t, struct error *err) MUS
 /** Frees the arrays. */
 void symbol_table_deinit(struct symbol_table *t);
 
-/** Write the table at the end of fd (a pipe will do) as a symbol table file. */
+/** Write the table at the end of fd (a pipe will do) as a symbol table file. ST_TOO_BIG for more than a reader accepts.
+ */
 enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err) MUST_CHECK;
 
 /**

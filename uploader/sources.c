@@ -96,7 +96,8 @@ static bool find_source_file(const struct source_options *o, char *const *roots,
         _cleanup_free_ char *path = map_source_name(o, name), *real = path ? realpath(path, NULL) : NULL;
         struct stat st;
 
-        if (!real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > LIMIT_SOURCE_FILE_BYTES)
+        if (strlen(name) > LIMIT_PATH_BYTES || !real || stat(real, &st) < 0 || !S_ISREG(st.st_mode) ||
+            (uint64_t)st.st_size > LIMIT_SOURCE_FILE_BYTES)
                 return false;
         for (size_t i = 0; i < o->root_count; i++) {
                 if (!is_below_root(real, roots[i]))

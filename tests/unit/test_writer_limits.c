@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a writer of the profile store may write at its limit, the reader of the same format accepts. */
+/* Whatever a writer may write at its limit, the reader of the same format accepts; what no reader accepts is refused.
+ */
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/sending/spool.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "parquet/reader.h"
+#include "parquet/writer.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/queue/raw_queue.h"
+#include "source-bundle/bundle.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/lookup.h"
+#include "symbol-index/symbol_table.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
@@ -87,6 +96,79 @@ START_TEST(a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_li
 }
 END_TEST
 
+/*
+ * A commit is encoded into and read into a buffer of LIMIT_DELTA_COMMIT_BYTES, and parsed before it is published: what
+ * file_read() does at the limit decides. Commits of this size would take the test half a minute.
+ */
+START_TEST(a_file_of_exactly_the_limit_is_read_and_a_longer_one_is_not)
+{
+        static char text[4097];
+        _cleanup_free_ char *path = NULL;
+        struct error err;
+        struct buf b;
+
+        make_dir();
+        ck_assert_int_gt(asprintf(&path, "%s/file", dir), 0);
+        memset(text, 'x', sizeof text);
+        for (size_t n = 4096; n <= 4097; n++) {
+                check_ok(file_write_durable(path, text, n, &err), &err);
+                buf_init(&b, 4096);
+                ck_assert_int_eq(file_read(path, &b, &err), n == 4096 ? ST_OK : ST_TOO_BIG);
+                buf_deinit(&b);
+        }
+        remove_dir();
+}
+END_TEST
+
+/* ---- Parquet ---- */
+
+/* A file whose footer has this much metadata; filled with row groups of one row until the writer calls it full. */
+static enum status write_full_file(int fd, size_t metadata_bytes, uint64_t *rows_ret, struct error *err)
+{
+        char *value = malloc(metadata_bytes + 1);
+        const struct parquet_key_value metadata = { "key", value };
+        struct parquet_writer_options o = PARQUET_WRITER_OPTIONS;
+        struct parquet_writer *w;
+        enum status st = ST_OK;
+
+        memset(value, 'x', metadata_bytes);
+        value[metadata_bytes] = 0;
+        o.row_group_rows = 1;
+        o.metadata = &metadata;
+        o.metadata_count = 1;
+        check_ok(parquet_writer_create(fd, "test", fields, 1, &o, &w, err), err);
+        do {
+                parquet_put_int(w, parquet_writer_node(w, "value"), 1);
+                st = parquet_writer_end_rows(w, 1, err);
+        } while (!st && !parquet_writer_is_full(w));
+        *rows_ret = parquet_writer_rows(w);
+        if (!st)
+                st = parquet_writer_finish(w, err);
+        parquet_writer_destroy(w);
+        free(value);
+        return st;
+}
+
+START_TEST(a_full_parquet_file_is_read_and_a_longer_footer_is_not_written)
+{
+        _cleanup_close_ int fd = memfd_create("parquet", 0), other = memfd_create("parquet", 0);
+        struct parquet_file *f;
+        struct file_map map;
+        struct error err;
+        uint64_t rows;
+
+        check_ok(write_full_file(fd, LIMIT_PARQUET_FOOTER_BYTES - KiB(64), &rows, &err), &err);
+        ck_assert_uint_gt(rows, 100);
+        check_ok(file_map_fd(fd, LIMIT_PARQUET_FILE_BYTES, "test", &map, &err), &err);
+        ck_assert_uint_gt(map.size, LIMIT_PARQUET_FOOTER_BYTES - KiB(64));
+        check_ok(parquet_file_open(map.data, map.size, "test", &f, &err), &err);
+        ck_assert_uint_eq(parquet_file_row_groups(f), rows);
+        parquet_file_close(f);
+        file_map_close(&map);
+        ck_assert_int_eq(write_full_file(other, LIMIT_PARQUET_FOOTER_BYTES, &rows, &err), ST_TOO_BIG);
+}
+END_TEST
+
 /* ---- raw queue ---- */
 
 static uint64_t replayed_bytes;
@@ -163,6 +245,181 @@ START_TEST(the_longest_record_is_read_back_from_the_quarantine)
 }
 END_TEST
 
+/* ---- agent's spool ---- */
+
+START_TEST(the_largest_batch_is_read_back_from_the_spool)
+{
+        uint8_t *payload = calloc(1, LIMIT_AGENT_QUEUE_BYTES);
+        struct spool_batch batch = { .number = 1, .payload = payload, .payload_size = LIMIT_AGENT_QUEUE_BYTES }, back;
+        struct spool_found found;
+        struct spool *spool;
+        struct error err;
+        struct buf file;
+
+        make_dir();
+        check_ok(spool_open(dir, NULL, NULL, &spool, &found, &err), &err);
+        check_ok(spool_write(spool, &batch, &err), &err);
+        buf_init(&file, LIMIT_AGENT_QUEUE_BYTES + SPOOL_FILE_HEADER_BYTES);
+        check_ok(spool_read(spool, 1, &file, &back, &err), &err);
+        ck_assert_uint_eq(back.payload_size, LIMIT_AGENT_QUEUE_BYTES);
+        buf_deinit(&file);
+        spool_found_deinit(&found);
+        spool_close(spool);
+        free(payload);
+        remove_dir();
+}
+END_TEST
+
+/* ---- source bundle ---- */
+
+static enum status write_bundle(int fd, const char *const *names, size_t count, uint64_t *size_ret, struct error *err)
+{
+        static char empty[] = "/dev/null";
+        struct source_file *files = calloc(count, sizeof *files);
+        struct build_id id;
+        enum status st;
+
+        build_id_from_bytes(&id, (const uint8_t *)"0123456789abcdefghij", 20);
+        for (size_t i = 0; i < count; i++)
+                files[i] = (struct source_file){ .name = (char *)(uintptr_t)names[i], .path = empty };
+        st = source_bundle_write(fd, &id, files, count, size_ret, err);
+        free(files);
+        return st;
+}
+
+static ssize_t read_bundle_bytes(void *context, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        (void)err;
+        return pread(*(int *)context, to, n, (off_t)offset);
+}
+
+/* The table has these names and 24 bytes for each. */
+START_TEST(the_largest_source_table_is_read_and_a_larger_one_or_a_longer_path_is_not_written)
+{
+        enum { COUNT = LIMIT_SOURCE_TABLE_BYTES / (LIMIT_PATH_BYTES + 24), LONGEST = LIMIT_PATH_BYTES };
+        _cleanup_close_ int fd = memfd_create("bundle", 0), other = memfd_create("bundle", 0);
+        char *texts = malloc((size_t)(COUNT + 1) * (LONGEST + 2)), *names[COUNT + 1];
+        struct source_bundle b;
+        uint64_t size, offset, file_size;
+        struct error err;
+
+        for (size_t i = 0; i <= COUNT; i++) {
+                names[i] = texts + i * (LONGEST + 2);
+                memset(names[i], 'x', LONGEST);
+                names[i][0] = '/';
+                names[i][1 + snprintf(names[i] + 1, LONGEST, "%06zu", i)] = 'x';
+                names[i][LONGEST] = 0;
+        }
+        check_ok(write_bundle(fd, (const char *const *)names, COUNT, &size, &err), &err);
+        check_ok(source_bundle_open(read_bundle_bytes, &fd, size, &b, &err), &err);
+        ck_assert_uint_eq(b.count, COUNT);
+        ck_assert(source_bundle_find(&b, names[COUNT - 1], &offset, &file_size));
+        source_bundle_close(&b);
+        ck_assert_int_eq(write_bundle(other, (const char *const *)names, COUNT + 1, &size, &err), ST_TOO_BIG);
+        memcpy(names[0] + LONGEST, "x", 2);
+        ck_assert_int_eq(write_bundle(other, (const char *const *)names, 1, &size, &err), ST_USAGE);
+        free(texts);
+}
+END_TEST
+
+/* ---- symbol table and index ---- */
+
+enum { LONG_NAMES = 24 };
+
+/*
+ * LONG_NAMES functions with names of LIMIT_NAME_BYTES in one chain as deep as LIMIT_LOCATION_FRAMES, in an object of
+ * LIMIT_ELF_SEGMENTS segments.
+ */
+static struct symbol_table make_large_table(void)
+{
+        struct symbol_table t = { .quality = QUALITY_DWARF,
+                                  .segment_count = LIMIT_ELF_SEGMENTS,
+                                  .range_count = 1,
+                                  .chain_count = 1,
+                                  .frame_count = LIMIT_LOCATION_FRAMES,
+                                  .function_count = LONG_NAMES,
+                                  .string_bytes = 1 + LONG_NAMES * (LIMIT_NAME_BYTES + 1) };
+        struct error err;
+
+        check_ok(symbol_table_allocate(&t, &err), &err);
+        build_id_from_bytes(&t.build_id, (const uint8_t *)"0123456789abcdefghij", 20);
+        memset(t.strings, 'x', t.string_bytes);
+        t.strings[0] = t.strings[t.string_bytes - 1] = 0;
+        for (uint32_t i = 0; i < LONG_NAMES; i++) {
+                uint32_t at = (uint32_t)(1 + i * (LIMIT_NAME_BYTES + 1));
+
+                if (i)
+                        t.strings[at - 1] = 0;
+                t.strings[at] = (char)('a' + i); /* they share no beginning */
+                t.functions[i] = (struct symbol_function){ .name = at };
+        }
+        for (uint32_t i = 0; i < t.segment_count; i++)
+                t.segments[i] = (struct symbol_segment){ KiB(4) * i, KiB(4), KiB(4) * i };
+        for (uint32_t i = 0; i < t.frame_count; i++)
+                t.frames[i] = (struct symbol_table_frame){ .function = i % LONG_NAMES, .file = 0, .line = i + 1 };
+        t.ranges[0] = (struct symbol_range){ 16, 32, 0 };
+        t.chains[0] = (struct symbol_chain){ 0, t.frame_count };
+        return t;
+}
+
+START_TEST(a_large_symbol_table_is_read_back_and_one_past_the_limit_is_not_written)
+{
+        _cleanup_close_ int fd = memfd_create("table", 0);
+        struct symbol_table t = make_large_table(), back = { 0 };
+        struct error err;
+
+        check_ok(symbol_table_write(&t, fd, &err), &err);
+        check_ok(symbol_table_read(fd, "test", &back, &err), &err);
+        ck_assert_uint_eq(back.string_bytes, t.string_bytes);
+        ck_assert_int_eq(memcmp(back.strings, t.strings, t.string_bytes), 0);
+        symbol_table_deinit(&back);
+        back = t;
+        back.range_count = LIMIT_SYMBOL_TABLE_BYTES / 20; /* refused for its size, so the ranges are not accessed */
+        ck_assert_int_eq(symbol_table_write(&back, fd, &err), ST_TOO_BIG);
+        symbol_table_deinit(&t);
+}
+END_TEST
+
+START_TEST(the_longest_names_the_deepest_chain_and_the_most_segments_are_read_from_the_index)
+{
+        struct symbol_table t = make_large_table();
+        struct symbol_key key = { .build_id = &t.build_id, .address = 16 };
+        struct symbol_batch batch = { 0 };
+        struct symbol_index *index;
+        struct symbol_view *view;
+        struct error err;
+        uint64_t generation;
+        bool replaced;
+
+        make_dir();
+        check_ok(symbol_index_open(dir, false, &index, &err), &err);
+        check_ok(symbol_index_load(index, &t, &replaced, &generation, &err), &err);
+        check_ok(symbol_view_begin(index, &view, &err), &err);
+        check_ok(symbol_view_lookup(view, &key, 1, &batch, &err), &err);
+        ck_assert_int_eq(batch.results[0].state, SYMBOL_RESOLVED);
+        ck_assert_uint_eq(batch.results[0].frame_count, LIMIT_LOCATION_FRAMES);
+        for (uint32_t i = 0; i < LONG_NAMES; i++) {
+                const struct symbol_frame *f = &batch.frames[batch.results[0].first_frame + i];
+                const char *name, *linkage_name;
+
+                check_ok(symbol_view_get_function(view, f->function, &name, &linkage_name, &err), &err);
+                ck_assert_uint_eq(f->line, i + 1);
+                ck_assert_uint_eq(strlen(name), LIMIT_NAME_BYTES);
+                ck_assert_int_eq(name[0], 'a' + (int)i);
+        }
+        symbol_batch_deinit(&batch);
+        symbol_view_end(view);
+        symbol_index_close(index);
+        symbol_table_deinit(&t);
+        remove_dir();
+}
+END_TEST
+
 TEST_SUITE("writer limits", a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_line_is_not_published,
+           a_file_of_exactly_the_limit_is_read_and_a_longer_one_is_not,
+           a_full_parquet_file_is_read_and_a_longer_footer_is_not_written,
            the_longest_queue_segment_is_replayed_and_a_longer_record_is_refused,
-           the_longest_record_is_read_back_from_the_quarantine)
+           the_longest_record_is_read_back_from_the_quarantine, the_largest_batch_is_read_back_from_the_spool,
+           the_largest_source_table_is_read_and_a_larger_one_or_a_longer_path_is_not_written,
+           a_large_symbol_table_is_read_back_and_one_past_the_limit_is_not_written,
+           the_longest_names_the_deepest_chain_and_the_most_segments_are_read_from_the_index)
