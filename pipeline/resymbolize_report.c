@@ -53,8 +53,8 @@ static void write_counts(struct json_out *j, const char *key, const uint64_t cou
         json_out_object_end(j);
 }
 
-static void write_result(struct json_out *j, const struct resymbolize_request *request,
-                         const struct resymbolize_result *result)
+static void write_resymbolize_result(struct json_out *j, const struct resymbolize_request *request,
+                                     const struct resymbolize_result *result)
 {
         json_out_bool(j, "dry_run", request->dry_run);
         json_out_uint(j, "locations_seen", result->locations_seen);
@@ -84,7 +84,7 @@ enum status resymbolize_and_report(struct profile_store *store, const struct res
                 counted = count_samples_by_reason(store, after, unresolved_after, &uncounted);
         json_out_init(&j, out);
         json_out_object(&j, NULL);
-        write_result(&j, request, &result);
+        write_resymbolize_result(&j, request, &result);
         json_out_object(&j, "unresolved_samples");
         if (counted) {
                 json_out_str(&j, "not_counted", uncounted.text);
