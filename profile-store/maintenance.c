@@ -18,18 +18,31 @@ static struct metric failures =
         METRIC_COUNTER("cairn_store_maintenance_failures_total",
                        "Runs of the store's maintenance that failed; each is repeated a minute later.", "");
 
+static struct metric log_files = METRIC_COUNTER(
+        "cairn_store_log_files_total", "Old commits and checkpoints of the tables' logs that were deleted.", "");
+
+/* Each hour, with the writer lock. */
+static enum status list_and_clean(struct profile_store *s, struct table_cleaning *cleaned, struct error *err)
+{
+        struct delta_log_cleaning logs = { 0 };
+        enum status st = tables_unlink_orphans(&s->logs, cleaned, err);
+        enum status cleaned_logs = tables_clean_logs(&s->logs, &logs, st ? NULL : err);
+
+        metric_add(&log_files, (int64_t)logs.files);
+        return st ? st : cleaned_logs;
+}
+
 /* With the writer lock. */
 static enum status clean_tables(struct profile_store *s, struct error *err)
 {
-        bool lists_folders = stable_unix_s() - s->orphans_listed_s >= ORPHAN_INTERVAL_S;
+        bool lists_folders = stable_unix_s() - s->listed_s >= LISTING_INTERVAL_S;
         struct table_cleaning cleaned = { 0 };
         enum status st = tables_unlink_removed(&s->logs, &cleaned, err);
 
         if (lists_folders) {
-                enum status listed = tables_unlink_orphans(&s->logs, &cleaned, st ? NULL : err);
+                enum status listed = list_and_clean(s, &cleaned, st ? NULL : err);
 
-                if (!listed)
-                        s->orphans_listed_s = stable_unix_s();
+                s->listed_s = stable_unix_s();
                 st = st ? st : listed;
         }
         metric_add(&removed_files, (int64_t)cleaned.removed_files);
@@ -96,6 +109,7 @@ enum status maintenance_start(struct profile_store *s, struct error *err)
 
         metric_register(&removed_files);
         metric_register(&orphans);
+        metric_register(&log_files);
         metric_register(&failures);
         failed = pthread_create(&s->maintenance_thread, NULL, run_maintenance_thread, s);
         if (failed)

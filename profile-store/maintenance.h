@@ -15,7 +15,7 @@
 #include "profile-store/store_internal.h"
 
 #define MAINTENANCE_INTERVAL_S 60
-#define ORPHAN_INTERVAL_S 3600 /* between two listings of all folders */
+#define LISTING_INTERVAL_S 3600 /* between two searches for orphans and old log files */
 
 enum status maintenance_start(struct profile_store *s, struct error *err) MUST_CHECK;
 

@@ -53,6 +53,15 @@ static enum status part_writer_begin(struct part_writer *p, const char *path, en
         return st;
 }
 
+/* What queries and re-symbolization select files by. Labels are columns in the order in which they first came. */
+static const char *const stats_names[] = { "time", "profile_type", "build_id", "label_service_name" };
+static const struct delta_stats_columns stats_columns = {
+        .names = stats_names,
+        .count = sizeof stats_names / sizeof *stats_names,
+        .prefix = "label_",
+        .prefix_count = LABELS_WITH_STATS,
+};
+
 enum status part_writer_finish(struct part_writer *p, struct part_written *ret, struct error *err)
 {
         enum status st = parquet_writer_finish(p->w, err);
@@ -61,7 +70,7 @@ enum status part_writer_finish(struct part_writer *p, struct part_written *ret, 
 
         buf_init(&stats, LIMIT_DELTA_LINE_BYTES);
         if (!st)
-                st = delta_stats_append(p->w, &stats);
+                st = delta_stats_append(p->w, &stats_columns, &stats);
         if (st)
                 return st;
         text = strndup((const char *)stats.data, stats.size);

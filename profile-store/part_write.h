@@ -28,6 +28,7 @@ struct part_written {
         char *stats; /* JSON for the table's log; owned */
 };
 
+#define LABELS_WITH_STATS 16 /* label columns of a part with statistics in the table's log */
 #define PART_GROUP_BYTES MiB(64)
 #define PART_LEAST_GROUP_BYTES MiB(1)
 

@@ -218,3 +218,21 @@ enum status tables_unlink_orphans(struct table_logs *l, struct table_cleaning *r
         }
         return first;
 }
+
+/* ---- logs ------------------------------------------------------------------------------- */
+
+#define S_PER_DAY 86400
+
+enum status tables_clean_logs(struct table_logs *l, struct delta_log_cleaning *ret, struct error *err)
+{
+        int64_t s = stable_unix_s() - l->grace_ms / 1000;
+        enum status first = ST_OK;
+
+        s -= s % S_PER_DAY;
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                enum status st = delta_table_clean_log(l->logs[t], s * 1000, ret, first ? NULL : err);
+
+                first = first ? first : st;
+        }
+        return first;
+}

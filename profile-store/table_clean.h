@@ -32,6 +32,12 @@ struct table_cleaning {
 /** Files that cannot be unlinked stay for the next call; the first failure is returned. ret may be NULL. */
 enum status tables_unlink_removed(struct table_logs *l, struct table_cleaning *ret, struct error *err) MUST_CHECK;
 
+/**
+ * Delete the commits and checkpoints of the logs that are older than the grace period and the midnight (UTC) before it,
+ * but for what a reader of today's versions needs (delta_table_clean_log()).
+ */
+enum status tables_clean_logs(struct table_logs *l, struct delta_log_cleaning *ret, struct error *err) MUST_CHECK;
+
 /** Lists every folder of the tables. Looks for commits of others first. ret may be NULL. */
 enum status tables_unlink_orphans(struct table_logs *l, struct table_cleaning *ret, struct error *err) MUST_CHECK;
 

@@ -10,142 +10,16 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-store/delta/delta_checkpoint.h"
+#include "profile-store/delta/delta_clean.h"
 #include "profile-store/delta/delta_encode.h"
-#include "profile-store/delta/delta_state.h"
+#include "profile-store/delta/delta_replay.h"
 
 struct delta_table {
         pthread_mutex_t lock; /* of state */
         char *log_dir;
         struct delta_state state;
+        int64_t next_checkpoint; /* no checkpoint is written by itself before this version */
 };
-
-#define VERSION_DIGITS 20
-
-/* The version that a log file's name begins with, -1 for a name that is not "DIGITS" + suffix. */
-static int64_t parse_log_version(const char *name, const char *suffix)
-{
-        uint64_t v = 0;
-
-        for (size_t i = 0; i < VERSION_DIGITS; i++) {
-                if (name[i] < '0' || name[i] > '9' || v > (uint64_t)INT64_MAX / 10 - 1)
-                        return -1;
-                v = v * 10 + (uint64_t)(name[i] - '0');
-        }
-        return strcmp(name + VERSION_DIGITS, suffix) == 0 ? (int64_t)v : -1;
-}
-
-static char *make_log_path(const char *log_dir, int64_t version, const char *suffix)
-{
-        char *path;
-
-        return asprintf(&path, "%s/%0*jd%s", log_dir, VERSION_DIGITS, (intmax_t)version, suffix) < 0 ? NULL : path;
-}
-
-struct listing {
-        int64_t last_commit;
-        int64_t checkpoint; /* the newest below bound */
-        int64_t bound;
-};
-
-static enum status list_log_files(const char *log_dir, struct listing *l, struct error *err)
-{
-        _cleanup_closedir_ DIR *dir = opendir(log_dir);
-        struct dirent *entry;
-
-        l->last_commit = l->checkpoint = -1;
-        if (!dir)
-                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "no table: '%s' does not exist", log_dir)
-                                       : error_os(err, errno, "cannot list '%s'", log_dir);
-        while ((entry = readdir(dir))) {
-                int64_t commit = parse_log_version(entry->d_name, ".json");
-                int64_t checkpoint = parse_log_version(entry->d_name, ".checkpoint.parquet");
-
-                if (commit > l->last_commit)
-                        l->last_commit = commit;
-                if (checkpoint > l->checkpoint && checkpoint < l->bound)
-                        l->checkpoint = checkpoint;
-        }
-        return ST_OK;
-}
-
-/* Apply one commit file; ST_NOT_FOUND when it does not exist. */
-static enum status apply_commit_file(struct delta_table *t, int64_t version, struct error *err)
-{
-        _cleanup_free_ char *path = make_log_path(t->log_dir, version, ".json");
-        _cleanup_buf_ struct buf text;
-        struct delta_actions a;
-        enum status st;
-
-        buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
-        if (!path)
-                return error_no_memory(err);
-        st = file_read(path, &text, err);
-        if (st)
-                return st;
-        st = delta_actions_parse((const char *)text.data, text.size, &a, err);
-        if (st)
-                return error_prefix(err, st, "cannot read '%s'", path);
-        st = delta_state_prepare(&t->state, &a, false, err);
-        if (st)
-                delta_actions_deinit(&a);
-        else
-                delta_state_apply(&t->state, &a, version);
-        return st;
-}
-
-static enum status apply_checkpoint_file(struct delta_table *t, int64_t version, struct error *err)
-{
-        _cleanup_free_ char *path = make_log_path(t->log_dir, version, ".checkpoint.parquet");
-        struct delta_actions a;
-        enum status st;
-
-        if (!path)
-                return error_no_memory(err);
-        st = delta_checkpoint_read(path, &a, err);
-        if (st)
-                return st;
-        st = delta_state_prepare(&t->state, &a, false, err);
-        if (st)
-                delta_actions_deinit(&a);
-        else
-                delta_state_apply(&t->state, &a, version);
-        return st;
-}
-
-/*
- * Replay from the newest readable checkpoint, else from the first commit. A
- * checkpoint is redundant to the commits, so a damaged one is ignored.
- */
-static enum status load_table_state(struct delta_table *t, struct error *err)
-{
-        struct listing l = { .bound = INT64_MAX };
-        enum status st;
-
-        do {
-                st = list_log_files(t->log_dir, &l, err);
-                if (st)
-                        return st;
-                l.bound = l.checkpoint;
-                st = l.checkpoint < 0 ? ST_OK : apply_checkpoint_file(t, l.checkpoint, err);
-                if (st == ST_NO_MEMORY)
-                        return st;
-        } while (st);
-        if (l.last_commit < 0 && l.checkpoint < 0)
-                return error_set(err, ST_NOT_FOUND, "no table: '%s' has no commit", t->log_dir);
-        while (t->state.version < l.last_commit) {
-                int64_t next = t->state.version + 1;
-
-                st = apply_commit_file(t, next, err);
-                if (st == ST_NOT_FOUND)
-                        return error_set(err, ST_BAD_DATA, "'%s' lacks commit %jd of %jd", t->log_dir, (intmax_t)next,
-                                         (intmax_t)l.last_commit);
-                if (st)
-                        return st;
-        }
-        if (!t->state.metadata || !t->state.has_protocol)
-                return error_set(err, ST_BAD_DATA, "'%s' has no metaData or no protocol", t->log_dir);
-        return ST_OK;
-}
 
 enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err)
 {
@@ -157,7 +31,7 @@ enum status delta_table_open(const char *dir, struct delta_table **ret, struct e
         pthread_mutex_init(&t->lock, NULL);
         delta_state_init(&t->state);
         t->log_dir = path_join(dir, "_delta_log");
-        st = t->log_dir ? load_table_state(t, err) : error_no_memory(err);
+        st = t->log_dir ? delta_replay_log(t->log_dir, &t->state, err) : error_no_memory(err);
         if (st)
                 delta_table_close(t);
         else
@@ -181,7 +55,7 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err)
 
         pthread_mutex_lock(&t->lock);
         do
-                st = apply_commit_file(t, t->state.version + 1, err);
+                st = delta_replay_commit(t->log_dir, t->state.version + 1, &t->state, err);
         while (!st);
         pthread_mutex_unlock(&t->lock);
         return st == ST_NOT_FOUND ? ST_OK : st;
@@ -253,7 +127,7 @@ enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *by
 /* Publish a commit file under a name that must not exist. */
 static enum status publish_commit(const char *log_dir, int64_t version, const struct buf *text, struct error *err)
 {
-        _cleanup_free_ char *path = make_log_path(log_dir, version, ".json");
+        _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
         _cleanup_free_ char *tmp = NULL;
         enum status st;
         int fd;
@@ -295,6 +169,33 @@ enum status delta_table_create(const char *dir, const struct parquet_field *fiel
 }
 
 /*
+ * A checkpoint repeats the whole state. Written each time that the commits since the last one hold a share of it, all
+ * checkpoints together cost a multiple of all commits, however large the table grows; and the commits that follow a
+ * checkpoint take about as long to read as that share of it.
+ */
+static bool is_checkpoint_due(const struct delta_table *t)
+{
+        const struct delta_state *s = &t->state;
+
+        return s->version >= t->next_checkpoint && s->version - s->checkpoint_version >= DELTA_CHECKPOINT_INTERVAL &&
+               s->recent_actions >= (s->live.count + s->removed.count) / DELTA_CHECKPOINT_SHARE;
+}
+
+/* After a failure the next interval is waited for: on a full disk each attempt costs the size of the checkpoint. */
+static enum status write_checkpoint(struct delta_table *t, struct error *err)
+{
+        enum status st = delta_checkpoint_write(t->log_dir, &t->state, err);
+
+        if (st) {
+                t->next_checkpoint = t->state.version + DELTA_CHECKPOINT_INTERVAL;
+                return st;
+        }
+        t->state.checkpoint_version = t->state.version;
+        t->state.recent_actions = 0;
+        return ST_OK;
+}
+
+/*
  * The commit is parsed back from its text before it is published: the new state
  * is the one that readers will see, a text that readers would reject is never
  * published, and after publishing nothing can fail.
@@ -318,8 +219,8 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
                 return st;
         }
         delta_state_apply(&t->state, &a, t->state.version + 1);
-        if (t->state.version % DELTA_CHECKPOINT_INTERVAL == 0)
-                (void)!delta_checkpoint_write(t->log_dir, &t->state, NULL); /* redundant to the commits */
+        if (is_checkpoint_due(t))
+                (void)!write_checkpoint(t, NULL); /* redundant to the commits */
         return ST_OK;
 }
 
@@ -340,7 +241,7 @@ enum status delta_checkpoint(struct delta_table *t, struct error *err)
         enum status st;
 
         pthread_mutex_lock(&t->lock);
-        st = delta_checkpoint_write(t->log_dir, &t->state, err);
+        st = write_checkpoint(t, err);
         pthread_mutex_unlock(&t->lock);
         return st;
 }
@@ -353,6 +254,17 @@ enum status delta_table_set_retention(struct delta_table *t, const struct delta_
         pthread_mutex_lock(&t->lock);
         if (!delta_retention_is_set(&t->state, r))
                 st = commit_under_lock(t, &c, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+enum status delta_table_clean_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleaning *ret,
+                                  struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = delta_clean_log(t->log_dir, &t->state, before_ms, ret, err);
         pthread_mutex_unlock(&t->lock);
         return st;
 }

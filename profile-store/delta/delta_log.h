@@ -13,9 +13,10 @@
  * two writers gets ST_BUSY. After delta_commit() has returned ST_OK the commit is
  * durable; the files that it adds must be durable before.
  *
- * Every DELTA_CHECKPOINT_INTERVAL commits the state is also written as a
- * Parquet checkpoint, so that opening a table reads few files. A checkpoint
- * that fails to be written costs time, not data.
+ * From time to time the state is also written as a Parquet checkpoint, so that
+ * opening a table reads few files: after DELTA_CHECKPOINT_INTERVAL commits that add
+ * and remove a DELTA_CHECKPOINT_SHARE-th of the files. A checkpoint that fails to be
+ * written costs time, not data, until delta_table_clean_log() deletes the commits before it.
  *
  * Threads: every call may come from any thread; a lock in the table orders
  * them. A snapshot is immutable and may be shared.
@@ -30,7 +31,8 @@
 #include "parquet/schema.h"
 #include "parquet/writer.h"
 
-#define DELTA_CHECKPOINT_INTERVAL 100
+#define DELTA_CHECKPOINT_INTERVAL 100 /* commits, at least */
+#define DELTA_CHECKPOINT_SHARE 10
 
 struct delta_table;
 
@@ -147,18 +149,48 @@ struct delta_commit {
  */
 enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err) MUST_CHECK;
 
-/** Write a checkpoint of the current state; delta_commit() does so every DELTA_CHECKPOINT_INTERVAL versions. */
+/** Write a checkpoint of the current state; delta_commit() does so by itself. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
 
 /** Files and bytes of the log of the table in dir: commits and checkpoints. */
 enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
 
+struct delta_log_cleaning {
+        uint64_t files, bytes; /* deleted */
+};
+
+/**
+ * Delete the files of the log that no reader needs: those below the newest sound checkpoint that is older than
+ * before_ms and is not the newest of all. Before that, this checkpoint and the newest are read back, and must give the
+ * present state with the commits after them; `_last_checkpoint` is made to name one that stays. Old ones are deleted
+ * first, so that a crash leaves no gap.
+ * @param before_ms  Unix milliseconds, compared with the mtime of commits; PROTOCOL.md asks for a midnight.
+ * @param ret  added to, also on failure.
+ * @return ST_OK; ST_BAD_DATA when no such checkpoint gives the present state: nothing was deleted; ST_OS;
+ *         ST_NO_MEMORY.
+ * Memory: another state of the table.
+ */
+enum status delta_table_clean_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleaning *ret,
+                                  struct error *err) MUST_CHECK;
+
+/**
+ * The columns with statistics: those of these names, and the first prefix_count of those whose names begin with
+ * prefix. The statistics of a file are repeated in each checkpoint, so they are for columns that queries select by.
+ */
+struct delta_stats_columns {
+        const char *const *names;
+        size_t count;
+        const char *prefix;
+        size_t prefix_count;
+};
+
 /**
  * Append the statistics of a finished file, as an add's JSON: row count, and
- * for its flat columns the count of nulls and, but for binary and boolean
+ * for its flat columns among these the count of nulls and, but for binary and boolean
  * ones, bounds.
  */
-enum status delta_stats_append(const struct parquet_writer *w, struct buf *out) MUST_CHECK;
+enum status delta_stats_append(const struct parquet_writer *w, const struct delta_stats_columns *columns,
+                               struct buf *out) MUST_CHECK;
 
 /**
  * A file's bounds of an INT64, INT32 or TIMESTAMP column (microseconds UTC; the log keeps

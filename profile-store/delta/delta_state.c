@@ -210,6 +210,7 @@ void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t v
 {
         for (size_t i = 0; i < a->remove_count; i++)
                 apply_remove(s, a->removes[i]);
+        s->recent_actions += a->remove_count + a->add_count;
         a->remove_count = 0;
         for (size_t i = 0; i < a->add_count; i++)
                 apply_add(s, a->adds[i]);
@@ -243,6 +244,64 @@ void delta_state_forget(struct delta_state *s, const struct delta_file *f)
         if (find_file_number(&s->removed, f->path, &number) &&
             s->removed.items[number]->file.removed_ms == f->removed_ms)
                 drop_file(&s->removed, f->path);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+        return a && b ? strcmp(a, b) == 0 : !a && !b;
+}
+
+static bool is_same_delta_file(const struct delta_file *a, const struct delta_file *b)
+{
+        if (a->size != b->size || a->partition_count != b->partition_count || a->removed_ms != b->removed_ms ||
+            a->removal_changes_data != b->removal_changes_data || !is_same_text(a->stats, b->stats))
+                return false;
+        for (size_t i = 0; i < a->partition_count; i++) {
+                if (!is_same_text(a->partitions[i].key, b->partitions[i].key) ||
+                    !is_same_text(a->partitions[i].value, b->partitions[i].value))
+                        return false;
+        }
+        return true;
+}
+
+/* Whether each file of b is in a. */
+static bool contains_files(const struct delta_file_set *a, const struct delta_file_set *b)
+{
+        for (size_t i = 0; i < b->count; i++) {
+                uint32_t number;
+
+                if (!find_file_number(a, b->items[i]->file.path, &number) ||
+                    !is_same_delta_file(&a->items[number]->file, &b->items[i]->file))
+                        return false;
+        }
+        return true;
+}
+
+static bool contains_txns(const struct delta_state *a, const struct delta_state *b)
+{
+        for (size_t i = 0; i < b->txn_count; i++) {
+                size_t k = 0;
+
+                while (k < a->txn_count && strcmp(a->txns[k].app_id, b->txns[i].app_id) != 0)
+                        k++;
+                if (k == a->txn_count || a->txns[k].version != b->txns[i].version)
+                        return false;
+        }
+        return true;
+}
+
+bool delta_state_matches(const struct delta_state *a, const struct delta_state *b)
+{
+        static const char *const keys[] = { "id", "schemaString", "partitionColumns", "configuration" };
+
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+                if (!json_object_equal(json_object_object_get(a->metadata, keys[i]),
+                                       json_object_object_get(b->metadata, keys[i])))
+                        return false;
+        }
+        return a->version == b->version && a->has_protocol && a->live.count == b->live.count &&
+               a->txn_count == b->txn_count && contains_txns(a, b) && contains_files(&a->live, &b->live) &&
+               contains_files(&a->removed, &b->removed);
 }
 
 static enum status create_snapshot(const struct delta_state *s, const struct delta_file_set *set,

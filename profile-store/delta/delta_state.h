@@ -21,7 +21,9 @@ struct delta_file_set {
 
 /* A path is in live, in removed, or in neither. */
 struct delta_state {
-        int64_t version; /* -1: nothing applied yet */
+        int64_t version;            /* -1: nothing applied yet */
+        int64_t checkpoint_version; /* the newest that was read or written; 0 without */
+        uint64_t recent_actions;    /* files added and removed since then */
         struct delta_file_set live, removed;
         struct json_object *metadata; /* owned */
         bool has_protocol;
@@ -52,6 +54,12 @@ void delta_state_check(const struct delta_state *s);
 
 /** Drop a removed file, unless its path was added or removed again. */
 void delta_state_forget(struct delta_state *s, const struct delta_file *f);
+
+/**
+ * Whether a, read from the log, is the same table as b: schema, properties, transactions and live files, and all
+ * removed files of b.
+ */
+bool delta_state_matches(const struct delta_state *a, const struct delta_state *b);
 
 /** A counted snapshot of the live files. */
 enum status delta_state_get_snapshot(struct delta_state *s, struct delta_snapshot **ret, struct error *err) MUST_CHECK;

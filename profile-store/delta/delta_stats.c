@@ -52,16 +52,39 @@ static void append_column_bound(struct json_out *j, const struct parquet_node *n
         }
 }
 
-static void append_column_bounds(struct json_out *j, const char *key, const struct parquet_writer *w, bool is_max)
+static bool is_stats_column(const struct delta_stats_columns *c, const char *name, size_t *prefixed)
+{
+        for (size_t i = 0; i < c->count; i++) {
+                if (strcmp(c->names[i], name) == 0)
+                        return true;
+        }
+        return c->prefix && strncmp(name, c->prefix, strlen(c->prefix)) == 0 && ++*prefixed <= c->prefix_count;
+}
+
+/* The next flat column with statistics after node; false without. @param prefixed  0 at first. */
+static bool next_stats_column(const struct parquet_schema *schema, const struct delta_stats_columns *columns,
+                              uint32_t *node, size_t *prefixed)
+{
+        for (uint32_t i = *node ? schema->nodes[*node].end : 1; i < schema->node_count; i = schema->nodes[i].end) {
+                if (schema->nodes[i].column != PARQUET_NO_COLUMN &&
+                    is_stats_column(columns, schema->nodes[i].name, prefixed)) {
+                        *node = i;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static void append_column_bounds(struct json_out *j, const char *key, const struct parquet_writer *w,
+                                 const struct delta_stats_columns *columns, bool is_max)
 {
         const struct parquet_schema *schema = parquet_writer_schema(w);
+        size_t prefixed = 0;
 
         json_out_object(j, key);
-        for (uint32_t i = 1; i < schema->node_count; i = schema->nodes[i].end) {
+        for (uint32_t i = 0; next_stats_column(schema, columns, &i, &prefixed);) {
                 struct parquet_column_summary s;
 
-                if (schema->nodes[i].column == PARQUET_NO_COLUMN)
-                        continue;
                 parquet_writer_summary(w, i, &s);
                 if (s.has_min_max)
                         append_column_bound(j, &schema->nodes[i], &s, is_max);
@@ -69,22 +92,22 @@ static void append_column_bounds(struct json_out *j, const char *key, const stru
         json_out_object_end(j);
 }
 
-enum status delta_stats_append(const struct parquet_writer *w, struct buf *out)
+enum status delta_stats_append(const struct parquet_writer *w, const struct delta_stats_columns *columns,
+                               struct buf *out)
 {
         const struct parquet_schema *schema = parquet_writer_schema(w);
+        size_t prefixed = 0;
         struct json_out j;
 
         json_out_init(&j, out);
         json_out_object(&j, NULL);
         json_out_uint(&j, "numRecords", parquet_writer_rows(w));
-        append_column_bounds(&j, "minValues", w, false);
-        append_column_bounds(&j, "maxValues", w, true);
+        append_column_bounds(&j, "minValues", w, columns, false);
+        append_column_bounds(&j, "maxValues", w, columns, true);
         json_out_object(&j, "nullCount");
-        for (uint32_t i = 1; i < schema->node_count; i = schema->nodes[i].end) {
+        for (uint32_t i = 0; next_stats_column(schema, columns, &i, &prefixed);) {
                 struct parquet_column_summary s;
 
-                if (schema->nodes[i].column == PARQUET_NO_COLUMN)
-                        continue;
                 parquet_writer_summary(w, i, &s);
                 json_out_uint(&j, schema->nodes[i].name, s.null_count);
         }

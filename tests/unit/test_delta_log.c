@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/file.h"
 #include "common/limits.h"
@@ -414,6 +415,203 @@ START_TEST(broken_checkpoint_is_passed_over)
 }
 END_TEST
 
+/* Set the times of the commits [first, end) to long ago. */
+static void age_commits(const char *dir, unsigned first, unsigned end)
+{
+        static const struct timespec long_ago[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+        for (unsigned v = first; v < end; v++) {
+                _cleanup_free_ char *path = NULL;
+
+                ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u.json", dir, v), 0);
+                ck_assert_int_eq(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+        }
+}
+
+static bool log_has(const char *dir, unsigned version, const char *suffix)
+{
+        _cleanup_free_ char *path = NULL;
+
+        ck_assert_int_gt(asprintf(&path, "%s/_delta_log/%020u%s", dir, version, suffix), 0);
+        return access(path, F_OK) == 0;
+}
+
+/* Files f0 to f9, with checkpoints at versions 3, 6 and 9; version n adds fn-1, and the last removes f1. */
+static struct delta_table *new_table_with_checkpoints(const char *dir)
+{
+        struct delta_table *t = new_table(dir);
+        const char *remove[] = { "f1.parquet" };
+        struct delta_commit c = { .size = sizeof c, .removes = remove, .remove_count = 1 };
+
+        for (unsigned v = 1; v <= 10; v++) {
+                char name[32];
+
+                snprintf(name, sizeof name, "f%u.parquet", v - 1);
+                OK(add_file(t, name, &err));
+                if (v % 3 == 0)
+                        OK(delta_checkpoint(t, &err));
+        }
+        OK(delta_commit(t, &c, &err));
+        return t;
+}
+
+static void reads_whole(const char *dir)
+{
+        struct delta_table *t = NULL;
+
+        OK(delta_table_open(dir, &t, &err));
+        ck_assert_uint_eq(file_count(t), 9);
+        delta_table_close(t);
+}
+
+START_TEST(old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest)
+{
+        char *dir = new_dir("clean");
+        struct delta_table *t = new_table_with_checkpoints(dir);
+        struct delta_log_cleaning cleaned = { 0 };
+
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert_uint_eq(cleaned.files, 0); /* nothing is old */
+        age_commits(dir, 0, 3);
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert_uint_eq(cleaned.files, 0); /* the checkpoint at 3 is of a newer commit */
+        age_commits(dir, 0, 5);
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert_uint_eq(cleaned.files, 3);
+        ck_assert_uint_gt(cleaned.bytes, 100);
+        ck_assert(!log_has(dir, 2, ".json") && log_has(dir, 3, ".json") && log_has(dir, 3, ".checkpoint.parquet"));
+        reads_whole(dir);
+        delta_table_close(t);
+        OK(delta_table_open(dir, &t, &err));
+        age_commits(dir, 3, 12);
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert_uint_eq(cleaned.files, 3 + 4); /* 3, 4, 5 and a checkpoint; 6 is the one before the newest */
+        ck_assert(!log_has(dir, 5, ".json") && log_has(dir, 6, ".checkpoint.parquet"));
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert_uint_eq(cleaned.files, 3 + 4);
+        reads_whole(dir);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+static void damage(const char *dir, const char *name)
+{
+        _cleanup_free_ char *path = path_join(dir, name);
+
+        ck_assert_int_eq(truncate(path, 100), 0);
+}
+
+START_TEST(commits_stay_that_only_a_damaged_checkpoint_stands_for)
+{
+        char *dir = new_dir("clean-damaged");
+        struct delta_table *t = new_table_with_checkpoints(dir);
+        struct delta_log_cleaning cleaned = { 0 };
+
+        age_commits(dir, 0, 12);
+        damage(dir, "_delta_log/00000000000000000006.checkpoint.parquet");
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err)); /* up to the one before it */
+        ck_assert_uint_eq(cleaned.files, 3);
+        ck_assert(log_has(dir, 3, ".json") && log_has(dir, 3, ".checkpoint.parquet"));
+        damage(dir, "_delta_log/00000000000000000009.checkpoint.parquet");
+        reads_whole(dir);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(a_checkpoint_of_another_state_is_not_relied_on)
+{
+        char *dir = new_dir("clean-other");
+        struct delta_table *t = new_table_with_checkpoints(dir);
+        struct delta_log_cleaning cleaned = { 0 };
+        struct error err = { 0 };
+        _cleanup_free_ char *from = path_join(dir, "_delta_log/00000000000000000003.checkpoint.parquet");
+        _cleanup_free_ char *to = path_join(dir, "_delta_log/00000000000000000006.checkpoint.parquet");
+
+        age_commits(dir, 0, 12);
+        ck_assert_int_eq(rename(from, to), 0);
+        ck_assert_int_eq(delta_table_clean_log(t, 2000000, &cleaned, &err), ST_BAD_DATA);
+        ck_assert_uint_eq(cleaned.files, 0);
+        ck_assert_ptr_nonnull(strstr(err.text, "checkpoint 6 of"));
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(a_damaged_newest_checkpoint_is_replaced)
+{
+        char *dir = new_dir("clean-newest");
+        struct delta_table *t = new_table_with_checkpoints(dir);
+        struct delta_log_cleaning cleaned = { 0 };
+
+        age_commits(dir, 0, 12);
+        damage(dir, "_delta_log/00000000000000000009.checkpoint.parquet");
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert(log_has(dir, 11, ".checkpoint.parquet"));
+        ck_assert_uint_eq(cleaned.files, 6 + 1);
+        for (unsigned v = 6; v <= 11; v++)
+                ck_assert(log_has(dir, v, ".json"));
+        reads_whole(dir);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(a_hint_that_names_a_deleted_checkpoint_is_replaced)
+{
+        char *dir = new_dir("clean-hint");
+        struct delta_table *t = new_table_with_checkpoints(dir);
+        struct delta_log_cleaning cleaned = { 0 };
+        _cleanup_free_ char *hint = path_join(dir, "_delta_log/_last_checkpoint");
+        _cleanup_buf_ struct buf text;
+
+        age_commits(dir, 0, 12);
+        OK(file_write_durable(hint, "{\"version\":3,\"size\":5}", 22, &err));
+        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        ck_assert_uint_eq(cleaned.files, 6 + 1);
+        buf_init(&text, KiB(1));
+        OK(file_read(hint, &text, &err));
+        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"version\":11,\"size\":12,\"numOfAddFiles\":9"));
+        reads_whole(dir);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
+START_TEST(checkpoints_follow_the_size_of_the_table)
+{
+        char *dir = new_dir("checkpoint-share");
+        struct delta_table *t = new_table(dir);
+        struct delta_add *adds = calloc(5000, sizeof *adds);
+        struct delta_commit c = { .size = sizeof c, .adds = adds, .add_count = 5000 };
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < 5000; i++) {
+                char *name;
+
+                ck_assert_int_gt(asprintf(&name, "big-%u.parquet", i), 0);
+                adds[i] = (struct delta_add){ .path = name, .size = 1 };
+        }
+        OK(delta_commit(t, &c, &err)); /* 5000 files: a tenth is 500 commits of one */
+        OK(delta_checkpoint(t, &err));
+        for (unsigned v = 2; v <= 600; v++) {
+                char name[32];
+
+                snprintf(name, sizeof name, "f%u.parquet", v);
+                OK(add_file(t, name, &err));
+                count += log_has(dir, v, ".checkpoint.parquet");
+        }
+        ck_assert_uint_eq(count, 1);
+        ck_assert(log_has(dir, 1 + 555, ".checkpoint.parquet")); /* 555 = (5000 + 555) / 10 */
+        for (unsigned i = 0; i < 5000; i++)
+                free((char *)adds[i].path);
+        free(adds);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
 START_TEST(log_with_a_gap_is_bad_data)
 {
         char *dir = new_dir("gap");
@@ -479,8 +677,14 @@ START_TEST(statistics_of_a_file_are_bounds)
                 { .name = "time", .kind = PARQUET_TIMESTAMP },
                 { .name = "value", .kind = PARQUET_INT64, .optional = true },
                 { .name = "text", .kind = PARQUET_STRING },
+                { .name = "value_2", .kind = PARQUET_INT64, .optional = true },
+                { .name = "other", .kind = PARQUET_INT64, .optional = true },
         };
         char template[] = "/tmp/delta-stats-XXXXXX";
+        static const char *const names[] = { "time", "text", "absent" };
+        static const struct delta_stats_columns columns = {
+                .names = names, .count = 3, .prefix = "v", .prefix_count = 1
+        };
         int fd = mkstemp(template);
         struct parquet_writer *w = NULL;
         _cleanup_buf_ struct buf stats;
@@ -488,7 +692,7 @@ START_TEST(statistics_of_a_file_are_bounds)
         int64_t min = 0, max = 0;
         uint64_t rows = 0;
 
-        OK(parquet_writer_create(fd, template, fields, 3, NULL, &w, &err));
+        OK(parquet_writer_create(fd, template, fields, 5, NULL, &w, &err));
         for (int i = 0; i < 3; i++) {
                 parquet_put_int(w, 1, -1 - i * 1234567);
                 if (i)
@@ -496,11 +700,13 @@ START_TEST(statistics_of_a_file_are_bounds)
                 else
                         parquet_put_null(w, 2);
                 parquet_put_str(w, 3, i ? "b" : "a");
+                parquet_put_int(w, 4, i);
+                parquet_put_int(w, 5, i);
         }
         OK(parquet_writer_end_rows(w, 3, &err));
         OK(parquet_writer_finish(w, &err));
         buf_init(&stats, KiB(64));
-        ck_assert_int_eq(delta_stats_append(w, &stats), ST_OK);
+        ck_assert_int_eq(delta_stats_append(w, &columns, &stats), ST_OK);
         f.stats = buf_cstr(&stats);
         ck_assert_str_eq(f.stats, "{\"numRecords\":3,"
                                   "\"minValues\":{\"time\":\"1969-12-31T23:59:57.530Z\",\"value\":1,\"text\":\"a\"},"
@@ -565,7 +771,9 @@ static void write_part(struct delta_table *t, const char *dir, const char *date,
                 OK(parquet_writer_end_rows(w, 1, &err));
         }
         OK(parquet_writer_finish(w, &err));
-        ck_assert_int_eq(delta_stats_append(w, &stats), ST_OK);
+        ck_assert_int_eq(
+                delta_stats_append(w, &(struct delta_stats_columns){ .prefix = "", .prefix_count = SIZE_MAX }, &stats),
+                ST_OK);
         add.path = name;
         add.size = parquet_writer_bytes(w);
         add.stats = buf_cstr(&stats);
@@ -653,5 +861,8 @@ TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_emp
            checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over,
            removed_files_are_remembered_through_checkpoints_until_forgotten,
            a_path_that_is_added_again_is_no_removed_file, retention_is_written_once_and_kept_by_a_new_schema,
-           log_with_a_gap_is_bad_data, hostile_commits_are_refused, statistics_of_a_file_are_bounds,
-           table_with_partitions_removal_and_a_new_column)
+           old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest,
+           commits_stay_that_only_a_damaged_checkpoint_stands_for, a_checkpoint_of_another_state_is_not_relied_on,
+           a_damaged_newest_checkpoint_is_replaced, a_hint_that_names_a_deleted_checkpoint_is_replaced,
+           checkpoints_follow_the_size_of_the_table, log_with_a_gap_is_bad_data, hostile_commits_are_refused,
+           statistics_of_a_file_are_bounds, table_with_partitions_removal_and_a_new_column)

@@ -127,7 +127,39 @@ START_TEST(a_long_grace_period_is_that_of_orphans_too)
 }
 END_TEST
 
+START_TEST(old_commits_are_deleted_once_two_checkpoints_stand_for_them)
+{
+        char name[128];
+        struct error err;
+
+        fixture.options.removed_grace_ms = 3600000;
+        store_fixture_begin(&fixture);
+        for (unsigned i = 0; i < 4; i++) { /* versions 1 to 4 of samples, 1 of locations and stacks */
+                store_fixture_append(&fixture, i, 0x1000);
+                store_fixture_flush(&fixture);
+                if (i % 2)
+                        check_ok(delta_checkpoint(fixture.store->logs.logs[TABLE_SAMPLES], &err), &err);
+        }
+        maintain();
+        ck_assert(holds("tables/samples/_delta_log/00000000000000000000.json"));
+        for (int i = 0; i <= 4; i++) {
+                snprintf(name, sizeof name, "tables/samples/_delta_log/%020d.json", i);
+                age(name, 86400 + 3700);
+        }
+        fixture.store->listed_s = 0;
+        maintain();
+        ck_assert(!holds("tables/samples/_delta_log/00000000000000000000.json"));
+        ck_assert(!holds("tables/samples/_delta_log/00000000000000000001.json"));
+        ck_assert(holds("tables/samples/_delta_log/00000000000000000002.json"));
+        ck_assert(holds("tables/samples/_delta_log/00000000000000000002.checkpoint.parquet"));
+        ck_assert(holds("tables/stacks/_delta_log/00000000000000000000.json"));
+        store_fixture_reopen(&fixture);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 4);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_however_old_it_is,
            a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are,
            a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it,
-           a_long_grace_period_is_that_of_orphans_too)
+           a_long_grace_period_is_that_of_orphans_too, old_commits_are_deleted_once_two_checkpoints_stand_for_them)

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/delta/delta_clean.h"
+
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-store/delta/delta_checkpoint.h"
+#include "profile-store/delta/delta_replay.h"
+
+/* A file of the log that a version makes needless. */
+struct log_file {
+        char *name; /* owned */
+        int64_t version;
+        bool is_commit, is_checkpoint; /* of the kinds that this program writes */
+};
+
+struct log_files {
+        struct log_file *items; /* by version */
+        size_t count;
+        int64_t newest_checkpoint; /* -1: none */
+};
+
+static void log_files_deinit(struct log_files *l)
+{
+        for (size_t i = 0; i < l->count; i++)
+                free(l->items[i].name);
+        free(l->items);
+}
+
+static bool has_suffix(const char *s, const char *end)
+{
+        size_t n = strlen(s), k = strlen(end);
+
+        return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+/* Whether what follows the version is that of a file that PROTOCOL.md knows. */
+static bool is_log_suffix(const char *s)
+{
+        return strcmp(s, DELTA_COMMIT_SUFFIX) == 0 || strcmp(s, ".crc") == 0 || has_suffix(s, ".compacted.json") ||
+               (strncmp(s, ".checkpoint.", 12) == 0 && (has_suffix(s, ".parquet") || has_suffix(s, ".json")));
+}
+
+static int compare_log_files(const void *a, const void *b)
+{
+        const struct log_file *x = a, *y = b;
+
+        return x->version != y->version ? (x->version < y->version ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static enum status append_log_file(struct log_files *l, const char *name, int64_t version, const char *suffix,
+                                   struct error *err)
+{
+        struct log_file *more = l->items;
+
+        if ((l->count & (l->count - 1)) == 0) /* a power of two */
+                more = reallocarray(l->items, l->count ? l->count * 2 : 1, sizeof *more);
+        if (!more)
+                return error_no_memory(err);
+        l->items = more;
+        more[l->count] = (struct log_file){ .name = strdup(name),
+                                            .version = version,
+                                            .is_commit = strcmp(suffix, DELTA_COMMIT_SUFFIX) == 0,
+                                            .is_checkpoint = strcmp(suffix, DELTA_CHECKPOINT_SUFFIX) == 0 };
+        if (!more[l->count].name)
+                return error_no_memory(err);
+        if (more[l->count].is_checkpoint && version > l->newest_checkpoint)
+                l->newest_checkpoint = version;
+        l->count++;
+        return ST_OK;
+}
+
+static enum status list_log(int folder, const char *log_dir, struct log_files *l, struct error *err)
+{
+        int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        struct dirent *e;
+
+        if (!dir) {
+                int failed = errno;
+
+                if (copy >= 0)
+                        close(copy);
+                return error_os(err, failed, "cannot list '%s'", log_dir);
+        }
+        while ((e = readdir(dir))) {
+                const char *suffix = "";
+                int64_t version = delta_parse_version(e->d_name, &suffix);
+                enum status st = version < 0 || !is_log_suffix(suffix)
+                                         ? ST_OK
+                                         : append_log_file(l, e->d_name, version, suffix, err);
+
+                if (st)
+                        return st;
+        }
+        if (l->count)
+                qsort(l->items, l->count, sizeof *l->items, compare_log_files);
+        return ST_OK;
+}
+
+/*
+ * The newest checkpoint below bound that is not above the last commit of those that were made before before_ms; -1
+ * without. Commits are read in order up to the first that is newer: their times may be out of order after
+ * the clock was set.
+ */
+static int64_t find_cutoff_checkpoint(int folder, const struct log_files *l, int64_t before_ms, int64_t bound)
+{
+        int64_t candidate = -1, ret = -1;
+
+        for (size_t i = 0; i < l->count; i++) {
+                const struct log_file *f = &l->items[i];
+                struct stat st;
+
+                if (f->is_checkpoint && f->version < bound)
+                        candidate = f->version;
+                if (!f->is_commit)
+                        continue;
+                if (fstatat(folder, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 > before_ms)
+                        return ret;
+                if (candidate >= 0 && candidate <= f->version)
+                        ret = candidate;
+        }
+        return ret;
+}
+
+/* Whether a checkpoint and the commits after it give the state s. */
+static enum status verify_checkpoint(const char *log_dir, int64_t version, const struct delta_state *s,
+                                     struct error *err)
+{
+        struct delta_state read;
+        enum status st;
+
+        delta_state_init(&read);
+        st = delta_replay_checkpoint(log_dir, version, &read, err);
+        if (!st)
+                st = delta_replay_until(log_dir, s->version, &read, err);
+        if (!st && !delta_state_matches(&read, s))
+                st = error_set(
+                        err, ST_BAD_DATA,
+                        "checkpoint %jd of '%s' does not give the table's present state; commits are kept until a "
+                        "newer one is old enough",
+                        (intmax_t)version, log_dir);
+        delta_state_deinit(&read);
+        return st;
+}
+
+/* The version that _last_checkpoint names; -1 when it does not name one. */
+static int64_t read_last_checkpoint(const char *log_dir)
+{
+        _cleanup_free_ char *path = path_join(log_dir, "_last_checkpoint");
+        _cleanup_buf_ struct buf text;
+        struct json_object *o, *version;
+        int64_t ret = -1;
+
+        buf_init(&text, KiB(64));
+        if (!path || file_read(path, &text, NULL))
+                return -1;
+        o = delta_json_parse((const char *)text.data, text.size);
+        version = json_object_is_type(o, json_type_object) ? json_object_object_get(o, "version") : NULL;
+        if (json_object_is_type(version, json_type_int))
+                ret = json_object_get_int64(version);
+        json_object_put(o);
+        return ret;
+}
+
+static bool is_needless(const struct log_file *f, int64_t cutoff)
+{
+        return f->version < cutoff || (f->version == cutoff && has_suffix(f->name, ".compacted.json"));
+}
+
+static enum status delete_log_files(int folder, const char *log_dir, const struct log_files *l, int64_t cutoff,
+                                    struct delta_log_cleaning *ret, struct error *err)
+{
+        for (size_t i = 0; i < l->count && l->items[i].version <= cutoff; i++) {
+                const char *name = l->items[i].name;
+                struct stat st;
+
+                if (!is_needless(&l->items[i], cutoff))
+                        continue;
+                if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        st.st_size = 0;
+                if (unlinkat(folder, name, 0) == 0) {
+                        ret->files++;
+                        ret->bytes += (uint64_t)st.st_size;
+                } else if (errno != ENOENT) {
+                        return error_os(err, errno, "cannot remove '%s/%s'", log_dir, name);
+                }
+        }
+        return ST_OK;
+}
+
+enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t before_ms,
+                            struct delta_log_cleaning *ret, struct error *err)
+{
+        _cleanup_(log_files_deinit) struct log_files l = { .newest_checkpoint = -1 };
+        _cleanup_close_ int folder = open(log_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        enum status st =
+                folder < 0 ? error_os(err, errno, "cannot list '%s'", log_dir) : list_log(folder, log_dir, &l, err);
+        int64_t cutoff;
+
+        if (st)
+                return st;
+        if (l.newest_checkpoint > s->version) /* of another writer */
+                return ST_OK;
+        cutoff = l.newest_checkpoint;
+        do { /* a damaged checkpoint is passed over */
+                cutoff = find_cutoff_checkpoint(folder, &l, before_ms, cutoff);
+                if (cutoff < 0 || !is_needless(&l.items[0], cutoff))
+                        return st;
+                st = verify_checkpoint(log_dir, cutoff, s, err);
+        } while (st == ST_BAD_DATA);
+        if (!st &&
+            (verify_checkpoint(log_dir, l.newest_checkpoint, s, NULL) || read_last_checkpoint(log_dir) < cutoff)) {
+                st = delta_checkpoint_write(log_dir, s, err); /* a good one, and _last_checkpoint names it */
+                if (!st) {
+                        s->checkpoint_version = s->version;
+                        s->recent_actions = 0;
+                }
+        }
+        return st ? st : delete_log_files(folder, log_dir, &l, cutoff, ret, err);
+}
