@@ -209,6 +209,23 @@ bool delta_file_get_int_range(const struct delta_file *f, const char *column, in
 enum status delta_file_get_text_range(const struct delta_file *f, const char *column, char **min_ret, char **max_ret,
                                       struct error *err) MUST_CHECK;
 
+/** A file's statistics, parsed. */
+struct delta_stats;
+/** NULL when the file has none, or text that is not JSON, or without memory. */
+struct delta_stats *delta_stats_parse(const struct delta_file *f);
+void delta_stats_free(struct delta_stats *s);
+bool delta_stats_has_rows(const struct delta_stats *s);
+
+/** What the statistics say of a flat column; texts are borrowed from them. */
+struct delta_column_stats {
+        bool has_null_count, has_int_range;
+        uint64_t null_count;
+        int64_t min_int, max_int;        /* as delta_file_get_int_range() */
+        const char *min_text, *max_text; /* NULL: none */
+        size_t min_size, max_size;
+};
+void delta_stats_get_column(const struct delta_stats *s, const char *column, struct delta_column_stats *ret);
+
 /** Rows of a file; false without statistics. */
 bool delta_file_get_row_count(const struct delta_file *f, uint64_t *ret);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <json-c/json.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -227,4 +228,58 @@ bool delta_file_get_row_count(const struct delta_file *f, uint64_t *ret)
                 *ret = (uint64_t)json_object_get_int64(rows);
         json_object_put(stats);
         return ok;
+}
+
+/* ---- all statistics of a file ---- */
+
+struct delta_stats {
+        struct json_object *object;
+};
+
+struct delta_stats *delta_stats_parse(const struct delta_file *f)
+{
+        struct delta_stats *s = calloc(1, sizeof *s);
+
+        if (s)
+                s->object = parse_file_stats(f);
+        if (s && !s->object) {
+                free(s);
+                return NULL;
+        }
+        return s;
+}
+
+void delta_stats_free(struct delta_stats *s)
+{
+        if (!s)
+                return;
+        json_object_put(s->object);
+        free(s);
+}
+
+bool delta_stats_has_rows(const struct delta_stats *s)
+{
+        return json_object_is_type(json_object_object_get(s->object, "numRecords"), json_type_int);
+}
+
+void delta_stats_get_column(const struct delta_stats *s, const char *column, struct delta_column_stats *ret)
+{
+        struct json_object *min = find_bound(s->object, "minValues", column),
+                           *max = find_bound(s->object, "maxValues", column),
+                           *nulls = find_bound(s->object, "nullCount", column);
+
+        *ret = (struct delta_column_stats){ 0 };
+        ret->has_int_range = parse_int_bound(min, false, &ret->min_int) && parse_int_bound(max, true, &ret->max_int);
+        if (json_object_is_type(nulls, json_type_int) && json_object_get_int64(nulls) >= 0) {
+                ret->has_null_count = true;
+                ret->null_count = (uint64_t)json_object_get_int64(nulls);
+        }
+        if (json_object_is_type(min, json_type_string)) {
+                ret->min_text = json_object_get_string(min);
+                ret->min_size = (size_t)json_object_get_string_len(min);
+        }
+        if (json_object_is_type(max, json_type_string)) {
+                ret->max_text = json_object_get_string(max);
+                ret->max_size = (size_t)json_object_get_string_len(max);
+        }
 }
