@@ -22,7 +22,9 @@ struct store_scan;
 enum label_match { LABEL_EQUAL, LABEL_NOT_EQUAL, LABEL_REGEX, LABEL_NOT_REGEX };
 
 struct label_matcher {
-        const char *key; /* as sent, "service.name", or the column spelling "service_name"; both find it */
+        /* As sent, "service.name", or the column spelling "service_name"; both find it. "trace_id" and "span_id" are
+         * the ids of a sample in lower-case hexadecimal; of one without such an id, the label with that name. */
+        const char *key;
         enum label_match op;
         const char *value; /* a missing label matches like the empty string (Prometheus) */
         /* For regex operators: whole-string match of value; borrowed from the caller. */
@@ -79,8 +81,9 @@ enum status store_scan_visit(struct store_scan *scan, const struct scan_filter *
 struct scan_frame {
         const char *function; /* readable; "" unknown */
         const char *linkage_name;
-        const char *file; /* "" unknown */
-        int64_t line;     /* 0 unknown */
+        const char *file;   /* "" unknown */
+        int64_t line;       /* 0 unknown */
+        int64_t start_line; /* of the function; 0 unknown */
         bool inlined;
 };
 struct scan_location {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "profile-store/scan/scan_internal.h"
 
 /* ---- row filter ---- */
@@ -14,7 +15,22 @@ struct row_filter {
         int64_t from_us, to_us;
         struct work_meter *meter; /* NULL: unlimited; borrowed */
         char **columns;           /* of each matcher: the column name of its label */
+        bool any_id;              /* a matcher is of trace_id or span_id */
 };
+
+/* The ids of samples that matchers take for labels. */
+static const struct id_key {
+        const char *name;
+        size_t size;
+} id_keys[] = { { "trace_id", 16 }, { "span_id", 8 } };
+
+static const struct id_key *find_id_key(const char *column)
+{
+        for (size_t i = 0; i < sizeof id_keys / sizeof *id_keys; i++)
+                if (strcmp(id_keys[i].name, column) == 0)
+                        return &id_keys[i];
+        return NULL;
+}
 
 static int64_t round_up_to_us(int64_t ns)
 {
@@ -43,6 +59,7 @@ static enum status row_filter_init(struct row_filter *r, const struct scan_filte
                 if (!r->columns[i])
                         return error_no_memory(err);
                 normalize_label_key(filter->matchers[i].key, r->columns[i]);
+                r->any_id |= find_id_key(r->columns[i]) != NULL;
         }
         return ST_OK;
 }
@@ -77,7 +94,36 @@ static bool match_label_set(const struct row_filter *r, const struct batch_label
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
                 const char *value = batch_find_label(set, r->columns[i]);
 
-                if (!match_label_value(&r->filter->matchers[i], value, strlen(value)))
+                if (!find_id_key(r->columns[i]) && !match_label_value(&r->filter->matchers[i], value, strlen(value)))
+                        return false;
+        }
+        return true;
+}
+
+static bool match_id_bytes(const struct label_matcher *m, const uint8_t *id, size_t n)
+{
+        char hex[2 * 16 + 1];
+
+        return match_label_value(m, hex_encode(id, n, hex), 2 * n);
+}
+
+/* The matchers of trace_id and span_id. */
+static bool match_sample_ids(const struct row_filter *r, const struct batch *b, const struct batch_sample *s)
+{
+        for (size_t i = 0; r->any_id && i < r->filter->matcher_count; i++) {
+                const struct label_matcher *m = &r->filter->matchers[i];
+                const struct id_key *key = find_id_key(r->columns[i]);
+                const char *label;
+                bool matches;
+
+                if (!key)
+                        continue;
+                label = batch_find_label(&b->label_sets[s->label_set], r->columns[i]);
+                if (key == &id_keys[0] ? s->has_trace : s->has_span)
+                        matches = match_id_bytes(m, key == &id_keys[0] ? s->trace_id : s->span_id, key->size);
+                else
+                        matches = match_label_value(m, label, strlen(label));
+                if (!matches)
                         return false;
         }
         return true;
@@ -106,7 +152,7 @@ static enum status select_batch_samples(const struct row_filter *r, const struct
                         const struct batch_sample *s = &b->samples[i];
 
                         c.mask[i] = s->time_us >= r->from_us && s->time_us < r->to_us && sets[s->label_set] &&
-                                    types[s->type];
+                                    types[s->type] && match_sample_ids(r, b, s);
                         c.selected_count += c.mask[i];
                 }
         }
@@ -217,21 +263,67 @@ static enum status filter_by_labels_rest(const struct row_filter *r, const struc
         return st;
 }
 
+static enum status filter_by_label(const struct row_filter *r, const struct part_file *f, uint32_t group, size_t i,
+                                   struct row_selection *rows, struct error *err)
+{
+        _cleanup_free_ char *column = label_column(r->columns[i]);
+
+        if (!column)
+                return error_no_memory(err);
+        return part_file_has_column(f, column)
+                       ? filter_by_column(r, f, group, column, rows, match_label_text, &r->filter->matchers[i], err)
+                       : filter_by_labels_rest(r, f, group, r->columns[i], &r->filter->matchers[i], rows, err);
+}
+
+/* Whether every row of the group lacks the id. */
+static bool has_only_null_ids(const struct part_file *f, uint32_t group, const char *name)
+{
+        struct parquet_stats s;
+
+        parquet_file_stats(f->file, group, parquet_schema_find(parquet_file_schema(f->file), name), &s);
+        return s.has_null_count && s.null_count == s.value_count;
+}
+
+/* Rows with the id match by it, the others by the label with that name. */
+static enum status filter_by_id(const struct row_filter *r, const struct part_file *f, uint32_t group, size_t i,
+                                const struct id_key *key, struct row_selection *rows, struct error *err)
+{
+        _cleanup_parquet_column_ struct parquet_column c = { 0 };
+        _cleanup_row_selection_ struct row_selection by_label = { .row_count = rows->row_count };
+        _cleanup_free_ uint8_t *verdicts = NULL;
+        enum status st;
+
+        if (!part_file_has_column(f, key->name) || has_only_null_ids(f, group, key->name))
+                return filter_by_label(r, f, group, i, rows, err);
+        by_label.mask = malloc(rows->row_count + 1);
+        if (!by_label.mask)
+                return error_no_memory(err);
+        memcpy(by_label.mask, rows->mask, rows->row_count);
+        st = filter_by_label(r, f, group, i, &by_label, err);
+        if (!st)
+                st = part_file_read_column(f, group, key->name, PARQUET_BINARY, &c, err);
+        if (!st && !(verdicts = calloc(c.dict_count + (size_t)1, 1)))
+                st = error_no_memory(err);
+        if (st)
+                return st;
+        for (uint32_t k = 0; k < c.dict_count && !work_meter_add(r->meter, 8, NULL); k++)
+                verdicts[k] = c.dict[k].size == key->size &&
+                              match_id_bytes(&r->filter->matchers[i], c.dict[k].data, key->size);
+        for (uint64_t k = 0; k < rows->row_count; k++)
+                rows->mask[k] =
+                        c.codes[k] == PARQUET_NULL_CODE ? by_label.mask[k] : rows->mask[k] & verdicts[c.codes[k]];
+        return work_meter_add(r->meter, rows->row_count, err);
+}
+
 static enum status filter_by_labels(const struct row_filter *r, const struct part_file *f, uint32_t group,
                                     struct row_selection *rows, struct error *err)
 {
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < r->filter->matcher_count; i++) {
-                _cleanup_free_ char *column = label_column(r->columns[i]);
+                const struct id_key *key = find_id_key(r->columns[i]);
 
-                if (!column)
-                        return error_no_memory(err);
-                if (part_file_has_column(f, column))
-                        st = filter_by_column(r, f, group, column, rows, match_label_text, &r->filter->matchers[i],
-                                              err);
-                else
-                        st = filter_by_labels_rest(r, f, group, r->columns[i], &r->filter->matchers[i], rows, err);
+                st = key ? filter_by_id(r, f, group, i, key, rows, err) : filter_by_label(r, f, group, i, rows, err);
         }
         return st;
 }

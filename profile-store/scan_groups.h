@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_SCAN_GROUPS_H
+#define CAIRN_PROFILE_STORE_SCAN_GROUPS_H
+
+/**
+ * @file
+ * Sums by stack or time step and group: samples are in one group when profile type, unit, period and the chosen labels
+ * are equal. store_scan_sum() is faster where one group is enough.
+ *
+ * Memory: texts are in the scan's arena; groups and sums count against LIMIT_SCAN_GROUPS and LIMIT_SCAN_GROUP_SUMS.
+ * Threads: as profile-store/scan.h.
+ */
+#include "profile-store/scan.h"
+
+#define LIMIT_SCAN_GROUPS (1u << 20)
+#define LIMIT_SCAN_GROUP_SUMS (1u << 24)
+
+struct scan_group_by {
+        const char *const *types; /* only samples of these types; type_count 0: of all that the filter selects */
+        size_t type_count;
+        const char *const *labels; /* keys, as sent or in column spelling */
+        size_t label_count;
+        bool all_labels; /* in place of labels: every label that a sample has */
+        bool series;     /* also by the set of all labels: scan_group.series */
+        bool totals;     /* one sum per group, in place of one per stack */
+        /* Sum by time step in place of stack; step_ns 0: by stack. Samples outside of the steps are left out. */
+        int64_t first_unix_ns, step_ns;
+        size_t step_count;
+};
+
+struct scan_group_label {
+        const char *name, *value; /* name in column spelling */
+};
+
+struct scan_group {
+        const char *type, *unit;
+        int64_t period;                        /* 0 unknown */
+        const struct scan_group_label *labels; /* those asked for, in that order, "" missing; or all, sorted by name */
+        uint32_t label_count;
+        uint64_t series[2]; /* equal for equal sets of labels; 0 unless asked for */
+};
+
+struct scan_group_sum {
+        uint32_t group;
+        uint32_t item; /* number of the stack in `stacks`, or of the step; 0 of totals */
+        int64_t value; /* saturates */
+        uint64_t samples;
+};
+
+struct scan_group_sums {
+        struct scan_group *groups; /* owned */
+        size_t group_count;
+        struct scan_group_sum *items; /* owned */
+        size_t count;
+        struct stack_sums stacks; /* the distinct stacks, for store_scan_resolve(); unit and type are "" */
+};
+void scan_group_sums_deinit(struct scan_group_sums *s); /* also fine on a zeroed one */
+
+/** The series that have a group of which `is_member` is true, sorted; owned by the caller. */
+struct scan_series_set {
+        uint64_t (*items)[2];
+        size_t count;
+};
+enum status scan_series_set_build(const struct scan_group_sums *s, bool (*is_member)(const char *type),
+                                  struct scan_series_set *ret, struct error *err) MUST_CHECK;
+bool scan_series_set_contains(const struct scan_series_set *set, const struct scan_group *g);
+
+/** @return ST_TOO_BIG past a limit: group by fewer labels. */
+enum status store_scan_sum_groups(struct store_scan *scan, const struct scan_filter *filter,
+                                  const struct scan_group_by *by, struct scan_group_sums *ret,
+                                  struct error *err) MUST_CHECK;
+
+#endif
