@@ -335,14 +335,29 @@ static size_t on_curl_write(char *data, size_t size, size_t count, void *context
         return a->write_failed ? 0 : n;
 }
 
+/* A header's value, without the blanks around it. */
+static void copy_note(struct http_client_response *r, const char *text, size_t n)
+{
+        while (n && strchr(" \t", *text)) {
+                text++;
+                n--;
+        }
+        while (n && strchr(" \t\r\n", text[n - 1]))
+                n--;
+        snprintf(r->note, sizeof r->note, "%.*s", (int)n, text);
+}
+
 static size_t on_curl_header(char *line, size_t size, size_t count, void *context)
 {
-        static const char name[] = "retry-after:";
+        static const char retry_after[] = "retry-after:", note[] = "x-cairn-note:";
         struct attempt *a = context;
         size_t n = size * count;
 
-        if (n > strlen(name) && strncasecmp(line, name, strlen(name)) == 0)
-                a->response->retry_after_ms = parse_retry_after_ms(line + strlen(name), n - strlen(name), time(NULL));
+        if (n > strlen(retry_after) && strncasecmp(line, retry_after, strlen(retry_after)) == 0)
+                a->response->retry_after_ms =
+                        parse_retry_after_ms(line + strlen(retry_after), n - strlen(retry_after), time(NULL));
+        else if (n > strlen(note) && strncasecmp(line, note, strlen(note)) == 0)
+                copy_note(a->response, line + strlen(note), n - strlen(note));
         return n;
 }
 

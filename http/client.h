@@ -71,6 +71,7 @@ struct http_client_response {
         unsigned code;   /* 0: no response */
         struct buf body; /* of any response, unless write received it; owned */
         char content_type[80];
+        char note[600];          /* header X-Cairn-Note of the last answer: what it leaves out; "" none */
         uint64_t retry_after_ms; /* of the last answer, 0 none */
         unsigned attempts;
 };

@@ -33,7 +33,7 @@ struct pprof_encoder {
         struct error *err;
         enum status failed;
         struct number_map mappings;  /* (mapping, kind) */
-        struct number_map functions; /* (name, linkage name, file) */
+        struct number_map functions; /* (name, linkage name, file, start line) */
         struct string_list more;     /* the string table */
         struct pprof_entries *entries;
 };
@@ -93,12 +93,15 @@ static void put_pprof_types(struct pprof_encoder *e)
                 append_to_file(e, &part);
         }
         if (p->types.count) {
-                Pprof__ValueType type =
-                        make_value_type(e, profile_text(p, p->types.items[0].id), TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
+                const struct profile_type *first = &p->types.items[p->first_shown_type ? p->first_shown_type - 1 : 0];
+                const char *id = profile_text(p, first->id);
+                Pprof__ValueType type = make_value_type(e, id, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
                 Pprof__Profile part = PPROF__PROFILE__INIT;
 
                 part.period_type = &type;
-                part.period = p->types.items[0].period;
+                part.period = first->period;
+                if (p->first_shown_type)
+                        part.default_sample_type = make_value_type(e, id, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT).type;
                 append_to_file(e, &part);
         }
 }
@@ -122,8 +125,11 @@ static void put_pprof_location(struct pprof_encoder *e, uint32_t number)
                 const struct profile_line *line = &e->p->lines.items[l->first_line + i];
 
                 pprof__line__init(&e->entries->lines[i]);
-                e->entries->lines[i].function_id = number_pprof_entry(
-                        e, &e->functions, (struct number_key){ { line->function, line->linkage_name, line->file } });
+                e->entries->lines[i].function_id =
+                        number_pprof_entry(e, &e->functions,
+                                           (struct number_key){ { line->function, line->linkage_name, line->file,
+                                                                  (uint32_t)line->start_line,
+                                                                  (uint32_t)((uint64_t)line->start_line >> 32) } });
                 e->entries->lines[i].line = line->line;
         }
         part.n_location = 1;
@@ -171,6 +177,7 @@ static void put_pprof_functions(struct pprof_encoder *e)
                 function.name = parts[0];
                 function.system_name = parts[1] ? parts[1] : parts[0];
                 function.filename = parts[2];
+                function.start_line = (int64_t)(parts[3] | (uint64_t)parts[4] << 32);
                 part.n_function = 1;
                 part.function = entries;
                 append_to_file(e, &part);

@@ -43,6 +43,7 @@ struct profile_line {
         uint32_t linkage_name; /* string, 0 when the same or unknown */
         uint32_t file;         /* string, 0 when unknown */
         int64_t line;          /* 0 when unknown */
+        int64_t start_line;    /* of the function, 0 when unknown */
 };
 
 struct profile_location {
@@ -106,6 +107,7 @@ struct profile {
         PROFILE_TABLE(uint32_t) stack_locations;
         PROFILE_TABLE(struct profile_stack) stacks;
         PROFILE_TABLE(struct profile_type) types;
+        uint32_t first_shown_type; /* type that readers should show first, plus one; 0: theirs to choose */
         PROFILE_TABLE(struct profile_label) labels;
         PROFILE_TABLE(struct profile_sample) samples;
         struct profile_intern *intern; /* string table in use while building; private */

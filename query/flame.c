@@ -22,6 +22,8 @@ static void put_selection_summary(struct json_out *j, const struct merged_profil
         json_out_int(j, "to_ms", m->selection->to_unix_ns / 1000000);
         json_out_int(j, "total", m->total);
         json_out_uint(j, "samples", m->samples);
+        if (m->total != m->selected_total)
+                json_out_int(j, "selected_total", m->selected_total);
         json_out_object_end(j);
 }
 
@@ -164,8 +166,7 @@ static void put_json_nodes(struct flame_drawing *d)
 
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err)
 {
-        const struct stack_sums *named =
-                *f->sides[0]->sums.type || !f->sides[1] ? &f->sides[0]->sums : &f->sides[1]->sums;
+        const struct merged_profile *named = *f->sides[0]->type || !f->sides[1] ? f->sides[0] : f->sides[1];
         struct json_out j;
         _cleanup_(flame_drawing_deinit) struct flame_drawing d = { .f = f, .j = &j };
         enum status st = flame_drawing_build(&d, err);
@@ -184,6 +185,15 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
         for (int side = 0; side < 2 && f->sides[side]; side++)
                 put_selection_summary(&j, f->sides[side]);
         json_out_array_end(&j);
+        if (f->base_scale != 0)
+                json_out_double(&j, "base_scale", f->base_scale);
+        type_plan_put_json(f->plan, &j);
+        if (f->groups->labels->count) {
+                json_out_array(&j, "by");
+                for (size_t i = 0; i < f->groups->labels->count; i++)
+                        json_out_str(&j, NULL, f->groups->labels->names[i]);
+                json_out_array_end(&j);
+        }
         put_json_frames(&d);
         json_out_uint(&j, "left_out", f->tree->count - d.count);
         put_json_nodes(&d);
@@ -217,12 +227,12 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         if (st)
                 return st;
         left_out = f->tree->count - count;
-        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s", format_value(m->total, m->sums.unit, value, 40),
+        buf_printf(ret, "%s in %" PRIu64 " samples, %s to %s UTC%s", format_value(m->total, m->unit, value, 40),
                    m->samples, format_time_utc(m->selection->from_unix_ns, from, sizeof from),
                    format_time_utc(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
         utf8_append_escaped(ret, m->selection->text);
         buf_append_u8(ret, '\n');
-        utf8_append_escaped(ret, m->sums.type);
+        utf8_append_escaped(ret, m->type);
         buf_append_str(ret, "\n\n");
         for (uint32_t i = 1; i < count && !work_meter_add(f->frames->meter, 16, NULL); i++) {
                 const struct tree_node *n = &f->tree->nodes[order[i]];

@@ -11,6 +11,9 @@ struct flame {
         const struct frame_table *frames;
         const struct tree *tree;
         const struct merged_profile *sides[2]; /* the second only in a diff */
+        const struct type_plan *plan;
+        const struct label_groups *groups;
+        double base_scale; /* what the values of the base were multiplied by; 0: nothing */
         uint32_t max_nodes;
         const struct tree_focus *focus;
         enum query_names names; /* default: short in JSON and pages, full in text and folded stacks */

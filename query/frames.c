@@ -14,7 +14,10 @@
 
 const char *frame_kind_name(enum frame_kind k)
 {
-        static const char *const names[] = { "native", "inlined", "kernel", "unresolved" };
+        static const char *const names[] = {
+                [FRAME_NATIVE] = "native",         [FRAME_INLINED] = "inlined", [FRAME_KERNEL] = "kernel",
+                [FRAME_UNRESOLVED] = "unresolved", [FRAME_LABEL] = "label",
+        };
 
         return names[k];
 }
@@ -61,11 +64,11 @@ static enum status copy_frame_text(struct frame_table *t, const char *text, cons
         return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "frames need more than %zu bytes", t->arena.max);
 }
 
-/* An unresolved frame has no shorter name. */
+/* Unresolved frames and labels have no shorter name. */
 static enum status copy_short_name(struct frame_table *t, struct query_frame *f, struct error *err)
 {
-        const char *text = f->kind == FRAME_UNRESOLVED ? f->function
-                                                       : symbol_short_name(f->function, f->linkage_name, &t->scratch);
+        bool is_plain = f->kind == FRAME_UNRESOLVED || f->kind == FRAME_LABEL;
+        const char *text = is_plain ? f->function : symbol_short_name(f->function, f->linkage_name, &t->scratch);
 
         f->short_name = f->function;
         return text == f->function ? ST_OK : copy_frame_text(t, text, &f->short_name, err);
@@ -109,6 +112,15 @@ static enum status find_or_add_frame(struct frame_table *t, const struct query_f
         return st;
 }
 
+enum status frame_table_add_label(struct frame_table *t, const char *text, uint32_t *ret, struct error *err)
+{
+        const struct query_frame f = {
+                .function = text, .linkage_name = "", .file = "", .mapping = "", .state = "", .kind = FRAME_LABEL
+        };
+
+        return find_or_add_frame(t, &f, ret, err);
+}
+
 static enum status add_unresolved_frame(struct frame_table *t, const struct scan_location *l, uint32_t *ret,
                                         struct error *err)
 {
@@ -129,7 +141,7 @@ static enum status add_unresolved_frame(struct frame_table *t, const struct scan
 }
 
 static enum status add_location_frames(struct frame_table *t, const struct scan_location *l, uint32_t *frames,
-                                       int64_t *lines, struct error *err)
+                                       int64_t *lines, int64_t *start_lines, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -146,6 +158,7 @@ static enum status add_location_frames(struct frame_table *t, const struct scan_
                 f.function = *s->function ? s->function : *s->linkage_name ? s->linkage_name : "[no name]";
                 f.kind = l->is_kernel ? FRAME_KERNEL : s->inlined ? FRAME_INLINED : FRAME_NATIVE;
                 lines[i] = s->line;
+                start_lines[i] = s->start_line;
                 st = find_or_add_frame(t, &f, &frames[i], err);
         }
         return st;
@@ -232,14 +245,16 @@ enum status location_frames_build(struct frame_table *t, const struct scan_stack
         if (!st) {
                 l.frames = calloc(total + 1, sizeof *l.frames);
                 l.lines = calloc(total + 1, sizeof *l.lines);
-                if (!l.frames || !l.lines)
+                l.start_lines = calloc(total + 1, sizeof *l.start_lines);
+                if (!l.frames || !l.lines || !l.start_lines)
                         st = error_no_memory(err);
         }
         for (size_t i = 0; !st && i < stacks->location_count; i++) {
                 assert(l.first[i] < l.end[i] && l.end[i] <= total);
                 if (l.first[i] < done)
                         continue;
-                st = add_location_frames(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i], err);
+                st = add_location_frames(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i],
+                                         l.start_lines + l.first[i], err);
                 done = l.end[i];
         }
         if (st) {
@@ -256,5 +271,6 @@ void location_frames_deinit(struct location_frames *l)
         free(l->end);
         free(l->frames);
         free(l->lines);
+        free(l->start_lines);
         *l = (struct location_frames){ 0 };
 }

@@ -19,8 +19,9 @@
 #include "profile-formats/number_map.h"
 #include "profile-store/scan.h"
 
-enum frame_kind { FRAME_NATIVE, FRAME_INLINED, FRAME_KERNEL, FRAME_UNRESOLVED };
-const char *frame_kind_name(enum frame_kind k); /* "native", "inlined", "kernel", "unresolved" */
+/* FRAME_LABEL: not of a stack, but a value that samples are grouped by. 4 is "(other)" in flame graph data. */
+enum frame_kind { FRAME_NATIVE, FRAME_INLINED, FRAME_KERNEL, FRAME_UNRESOLVED, FRAME_LABEL = 5 };
+const char *frame_kind_name(enum frame_kind k); /* "native", "inlined", "kernel", "unresolved", "label" */
 
 struct query_frame {
         const char *function; /* never ""; all texts live in the table's arena */
@@ -33,7 +34,7 @@ struct query_frame {
         uint32_t name;
 };
 
-/** Does any of its names, readable, linkage or short, equal text? */
+/** Whether one of its names, readable, linkage or short, equals text. */
 bool query_frame_has_name(const struct query_frame *f, const char *text);
 
 /** The name that is written; NAMES_DEFAULT: the default of the output format. */
@@ -64,12 +65,16 @@ void frame_table_init(struct frame_table *t, struct work_meter *meter);
 void frame_table_deinit(struct frame_table *t);
 #define _cleanup_frame_table_ _cleanup_(frame_table_deinit)
 
+/** A frame of kind FRAME_LABEL. */
+enum status frame_table_add_label(struct frame_table *t, const char *text, uint32_t *ret, struct error *err) MUST_CHECK;
+
 /** The frames of each location of a scan, outermost first. */
 struct location_frames {
-        uint32_t *first;  /* of each location; locations that share frames in the scan share them here */
-        uint32_t *end;    /* one past the last */
-        uint32_t *frames; /* numbers in the table */
-        int64_t *lines;   /* line of each, 0 unknown */
+        uint32_t *first;      /* of each location; locations that share frames in the scan share them here */
+        uint32_t *end;        /* one past the last */
+        uint32_t *frames;     /* numbers in the table */
+        int64_t *lines;       /* line of each, 0 unknown */
+        int64_t *start_lines; /* of the function of each, 0 unknown */
 };
 enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
                                   struct error *err) MUST_CHECK;

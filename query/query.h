@@ -19,24 +19,43 @@
 /** The value of a parameter, or NULL; borrowed until query_run() returns. */
 typedef const char *query_param(void *context, const char *name);
 
+/** Where the texts of source files come from. */
+struct query_sources {
+        /** Append a file that debuginfo of the object names. @return ST_NOT_FOUND; ST_TOO_BIG past the max of ret. */
+        enum status (*read)(void *context, const struct build_id *id, const char *path, struct buf *ret,
+                            struct error *err);
+        void *context;
+};
+
+/** What a query reads beside the store; all borrowed. */
+struct query_input {
+        query_param *param;
+        void *param_context;
+        int64_t now_unix_ns; /* the value of "now" in times */
+        /* Counts all work, and may end it; NULL: the budgets of work_meter_init() alone. */
+        struct work_meter *meter;
+        const struct query_sources *sources; /* NULL: none */
+};
+
+struct query_answer {
+        const char *content_type; /* a constant */
+        /* What the answer leaves out, in one printable line without its end; "" for nothing. */
+        char note[600];
+};
+
 /**
  * Run one query.
- * @param operation  "top", "flame", "folded", "pprof", "diff", "series", "labels", "values", "types", "missing",
- *                   "uploads".
- * @param now_unix_ns  the value of "now" in times.
- * @param meter  counts all work, and may end it; NULL: the budgets of work_meter_init() alone.
+ * @param operation  "top", "flame", "folded", "pprof", "diff", "series", "sandwich", "lines", "labels", "values",
+ *                   "types", "missing", "uploads".
  * @param ret  the answer is appended; its max bounds it.
- * @param content_type_ret  a constant.
  * @return ST_NOT_FOUND: unknown operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG; the status
  *         of the meter when it ended the query.
  */
-enum status query_run(struct profile_store *store, const char *operation, query_param *param, void *context,
-                      int64_t now_unix_ns, struct work_meter *meter, struct buf *ret, const char **content_type_ret,
-                      struct error *err) MUST_CHECK;
+enum status query_run(struct profile_store *store, const char *operation, const struct query_input *in, struct buf *ret,
+                      struct query_answer *answer, struct error *err) MUST_CHECK;
 
 /** The same for an existing scan, for example of profiles outside of a store. */
-enum status query_run_scan(struct store_scan *scan, const char *operation, query_param *param, void *context,
-                           int64_t now_unix_ns, struct work_meter *meter, struct buf *ret,
-                           const char **content_type_ret, struct error *err) MUST_CHECK;
+enum status query_run_scan(struct store_scan *scan, const char *operation, const struct query_input *in,
+                           struct buf *ret, struct query_answer *answer, struct error *err) MUST_CHECK;
 
 #endif

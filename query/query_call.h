@@ -13,20 +13,45 @@ struct query_call {
         struct work_meter *meter;
         struct query_request r;
         int64_t now_unix_ns;
+        const struct query_sources *sources; /* NULL: none */
         struct buf *ret;
+        struct buf note;          /* of the answer */
         const char *content_type; /* default content_type_json */
         struct error *err;
 };
 
 /* Content types; constants. */
-extern const char content_type_json[], content_type_text[];
+extern const char content_type_json[], content_type_text[], content_type_csv[], content_type_html[],
+        content_type_binary[];
 
 static inline uint64_t query_call_text_limit(const struct query_call *q)
 {
         return q->r.limit ? q->r.limit : TEXT_LIMIT;
 }
 
+static inline const char *query_call_content_type(const struct query_call *q)
+{
+        switch (q->r.format) {
+        case FORMAT_TEXT:
+                return content_type_text;
+        case FORMAT_HTML:
+                return content_type_html;
+        case FORMAT_CSV:
+                return content_type_csv;
+        default:
+                return content_type_json;
+        }
+}
+
 /* Operations; each appends its result to q->ret. */
+enum status query_answer_top(struct query_call *q) MUST_CHECK;
+enum status query_answer_flame(struct query_call *q) MUST_CHECK;
+enum status query_answer_folded(struct query_call *q) MUST_CHECK;
+enum status query_answer_diff(struct query_call *q) MUST_CHECK;
+enum status query_answer_pprof(struct query_call *q) MUST_CHECK;
+enum status query_answer_series(struct query_call *q) MUST_CHECK;
+enum status query_answer_sandwich(struct query_call *q) MUST_CHECK;
+enum status query_answer_lines(struct query_call *q) MUST_CHECK;
 enum status query_answer_missing(struct query_call *q) MUST_CHECK;
 enum status query_answer_uploads(struct query_call *q) MUST_CHECK;
 

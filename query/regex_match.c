@@ -386,6 +386,7 @@ struct known_text {
 
 struct regex_match {
         struct regex_tree tree; /* its sets are used while matching */
+        bool is_search;         /* any part of a text may match */
         struct work_meter *meter;
         struct hash_table known;    /* texts that were matched, entries of `results` */
         struct known_text *results; /* owned */
@@ -499,6 +500,16 @@ enum status regex_match_create(const char *pattern, struct work_meter *meter, st
         return ST_OK;
 }
 
+enum status regex_match_create_search(const char *pattern, struct work_meter *meter, struct regex_match **ret,
+                                      struct error *err)
+{
+        enum status st = regex_match_create(pattern, meter, ret, err);
+
+        if (!st)
+                (*ret)->is_search = true;
+        return st;
+}
+
 void regex_match_destroy(struct regex_match *m)
 {
         if (!m)
@@ -570,6 +581,14 @@ static uint32_t decode_code_point(const char *text, size_t n, size_t *size_ret)
                            : (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 }
 
+static bool has_match_state(const struct regex_match *m, const struct states *s)
+{
+        for (uint32_t i = 0; i < s->count; i++)
+                if (m->program[s->members[i]].op == OP_MATCH)
+                        return true;
+        return false;
+}
+
 static bool run_program(struct regex_match *m, const char *text, size_t n)
 {
         struct states *now = &m->now, *next = &m->next;
@@ -580,6 +599,8 @@ static bool run_program(struct regex_match *m, const char *text, size_t n)
                 uint32_t code = decode_code_point(text + i, n - i, &size);
                 struct states *swap;
 
+                if (m->is_search && has_match_state(m, now))
+                        return true;
                 next->count = 0;
                 for (uint32_t j = 0; j < now->count; j++) {
                         const struct instruction *in = &m->program[now->members[j]];
@@ -587,6 +608,8 @@ static bool run_program(struct regex_match *m, const char *text, size_t n)
                         if (in->op == OP_SET && is_in_set(m, in->x, code))
                                 add_regex_state(m, next, now->members[j] + 1, false, i + size == n);
                 }
+                if (m->is_search) /* a match may begin behind every code point */
+                        add_regex_state(m, next, 0, false, i + size == n);
                 if (!work_meter_add_regex(m->meter, m->steps_taken + now->count))
                         return false;
                 m->steps_taken = 0;
@@ -594,10 +617,7 @@ static bool run_program(struct regex_match *m, const char *text, size_t n)
                 now = next;
                 next = swap;
         }
-        for (uint32_t j = 0; j < now->count; j++)
-                if (m->program[now->members[j]].op == OP_MATCH)
-                        return true;
-        return false;
+        return has_match_state(m, now);
 }
 
 static bool is_remembered_text(const void *context, uint32_t entry, const void *key, size_t size)

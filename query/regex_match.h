@@ -42,9 +42,15 @@ enum status regex_match_create(const char *pattern, struct work_meter *meter, st
                                struct error *err) MUST_CHECK;
 void regex_match_destroy(struct regex_match *m); /* takes NULL */
 
+/** As regex_match_create(), for texts any part of which matches, like regexp.MatchString of Go and the filters of
+ * pprof. */
+enum status regex_match_create_search(const char *pattern, struct work_meter *meter, struct regex_match **ret,
+                                      struct error *err) MUST_CHECK;
+
 /**
- * Does the whole text match? Has the type of label_matcher.match; context is the struct regex_match.
- * Also false after the meter ended the work: check its status before using results.
+ * Does the whole text match, or any part of it for a matcher of regex_match_create_search()? Has the type of
+ * label_matcher.match; context is the struct regex_match. Also false after the meter ended the work: check its status
+ * before using results.
  */
 bool regex_match_text(void *context, const char *text, size_t n);
 

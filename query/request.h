@@ -4,6 +4,7 @@
 
 /** @file The parameters of a query, parsed and checked. Private to query/. */
 #include "query/frames.h"
+#include "query/label_groups.h"
 #include "query/query.h"
 #include "query/selector.h"
 
@@ -12,7 +13,7 @@
 #define LIMIT_MAX_NODES 200000
 #define LIMIT_SERIES_POINTS 11000
 
-enum query_format { FORMAT_JSON, FORMAT_ROWS, FORMAT_TEXT, FORMAT_HTML };
+enum query_format { FORMAT_JSON, FORMAT_ROWS, FORMAT_TEXT, FORMAT_HTML, FORMAT_CSV };
 
 /* A selection of samples; a diff has two. */
 struct query_selection {
@@ -27,6 +28,9 @@ struct query_request {
         enum query_names names;
         const char *type; /* as asked for; NULL: choose */
         uint64_t limit;   /* rows or names; 0: all */
+        struct label_list by;
+        uint64_t groups; /* shown at most; 0: LIMIT_SHOWN_GROUPS */
+        bool relative;   /* scale the base of a diff to the total of the other side */
         uint32_t max_nodes;
         int64_t step_ns;
 };
@@ -50,18 +54,11 @@ enum status query_request_parse(const struct query_param_source *params, int64_t
                                 struct error *err) MUST_CHECK;
 void query_request_deinit(struct query_request *r);
 
+/** A parameter that is 0 or 1, false when absent. */
+enum status query_param_get_flag(const struct query_param_source *params, const char *name, bool *ret,
+                                 struct error *err) MUST_CHECK;
+
 /** One parameter, NULL when absent or empty. */
 const char *query_param_get(const struct query_param_source *params, const char *prefix, const char *name);
-
-/**
- * The full type id for `asked`: the id itself, its first parts ("process_cpu", "process_cpu:cpu"), or its sample type
- * ("cpu"). NULL prefers CPU time, then CPU samples, then the first type of the selection. A type that only other series
- * of the time range have is accepted, and selects nothing.
- * @param ret  borrowed from the scan; NULL when the time range has no samples, or `asked` is NULL and the selection
- * none.
- * @return ST_USAGE when `asked` matches none or several; the text lists the types.
- */
-enum status choose_profile_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
-                                const char **ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -1,21 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/series.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/json_out.h"
-#include "profile-formats/profile_type.h"
+#include "common/utf8.h"
+#include "profile-store/scan_groups.h"
+#include "query/csv.h"
+#include "query/label_groups.h"
+#include "query/query_call.h"
+#include "query/type_plan.h"
 #include "query/unit_text.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
+/* Points of all series of an answer together: 64 MiB. */
+#define LIMIT_SERIES_VALUES (1u << 22)
+
+/* Sums per step of time, of each group that is shown. Steps begin at multiples of the step. */
 struct series {
+        struct query_call *q;
+        struct type_plan plan;
+        struct label_groups groups;
         int64_t first_ns, step_ns;
-        size_t count;
-        int64_t *values;   /* owned */
-        uint64_t *samples; /* owned */
+        size_t count;      /* steps */
+        int64_t *values;   /* of each group, `count`; owned */
+        uint64_t *samples; /* likewise */
+        char unit[32];
 };
+
+static void series_deinit(struct series *s)
+{
+        type_plan_deinit(&s->plan);
+        label_groups_deinit(&s->groups);
+        free(s->values);
+        free(s->samples);
+}
+
+/* ---- steps ---- */
+
+static int64_t choose_step(int64_t range_ns)
+{
+        static const int64_t steps_s[] = {
+                1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200
+        };
+
+        for (size_t i = 0; i < sizeof steps_s / sizeof *steps_s; i++)
+                if (range_ns / (steps_s[i] * NS_PER_S) <= 120)
+                        return steps_s[i] * NS_PER_S;
+        return 86400 * NS_PER_S;
+}
+
+/* Without a step it is chosen for about 120 points. */
+static enum status set_steps(struct series *s, struct error *err)
+{
+        const struct query_selection *sel = &s->q->r.selection;
+        uint64_t range = (uint64_t)sel->to_unix_ns - (uint64_t)sel->from_unix_ns, count;
+        int64_t rest;
+
+        if (range > INT64_MAX)
+                return error_set(err, ST_USAGE, "the time range is longer than 292 years");
+        s->step_ns = s->q->r.step_ns ? s->q->r.step_ns : choose_step((int64_t)range);
+        rest = sel->from_unix_ns % s->step_ns;
+        s->first_ns = sel->from_unix_ns - (rest < 0 ? rest + s->step_ns : rest);
+        count = ((uint64_t)sel->to_unix_ns - (uint64_t)s->first_ns + (uint64_t)s->step_ns - 1) / (uint64_t)s->step_ns;
+        if (count > LIMIT_SERIES_POINTS)
+                return error_set(err, ST_USAGE, "a series may have up to %d points: take a longer step",
+                                 LIMIT_SERIES_POINTS);
+        s->count = (size_t)count;
+        return ST_OK;
+}
+
+static enum status allocate_points(struct series *s, struct error *err)
+{
+        uint64_t values = (uint64_t)s->count * (s->groups.shown_count + 1u);
+
+        if (values > LIMIT_SERIES_VALUES)
+                return error_set(err, ST_TOO_BIG,
+                                 "the series have more than %u points: take a longer step or fewer groups",
+                                 LIMIT_SERIES_VALUES);
+        s->values = calloc(values + 1, sizeof *s->values);
+        s->samples = calloc(values + 1, sizeof *s->samples);
+        return s->values && s->samples ? ST_OK : error_no_memory(err);
+}
+
+/* ---- sums ---- */
 
 static enum status add_series_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id)
 {
@@ -30,82 +98,193 @@ static enum status add_series_sample(void *context, int64_t time_unix_ns, int64_
         return ST_OK;
 }
 
-static int64_t choose_step(int64_t range_ns)
+/* Of one type, and not by label. */
+static enum status sum_one_series(struct series *s, struct error *err)
 {
-        static const int64_t steps_s[] = {
-                1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200
-        };
+        const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, s->plan.type);
+        uint32_t group;
+        enum status st = label_groups_find_or_add(&s->groups, NULL, &group, err);
 
-        for (size_t i = 0; i < sizeof steps_s / sizeof *steps_s; i++)
-                if (range_ns / (steps_s[i] * NS_PER_S) <= 120)
-                        return steps_s[i] * NS_PER_S;
-        return 86400 * NS_PER_S;
+        if (!st)
+                st = label_groups_rank(&s->groups, 0, err);
+        if (!st)
+                st = allocate_points(s, err);
+        if (!st && s->plan.type)
+                st = store_scan_visit(s->q->scan, &filter, add_series_sample, s, err);
+        return st;
 }
 
-static void put_series_points(const struct series *s, const struct query_request *r, const char *type, struct buf *ret)
+/* The sums of the scan, each with its label group in place of the scan's; those that are left out are removed. */
+static enum status convert_step_sums(struct series *s, struct scan_group_sums *sums, struct error *err)
 {
-        size_t n = 0;
-        const char *unit = type ? profile_type_part(type, TYPE_SAMPLE_UNIT, &n) : "";
-        struct json_out j;
+        struct scan_series_set with_time = { 0 };
+        size_t count = 0;
+        enum status st = scan_series_set_build(sums, is_cpu_time_type, &with_time, err);
 
-        if (r->format == FORMAT_TEXT) {
-                char unit_text[32], time[32], value[40];
+        for (size_t i = 0; !st && i < sums->count; i++) {
+                struct scan_group_sum sum = sums->items[i];
+                const struct scan_group *g = &sums->groups[sum.group];
 
-                snprintf(unit_text, sizeof unit_text, "%.*s", (int)n, unit);
-                for (size_t i = 0; i < s->count; i++)
+                if (!type_plan_convert(&s->plan, g, &with_time, &sum.value))
+                        continue;
+                st = label_groups_find_or_add(&s->groups, g->labels, &sum.group, err);
+                if (!st)
+                        label_groups_add_value(&s->groups, sum.group, 0, sum.value, sum.samples);
+                sums->items[count++] = sum;
+        }
+        sums->count = count;
+        free(with_time.items);
+        return st;
+}
+
+static enum status sum_series_groups(struct series *s, struct error *err)
+{
+        const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, NULL);
+        const struct scan_group_by by = { .types = s->plan.types,
+                                          .type_count = s->plan.type_count,
+                                          .labels = s->groups.labels->names,
+                                          .label_count = s->groups.labels->count,
+                                          .series = s->plan.by_series,
+                                          .first_unix_ns = s->first_ns,
+                                          .step_ns = s->step_ns,
+                                          .step_count = s->count };
+        struct scan_group_sums sums = { 0 };
+        enum status st = store_scan_sum_groups(s->q->scan, &filter, &by, &sums, err);
+
+        if (!st)
+                st = convert_step_sums(s, &sums, err);
+        if (!st)
+                st = label_groups_rank(&s->groups, s->q->r.groups, err);
+        if (!st)
+                st = allocate_points(s, err);
+        for (size_t i = 0; !st && i < sums.count; i++) {
+                const struct scan_group_sum *sum = &sums.items[i];
+                size_t at = s->groups.shown_as[sum->group] * s->count + sum->item;
+
+                add_wrapping(&s->values[at], sum->value);
+                s->samples[at] += sum->samples;
+        }
+        scan_group_sums_deinit(&sums);
+        return st;
+}
+
+/* ---- answers ---- */
+
+static void put_series_text(const struct series *s, struct buf *ret)
+{
+        bool grouped = s->groups.labels->count > 0;
+
+        for (uint32_t g = 0; g < s->groups.shown_count; g++) {
+                if (grouped) {
+                        label_group_put_text(&s->groups, &s->groups.shown[g], ret);
+                        buf_append_u8(ret, '\n');
+                }
+                for (size_t i = 0; i < s->count && !work_meter_add(s->q->meter, 16, NULL); i++) {
+                        char time[32], value[40];
+                        size_t at = g * s->count + i;
+
                         buf_printf(ret, "%s  %12s  %8" PRIu64 " samples\n",
                                    format_time_utc(s->first_ns + (int64_t)i * s->step_ns, time, sizeof time),
-                                   format_value(s->values[i], unit_text, value, sizeof value), s->samples[i]);
-                return;
+                                   format_value(s->values[at], s->unit, value, sizeof value), s->samples[at]);
+                }
         }
+}
+
+static void put_series_csv(const struct series *s, struct buf *ret)
+{
+        buf_append_str(ret, "time_ms,");
+        for (size_t i = 0; i < s->groups.labels->count; i++)
+                csv_put_text(ret, s->groups.labels->names[i], ',');
+        buf_append_str(ret, "value,samples\r\n");
+        for (uint32_t g = 0; g < s->groups.shown_count; g++) {
+                for (size_t i = 0; i < s->count && !work_meter_add(s->q->meter, 16, NULL); i++) {
+                        size_t at = g * s->count + i;
+
+                        buf_printf(ret, "%" PRId64 ",", (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
+                        label_group_put_csv(&s->groups, &s->groups.shown[g], ret);
+                        buf_printf(ret, "%" PRId64 ",%" PRIu64 "\r\n", s->values[at], s->samples[at]);
+                }
+        }
+}
+
+/* [time in ms, value, samples] each */
+static void put_series_points(const struct series *s, uint32_t group, struct json_out *j)
+{
+        json_out_array(j, "points");
+        for (size_t i = 0; i < s->count && !work_meter_add(s->q->meter, 16, NULL); i++) {
+                size_t at = group * s->count + i;
+
+                json_out_array(j, NULL);
+                json_out_int(j, NULL, (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
+                json_out_int(j, NULL, s->values[at]);
+                json_out_uint(j, NULL, s->samples[at]);
+                json_out_array_end(j);
+        }
+        json_out_array_end(j);
+}
+
+static void put_series_json(const struct series *s, struct buf *ret)
+{
+        struct json_out j;
+
         json_out_init(&j, ret);
         json_out_object(&j, NULL);
-        json_out_str(&j, "type", type ? type : "");
-        json_out_strn(&j, "unit", unit, n);
+        json_out_str(&j, "type", s->plan.type ? s->plan.type : "");
+        json_out_str(&j, "unit", s->unit);
         json_out_int(&j, "step_ms", s->step_ns / 1000000);
-        json_out_array(&j, "points"); /* [time in ms, value, samples] */
-        for (size_t i = 0; i < s->count; i++) {
-                json_out_array(&j, NULL);
-                json_out_int(&j, NULL, (s->first_ns + (int64_t)i * s->step_ns) / 1000000);
-                json_out_int(&j, NULL, s->values[i]);
-                json_out_uint(&j, NULL, s->samples[i]);
+        type_plan_put_json(&s->plan, &j);
+        if (!s->groups.labels->count) {
+                put_series_points(s, 0, &j);
+        } else {
+                json_out_array(&j, "groups");
+                for (uint32_t g = 0; g < s->groups.shown_count; g++) {
+                        json_out_object(&j, NULL);
+                        label_group_put_json(&s->groups, &s->groups.shown[g], "labels", &j);
+                        json_out_int(&j, "total", s->groups.shown[g].total[0]);
+                        json_out_uint(&j, "samples", s->groups.shown[g].samples[0]);
+                        put_series_points(s, g, &j);
+                        json_out_object_end(&j);
+                }
                 json_out_array_end(&j);
         }
-        json_out_array_end(&j);
         json_out_object_end(&j);
 }
 
-enum status put_series(struct store_scan *scan, const struct query_request *r, const char *type, struct buf *ret,
-                       struct error *err)
+static enum status refuse_frame_filters(const struct query_call *q)
 {
-        const struct query_selection *sel = &r->selection;
-        const struct scan_filter filter = query_selection_make_filter(sel, type);
-        struct series s = { .step_ns = r->step_ns };
-        uint64_t range = (uint64_t)sel->to_unix_ns - (uint64_t)sel->from_unix_ns, count;
-        int64_t rest;
-        enum status st;
+        static const char *const names[] = { "focus", "ignore", "hide", "show" };
 
-        if (range > INT64_MAX)
-                return error_set(err, ST_USAGE, "the time range is longer than 292 years");
-        if (!s.step_ns)
-                s.step_ns = choose_step((int64_t)range);
-        rest = sel->from_unix_ns % s.step_ns;
-        s.first_ns = sel->from_unix_ns - (rest < 0 ? rest + s.step_ns : rest);
-        count = ((uint64_t)sel->to_unix_ns - (uint64_t)s.first_ns + (uint64_t)s.step_ns - 1) / (uint64_t)s.step_ns;
-        if (count > LIMIT_SERIES_POINTS)
-                return error_set(err, ST_USAGE, "a series may have up to %d points: take a longer step",
-                                 LIMIT_SERIES_POINTS);
-        s.count = (size_t)count;
-        s.values = calloc(s.count + 1, sizeof *s.values);
-        s.samples = calloc(s.count + 1, sizeof *s.samples);
-        st = s.values && s.samples ? ST_OK : error_no_memory(err);
-        if (!st && type)
-                st = store_scan_visit(scan, &filter, add_series_sample, &s, err);
-        if (!st) {
-                put_series_points(&s, r, type, ret);
-                st = buf_status(ret, err, "series");
-        }
-        free(s.values);
-        free(s.samples);
-        return st;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (query_param_get(&q->params, "", names[i]))
+                        return error_set(q->err, ST_USAGE,
+                                         "%s is not a parameter of series: a series sums whole samples", names[i]);
+        return ST_OK;
+}
+
+enum status query_answer_series(struct query_call *q)
+{
+        const struct query_selection *selection = &q->r.selection;
+        _cleanup_(series_deinit) struct series s = { .q = q };
+        enum status st = refuse_frame_filters(q);
+
+        label_groups_init(&s.groups, &q->r.by, q->meter);
+        if (!st)
+                st = set_steps(&s, q->err);
+        if (!st)
+                st = type_plan_make(q->scan, &selection, 1, q->r.type, &s.plan, q->err);
+        if (!st)
+                st = s.plan.type_count <= 1 && !s.plan.converts && !q->r.by.count ? sum_one_series(&s, q->err)
+                                                                                  : sum_series_groups(&s, q->err);
+        if (st)
+                return st;
+        type_plan_copy_unit(&s.plan, s.unit, sizeof s.unit);
+        type_plan_put_note(&s.plan, &q->note);
+        q->content_type = query_call_content_type(q);
+        if (q->r.format == FORMAT_TEXT)
+                put_series_text(&s, q->ret);
+        else if (q->r.format == FORMAT_CSV)
+                put_series_csv(&s, q->ret);
+        else
+                put_series_json(&s, q->ret);
+        return buf_status(q->ret, q->err, "series");
 }

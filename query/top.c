@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "query/csv.h"
 #include "query/unit_text.h"
 
 static void update_row_line(struct top_row *row, int64_t line, int64_t value, bool leaf)
@@ -20,18 +21,20 @@ static void update_row_line(struct top_row *row, int64_t line, int64_t value, bo
         }
 }
 
-/* seen: per name, the number of the last stack that contains it, plus one. */
+/* seen: per name, the number of the last entry that contains it, plus one. */
 static enum status add_selection_rows(struct top_row *rows, const struct frame_table *frames,
-                                      const struct merged_profile *m, unsigned side, size_t *seen, struct error *err)
+                                      const struct top_side *from, unsigned side, size_t *seen, struct error *err)
 {
+        const struct merged_profile *m = from->m;
         const struct location_frames *l = &m->locations;
         enum status st = ST_OK;
 
-        for (size_t i = 0; !st && i < m->stacks->count; i++) {
-                int64_t value = m->sums.items[i].value;
+        for (size_t i = from->first; !st && i < from->end; i++) {
+                const uint32_t stack = m->entries[i].stack;
+                int64_t value = m->entries[i].value;
                 bool leaf = true;
 
-                for (size_t j = m->stacks->first[i]; !st && j < m->stacks->first[i + 1]; j++) {
+                for (size_t j = m->stacks->first[stack]; !st && j < m->stacks->first[stack + 1]; j++) {
                         uint32_t location = m->stacks->indexes[j];
 
                         st = work_meter_add(frames->meter, l->end[location] - l->first[location], err);
@@ -83,8 +86,8 @@ static int compare_row_changes(const void *x, const void *y, void *context)
         return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-enum status top_build(const struct frame_table *frames, const struct merged_profile *a, const struct merged_profile *b,
-                      struct top *ret, struct error *err)
+enum status top_build(const struct frame_table *frames, const struct top_side sides[2], struct top *ret,
+                      struct error *err)
 {
         size_t count = frames->name_count, kept = 0;
         struct top_row *rows = calloc(count + 1, sizeof *rows);
@@ -95,17 +98,17 @@ enum status top_build(const struct frame_table *frames, const struct merged_prof
                 free(rows);
                 return error_no_memory(err);
         }
-        st = add_selection_rows(rows, frames, a, 0, seen, err);
-        if (!st && b) {
+        st = add_selection_rows(rows, frames, &sides[0], 0, seen, err);
+        if (!st && sides[1].m) {
                 memset(seen, 0, (count + 1) * sizeof *seen);
-                st = add_selection_rows(rows, frames, b, 1, seen, err);
+                st = add_selection_rows(rows, frames, &sides[1], 1, seen, err);
         }
         for (size_t i = 0; i < count; i++) /* locations that no stack uses leave empty rows */
                 if (rows[i].cumulative[0] || rows[i].cumulative[1] || rows[i].flat[0] || rows[i].flat[1])
                         rows[kept++] = rows[i];
         if (!st)
                 st = work_meter_sort(frames->meter, rows, kept, sizeof *rows,
-                                     b ? compare_row_changes : compare_top_rows, NULL, err);
+                                     sides[1].m ? compare_row_changes : compare_top_rows, NULL, err);
         if (st) {
                 free(rows);
                 return st;
@@ -144,15 +147,16 @@ enum status top_filter(struct top *t, const struct frame_table *frames,
         return st;
 }
 
-void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form, const char *key,
-                  struct json_out *j)
+void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form,
+                  const struct label_groups *groups, const struct label_group *group, struct json_out *j)
 {
-        json_out_array(j, key);
         for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
                 const struct query_frame *f = &frames->items[r->frame];
 
                 json_out_object(j, NULL);
+                if (groups)
+                        label_group_put_json(groups, group, "labels", j);
                 json_out_str(j, "function", query_frame_name(f, form->is_short));
                 if (!form->is_short && f->short_name != f->function)
                         json_out_str(j, "short_name", f->short_name);
@@ -168,7 +172,6 @@ void top_put_rows(const struct top *t, const struct frame_table *frames, const s
                 }
                 json_out_object_end(j);
         }
-        json_out_array_end(j);
 }
 
 static double compute_percent(int64_t v, int64_t total)
@@ -178,10 +181,14 @@ static double compute_percent(int64_t v, int64_t total)
 
 static void put_selection_header(const struct merged_profile *m, const char *name, struct buf *ret)
 {
-        char from[32], to[32], total[40];
+        char from[32], to[32], total[40], all[44] = "";
 
-        buf_printf(ret, "%s%s in %" PRIu64 " samples, %s to %s UTC%s", name,
-                   format_value(m->total, m->sums.unit, total, sizeof total), m->samples,
+        if (m->total != m->selected_total) {
+                memcpy(all, " of ", 5);
+                format_value(m->selected_total, m->unit, all + 4, sizeof all - 4);
+        }
+        buf_printf(ret, "%s%s%s in %" PRIu64 " samples, %s to %s UTC%s", name,
+                   format_value(m->total, m->unit, total, sizeof total), all, m->samples,
                    format_time_utc(m->selection->from_unix_ns, from, sizeof from),
                    format_time_utc(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
         utf8_append_escaped(ret, m->selection->text);
@@ -201,17 +208,24 @@ static void put_function_place(const struct query_frame *f, bool is_short, int64
         buf_append_u8(ret, '\n');
 }
 
-static void put_diff_text(const struct top *t, const struct frame_table *frames, const struct merged_profile *a,
-                          const struct merged_profile *b, const struct top_form *form, struct buf *ret)
+void top_put_text_header(const struct merged_profile *a, const struct merged_profile *b, struct buf *ret)
 {
-        put_selection_header(a, "before: ", ret);
-        put_selection_header(b, "after:  ", ret);
-        utf8_append_escaped(ret, *a->sums.type ? a->sums.type : b->sums.type);
-        buf_printf(ret, "\n\n%12s %7s %12s %7s %12s %8s\n", "flat before", "", "flat after", "", "change", "of share");
+        put_selection_header(a, b ? "before: " : "", ret);
+        if (b)
+                put_selection_header(b, "after:  ", ret);
+        if (b || a->count) {
+                utf8_append_escaped(ret, *a->type || !b ? a->type : b->type);
+                buf_append_u8(ret, '\n');
+        }
+}
+
+static void put_diff_text(const struct top *t, const struct frame_table *frames, const char *unit,
+                          const int64_t totals[2], const struct top_form *form, struct buf *ret)
+{
+        buf_printf(ret, "\n%12s %7s %12s %7s %12s %8s\n", "flat before", "", "flat after", "", "change", "of share");
         for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
-                const char *unit = *a->sums.unit ? a->sums.unit : b->sums.unit;
-                double before = compute_percent(r->flat[0], a->total), after = compute_percent(r->flat[1], b->total);
+                double before = compute_percent(r->flat[0], totals[0]), after = compute_percent(r->flat[1], totals[1]);
                 int64_t delta = (int64_t)((uint64_t)r->flat[1] - (uint64_t)r->flat[0]);
                 char v[3][40];
 
@@ -222,28 +236,54 @@ static void put_diff_text(const struct top *t, const struct frame_table *frames,
         }
 }
 
-void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged_profile *a,
-                  const struct merged_profile *b, const struct top_form *form, struct buf *ret)
+void top_put_text(const struct top *t, const struct frame_table *frames, const char *unit, const int64_t totals[2],
+                  const struct top_form *form, struct buf *ret)
 {
-        if (b) {
-                put_diff_text(t, frames, a, b, form, ret);
+        if (form->diff) {
+                put_diff_text(t, frames, unit, totals, form, ret);
                 return;
         }
-        put_selection_header(a, "", ret);
         if (t->count == 0)
                 return;
-        utf8_append_escaped(ret, a->sums.type);
-        buf_printf(ret, "\n\n%12s %7s %12s %7s\n", "flat", "", "cumulative", "");
+        buf_printf(ret, "\n%12s %7s %12s %7s\n", "flat", "", "cumulative", "");
         for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
                 const struct top_row *r = &t->rows[i];
                 char v[2][40];
 
-                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", format_value(r->flat[0], a->sums.unit, v[0], 40),
-                           compute_percent(r->flat[0], a->total),
-                           format_value(r->cumulative[0], a->sums.unit, v[1], 40),
-                           compute_percent(r->cumulative[0], a->total));
+                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", format_value(r->flat[0], unit, v[0], 40),
+                           compute_percent(r->flat[0], totals[0]), format_value(r->cumulative[0], unit, v[1], 40),
+                           compute_percent(r->cumulative[0], totals[0]));
                 put_function_place(&frames->items[r->frame], form->is_short, r->line, ret);
         }
         if (count_shown_rows(t, form->limit) < t->count)
                 buf_printf(ret, "... %zu more\n", t->count - count_shown_rows(t, form->limit));
+}
+
+/* ---- CSV ---- */
+
+void top_put_csv_header(const struct label_groups *groups, const struct top_form *form, struct buf *ret)
+{
+        for (size_t i = 0; i < groups->labels->count; i++)
+                csv_put_text(ret, groups->labels->names[i], ',');
+        buf_append_str(ret, "function,file,line,object,kind,flat,cumulative");
+        buf_append_str(ret, form->diff ? ",flat_after,cumulative_after\r\n" : "\r\n");
+}
+
+void top_put_csv(const struct top *t, const struct frame_table *frames, const struct top_form *form,
+                 const struct label_groups *groups, const struct label_group *group, struct buf *ret)
+{
+        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
+                const struct top_row *r = &t->rows[i];
+                const struct query_frame *f = &frames->items[r->frame];
+
+                label_group_put_csv(groups, group, ret);
+                csv_put_text(ret, query_frame_name(f, form->is_short), ',');
+                csv_put_text(ret, f->file, ',');
+                buf_printf(ret, "%" PRId64 ",", r->line);
+                csv_put_text(ret, f->mapping, ',');
+                buf_printf(ret, "%s,%" PRId64 ",%" PRId64, frame_kind_name(f->kind), r->flat[0], r->cumulative[0]);
+                if (form->diff)
+                        buf_printf(ret, ",%" PRId64 ",%" PRId64, r->flat[1], r->cumulative[1]);
+                buf_append_str(ret, "\r\n");
+        }
 }

@@ -23,9 +23,19 @@ struct top {
         size_t count;
 };
 
-/** @param b  the second selection of a diff, or NULL. A diff is sorted by the change of flat. */
-enum status top_build(const struct frame_table *frames, const struct merged_profile *a, const struct merged_profile *b,
-                      struct top *ret, struct error *err) MUST_CHECK;
+/** The entries [first, end) of a profile: those of one group. */
+struct top_side {
+        const struct merged_profile *m; /* NULL: there is no such side */
+        size_t first, end;
+};
+static inline struct top_side top_side_of_all(const struct merged_profile *m)
+{
+        return (struct top_side){ m, 0, m->count };
+}
+
+/** @param sides  the second one of a diff, otherwise with m NULL. A diff is sorted by the change of flat. */
+enum status top_build(const struct frame_table *frames, const struct top_side sides[2], struct top *ret,
+                      struct error *err) MUST_CHECK;
 void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
@@ -40,9 +50,21 @@ struct top_form {
         bool is_short; /* names */
 };
 
-void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form, const char *key,
-                  struct json_out *j);
-void top_put_text(const struct top *t, const struct frame_table *frames, const struct merged_profile *a,
-                  const struct merged_profile *b, const struct top_form *form, struct buf *ret);
+/** The rows as objects, inside an array. @param groups  NULL: without the labels of the group. */
+void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form,
+                  const struct label_groups *groups, const struct label_group *group, struct json_out *j);
+
+/** One line per selection: its total, samples, time range and selector. @param b  NULL without a diff. */
+void top_put_text_header(const struct merged_profile *a, const struct merged_profile *b, struct buf *ret);
+
+/** The table. @param totals  of the sides, what percentages refer to. */
+void top_put_text(const struct top *t, const struct frame_table *frames, const char *unit, const int64_t totals[2],
+                  const struct top_form *form, struct buf *ret);
+
+/** The names of the columns of top_put_csv(), after those of `groups`. */
+void top_put_csv_header(const struct label_groups *groups, const struct top_form *form, struct buf *ret);
+/** Rows with the values of the group's labels in front. RFC 4180. */
+void top_put_csv(const struct top *t, const struct frame_table *frames, const struct top_form *form,
+                 const struct label_groups *groups, const struct label_group *group, struct buf *ret);
 
 #endif

@@ -109,20 +109,15 @@ static enum status load_stack_path(struct frame_path *p, const struct location_f
         return ST_OK;
 }
 
-static bool is_frame_of_function(const struct frame_table *t, uint32_t frame, const char *function)
-{
-        return query_frame_has_name(&t->items[frame], function);
-}
-
 /* Reduce a path to the focus. False when it does not contain the function. */
-static bool apply_tree_focus(struct frame_path *p, const struct frame_table *t, const struct tree_focus *focus)
+static bool apply_tree_focus(struct frame_path *p, const struct tree_focus *focus)
 {
         size_t at;
 
         if (focus->view == TREE_ALL)
                 return true;
         if (focus->view == TREE_CALLEES) {
-                for (at = 0; at < p->count && !is_frame_of_function(t, p->frames[at], focus->function); at++)
+                for (at = 0; at < p->count && !focus->is_target[p->frames[at]]; at++)
                         ;
                 if (at == p->count)
                         return false;
@@ -131,7 +126,7 @@ static bool apply_tree_focus(struct frame_path *p, const struct frame_table *t, 
                 memmove(p->lines, p->lines + at, p->count * sizeof *p->lines);
                 return true;
         }
-        for (at = p->count; at > 0 && !is_frame_of_function(t, p->frames[at - 1], focus->function); at--)
+        for (at = p->count; at > 0 && !focus->is_target[p->frames[at - 1]]; at--)
                 ;
         p->count = at;
         for (size_t i = 0; i < at / 2; i++) {
@@ -146,11 +141,25 @@ static bool apply_tree_focus(struct frame_path *p, const struct frame_table *t, 
         return at > 0;
 }
 
-static enum status add_frame_path(struct tree *t, const struct frame_path *p, int64_t value, unsigned side,
-                                  struct error *err)
+/* The node of a group's labels; the root without labels. */
+static enum status find_or_add_group_node(struct tree *t, const struct tree_roots *roots, uint32_t group, uint32_t *ret,
+                                          struct error *err)
 {
-        size_t count = p->count < LIMIT_TREE_DEPTH ? p->count : LIMIT_TREE_DEPTH;
+        size_t labels = roots->groups->labels->count;
+        const uint32_t *frames = roots->frames + roots->groups->shown_as[group] * labels;
         uint32_t node = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < labels; i++)
+                st = find_or_add_child(t, node, frames[i], &node, err);
+        *ret = node;
+        return st;
+}
+
+static enum status add_frame_path(struct tree *t, const struct frame_path *p, uint32_t node, int64_t value,
+                                  unsigned side, struct error *err)
+{
+        size_t most = LIMIT_TREE_DEPTH - t->nodes[node].depth, count = p->count < most ? p->count : most;
         enum status st = work_meter_add(t->meter, 2 * p->count + 8, err);
 
         if (st)
@@ -168,20 +177,24 @@ static enum status add_frame_path(struct tree *t, const struct frame_path *p, in
         return ST_OK;
 }
 
-enum status tree_add(struct tree *t, const struct frame_table *frames, const struct location_frames *locations,
-                     const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
-                     const struct tree_focus *focus, struct error *err)
+enum status tree_add(struct tree *t, const struct merged_profile *m, unsigned side, const struct tree_focus *focus,
+                     const struct tree_roots *roots, struct error *err)
 {
         struct frame_path p = { 0 };
+        uint32_t node = 0;
         enum status st = ST_OK;
 
         assert(side < 2);
-        assert(sums->count == stacks->count);
-        assert((focus->view == TREE_ALL) == (focus->function == NULL));
-        for (size_t i = 0; !st && i < stacks->count; i++) {
-                st = load_stack_path(&p, locations, stacks, i, err);
-                if (!st && apply_tree_focus(&p, frames, focus))
-                        st = add_frame_path(t, &p, sums->items[i].value, side, err);
+        assert((focus->view == TREE_ALL) == (focus->is_target == NULL));
+        for (size_t i = 0; !st && i < m->count; i++) {
+                const struct merged_entry *e = &m->entries[i];
+
+                st = load_stack_path(&p, &m->locations, m->stacks, e->stack, err);
+                if (st || !apply_tree_focus(&p, focus))
+                        continue;
+                st = find_or_add_group_node(t, roots, e->group, &node, err);
+                if (!st)
+                        st = add_frame_path(t, &p, node, e->value, side, err);
         }
         free(p.frames);
         free(p.lines);

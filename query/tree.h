@@ -12,7 +12,7 @@
  * Threads: one tree belongs to one thread.
  */
 #include "common/hash_table.h"
-#include "query/frames.h"
+#include "query/merged_profile.h"
 
 struct tree_node {
         uint32_t frame; /* in the frame table; of no meaning for the root */
@@ -45,7 +45,15 @@ enum tree_view {
 
 struct tree_focus {
         enum tree_view view;
-        const char *function; /* readable, linkage or short name; of TREE_ALL: NULL */
+        const char *function; /* as asked for; of TREE_ALL: NULL */
+        /* By frame: whether it is of that function, or of one of those that match. NULL for TREE_ALL. Borrowed. */
+        const uint8_t *is_target;
+};
+
+/* Frames above the stacks of each group: the values of its labels. */
+struct tree_roots {
+        const struct label_groups *groups;
+        const uint32_t *frames; /* label_count for each shown group */
 };
 
 /**
@@ -55,9 +63,8 @@ struct tree_focus {
  */
 #define LIMIT_TREE_DEPTH 4096
 #define LIMIT_TREE_NODES (1u << 25)
-enum status tree_add(struct tree *t, const struct frame_table *frames, const struct location_frames *locations,
-                     const struct scan_stacks *stacks, const struct stack_sums *sums, unsigned side,
-                     const struct tree_focus *focus, struct error *err) MUST_CHECK;
+enum status tree_add(struct tree *t, const struct merged_profile *m, unsigned side, const struct tree_focus *focus,
+                     const struct tree_roots *roots, struct error *err) MUST_CHECK;
 
 /** Assert the invariants: parents come before children, depths, one table entry per node but the root. */
 void tree_check(const struct tree *t);

@@ -6,8 +6,8 @@
 'use strict';
 const CairnFlame = (() => {
   const ROW = 19, PAD = 4;
-  const KINDS = ['native', 'inlined', 'kernel', 'unresolved', 'other'];
-  const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'many small callees' };
+  const KINDS = ['native', 'inlined', 'kernel', 'unresolved', 'other', 'label'];
+  const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'many small callees', label: 'samples with this label' };
 
   const isDark = () => {
     const forced = document.documentElement.dataset.theme;
@@ -301,7 +301,7 @@ const CairnFlame = (() => {
     const kind = kindOf(d, i);
     if (i === 0) return dark ? '#3a4048' : '#dcdcd6';
     const f = d.frames[d.frame[i]], jitter = hash(f[0]) % 9 - 4;
-    if (kind === 'unresolved' || kind === 'other') return `hsl(40 3% ${(dark ? 33 : 80) + jitter / 2}%)`;
+    if (kind === 'unresolved' || kind === 'other' || kind === 'label') return `hsl(40 3% ${(dark ? 33 : 80) + jitter / 2}%)`;
     if (kind === 'kernel') return `hsl(${30 + jitter} ${dark ? 48 : 88}% ${(dark ? 33 : 74) + jitter / 2}%)`;
     const hue = 140 + hash(baseName(f[2])) % 13 * 11;
     const light = dark ? (kind === 'inlined' ? 26 : 34) : (kind === 'inlined' ? 84 : 74);

@@ -11,6 +11,7 @@
 #include "cli/commands/record_report.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 #include "http/client.h"
 #include "query/query.h"
 
@@ -21,6 +22,16 @@ void ask_param_add(struct ask_params *p, const char *name, const char *value)
         assert(p->count < ASK_PARAMS);
         p->names[p->count] = name;
         p->values[p->count++] = value;
+}
+
+void ask_view_add(struct ask_params *p, const struct ask_view *v)
+{
+        ask_param_add(p, "focus", v->focus);
+        ask_param_add(p, "ignore", v->ignore);
+        ask_param_add(p, "hide", v->hide);
+        ask_param_add(p, "show", v->show);
+        ask_param_add(p, "by", v->by);
+        ask_param_add(p, "groups", v->groups);
 }
 
 enum status ask_parse_selector(int argc, char **argv, const char **ret, struct error *err)
@@ -42,19 +53,28 @@ const char *ask_param_value(void *context, const char *name)
         return NULL;
 }
 
+/* What an answer leaves out goes to standard error, whatever the format of the answer. */
+static void print_note(const char *operation, const char *note)
+{
+        if (*note)
+                fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
+}
+
 static enum status ask_data_directory(const char *data, const char *operation, struct ask_params *params,
                                       struct buf *ret, struct error *err)
 {
         _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
-        const char *content_type;
+        struct query_input input = { .param = ask_param_value, .param_context = params };
+        struct query_answer query_answer;
         struct timespec now;
         enum status st;
 
         if (!profiles || !index)
                 return error_no_memory(err);
         clock_gettime(CLOCK_REALTIME, &now);
+        input.now_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
         /* Queued samples are resolved with the index; without one they appear as addresses. */
         st = symbol_index_open(index, true, &options.symbols, err);
         if (st == ST_NOT_FOUND)
@@ -63,8 +83,9 @@ static enum status ask_data_directory(const char *data, const char *operation, s
                 return st;
         st = profile_store_open(profiles, &options, &store, err);
         if (!st)
-                st = query_run(store, operation, ask_param_value, params,
-                               now.tv_sec * INT64_C(1000000000) + now.tv_nsec, NULL, ret, &content_type, err);
+                st = query_run(store, operation, &input, ret, &query_answer, err);
+        if (!st)
+                print_note(operation, query_answer.note);
         if (store)
                 profile_store_close(store);
         if (options.symbols)
@@ -124,6 +145,7 @@ static enum status ask_query_server(const struct ask_options *o, const char *ope
         if (st)
                 return st;
         buf_append(ret, response.body.data, response.body.size);
+        print_note(operation, response.note);
         return buf_status(ret, err, "answer");
 }
 
@@ -191,7 +213,8 @@ enum status ask_profiles(const struct profile *const *profiles, size_t count, co
 {
         struct store_scan *scan;
         struct ask_params given;
-        const char *content_type;
+        struct query_input input = { .param = ask_param_value, .param_context = params };
+        struct query_answer query_answer;
         char from_text[24], to_text[24];
         int64_t from, to;
         enum status st = store_scan_begin_profiles(profiles, count, &scan, err);
@@ -206,7 +229,10 @@ enum status ask_profiles(const struct profile *const *profiles, size_t count, co
                 ask_param_add(params, "from", from_text);
         if (!ask_param_value(params, "to"))
                 ask_param_add(params, "to", to_text);
-        st = query_run_scan(scan, operation, ask_param_value, params, to, NULL, ret, &content_type, err);
+        input.now_unix_ns = to;
+        st = query_run_scan(scan, operation, &input, ret, &query_answer, err);
+        if (!st)
+                print_note(operation, query_answer.note);
         *params = given;
         store_scan_end(scan);
         return st;

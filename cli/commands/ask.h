@@ -26,7 +26,23 @@ struct ask_options {
                 OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                            \
                 OPTION_STRING("type", 0, "T", &(o)->type, "profile type, or a part of it: cpu, memory, ...")
 
-#define ASK_PARAMS 16
+/* What part of the stacks a view shows, and by which labels. */
+struct ask_view {
+        const char *focus, *ignore, *hide, *show;
+        const char *by, *groups;
+};
+
+#define ASK_FRAME_OPTIONS(v)                                                                                           \
+        OPTION_STRING("focus", 0, "REGEX", &(v)->focus, "only stacks with a frame that matches"),                      \
+                OPTION_STRING("ignore", 0, "REGEX", &(v)->ignore, "no stack with a frame that matches"),               \
+                OPTION_STRING("hide", 0, "REGEX", &(v)->hide, "leave out frames that match"),                          \
+                OPTION_STRING("show", 0, "REGEX", &(v)->show, "leave out frames that do not match")
+
+#define ASK_GROUP_OPTIONS(v)                                                                                           \
+        OPTION_STRING("by", 0, "LABEL,...", &(v)->by, "one result for each combination of values of these labels"),    \
+                OPTION_STRING("groups", 0, "N", &(v)->groups, "of --by, the N greatest (default 20) and the rest")
+
+#define ASK_PARAMS 32
 
 /** The parameters of one query, by name; pairs with value NULL count as absent. */
 struct ask_params {
@@ -35,6 +51,8 @@ struct ask_params {
         size_t count;
 };
 void ask_param_add(struct ask_params *p, const char *name, const char *value);
+
+void ask_view_add(struct ask_params *p, const struct ask_view *v);
 
 /** The value of a parameter, NULL without one; a query_param (query/query.h). */
 const char *ask_param_value(void *params, const char *name);

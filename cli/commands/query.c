@@ -11,11 +11,15 @@
 
 static const struct usage query_usage = {
         .synopsis = "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
-                    "[--types | --labels | --values LABEL | --series | --missing] [--json] [SELECTOR]",
-        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time, or "
-                 "the profile types, labels and values, or the objects that lack debuginfo.",
+                    "[--types | --labels | --values LABEL | --series | --missing | --lines | --sandwich REGEX] "
+                    "[--json | --csv] [SELECTOR]",
+        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time or by "
+                 "line of source, the callers and callees of functions, the profile types, labels and values, or the "
+                 "objects that lack debuginfo.",
         .examples = "  cairn query '{comm=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
+                    "  cairn query --series --by host.name --groups 5 --csv\n"
+                    "  cairn query --lines --function 'parse.*'\n"
                     "  cairn query --values comm\n"
                     "  cairn query --missing\n",
 };
@@ -24,8 +28,10 @@ int command_query(int argc, char **argv)
 {
         struct ask_options o = { 0 };
         struct ask_params params = { 0 };
-        bool types = false, labels = false, series = false, missing = false, json = false;
-        const char *values = NULL, *step = NULL, *limit = NULL, *selector, *output = NULL, *operation;
+        struct ask_view view = { 0 };
+        bool types = false, labels = false, series = false, missing = false, lines = false, json = false, csv = false;
+        const char *values = NULL, *step = NULL, *limit = NULL, *sandwich = NULL, *function = NULL, *file = NULL,
+                   *selector, *output = NULL, *operation;
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
                 OPTION_FLAG("types", 0, &types, "list the profile types"),
@@ -34,31 +40,49 @@ int command_query(int argc, char **argv)
                 OPTION_FLAG("series", 0, &series, "print the cost over time"),
                 OPTION_STRING("step", 0, "DURATION", &step, "of --series: 15s, 1m, ..."),
                 OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, the most sampled first"),
+                OPTION_FLAG("lines", 0, &lines, "print what each line of --function or --file costs"),
+                OPTION_STRING("function", 0, "REGEX", &function, "of --lines: functions, by their whole name"),
+                OPTION_STRING("file", 0, "REGEX", &file, "of --lines: files, by a part of their path"),
+                OPTION_STRING("sandwich", 0, "REGEX", &sandwich,
+                              "print the callers and the callees of functions, by their whole name"),
+                ASK_FRAME_OPTIONS(&view),
+                ASK_GROUP_OPTIONS(&view),
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_FLAG("json", 0, &json, "print JSON"),
+                OPTION_FLAG("csv", 0, &csv, "print CSV: --series, --lines and lists"),
                 OPTION_END,
         };
         struct error err;
         enum status st = options_parse(&query_usage, specs, &argc, &argv, &err);
 
-        if (!st && types + labels + series + missing + (values != NULL) > 1)
+        if (!st && types + labels + series + missing + lines + (values != NULL) + (sandwich != NULL) > 1)
                 st = error_set(&err, ST_USAGE,
-                               "--types, --labels, --values, --series and --missing exclude each other");
+                               "--types, --labels, --values, --series, --missing, --lines and --sandwich exclude each "
+                               "other");
+        if (!st && (function || file) && !lines)
+                st = error_set(&err, ST_USAGE, "--function and --file are options of --lines");
+        if (!st && json && csv)
+                st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
                 st = ask_parse_selector(argc, argv, &selector, &err);
         if (!st) {
-                operation = types     ? "types"
-                            : labels  ? "labels"
-                            : values  ? "values"
-                            : series  ? "series"
-                            : missing ? "missing"
-                                      : "flame";
+                operation = types      ? "types"
+                            : labels   ? "labels"
+                            : values   ? "values"
+                            : series   ? "series"
+                            : missing  ? "missing"
+                            : lines    ? "lines"
+                            : sandwich ? "sandwich"
+                                       : "flame";
                 ask_param_add(&params, "selector", selector);
                 ask_param_add(&params, "name", values);
                 ask_param_add(&params, "step", step);
                 ask_param_add(&params, "limit", limit);
-                ask_param_add(&params, "format", json ? "json" : "text");
+                ask_param_add(&params, "function", sandwich ? sandwich : function);
+                ask_param_add(&params, "file", file);
+                ask_view_add(&params, &view);
+                ask_param_add(&params, "format", json ? "json" : csv ? "csv" : "text");
                 st = ask_and_write(&o, operation, &params, output, &err);
         }
         return st ? command_fail("query", st, &err) : EXIT_DONE;
@@ -68,12 +92,12 @@ int command_query(int argc, char **argv)
 
 static const struct usage top_usage = {
         .synopsis = "cairn top [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--limit N] "
-                    "[--json] "
-                    "[SELECTOR]",
+                    "[--focus REGEX] [--by LABEL,...] [--json | --csv] [SELECTOR]",
         .about = "Print the most expensive functions: flat is the cost of the function itself, cumulative "
                  "includes its callees. Inlined functions count as functions.",
         .examples = "  cairn top\n"
                     "  cairn top --from now-5m '{comm=\"python3\"}'\n"
+                    "  cairn top --by service.name,version --focus 'runtime' --limit 5\n"
                     "  cairn top --json --limit 10 --type memory --data ./cairn-data\n",
 };
 
@@ -81,21 +105,27 @@ int command_top(int argc, char **argv)
 {
         struct ask_options o = { 0 };
         struct ask_params params = { 0 };
+        struct ask_view view = { 0 };
         const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL;
-        bool json = false;
+        bool json = false, csv = false;
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
-                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
+                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json and --csv"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                ASK_FRAME_OPTIONS(&view),
+                ASK_GROUP_OPTIONS(&view),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "only functions whose whole full, short or linkage name matches"),
                 OPTION_STRING("names", 0, "N", &names, "full (default) or short, without parameters and arguments"),
                 OPTION_FLAG("json", 0, &json, "print a JSON array of {function, file, line, flat, cumulative, ...}"),
+                OPTION_FLAG("csv", 0, &csv, "print CSV with a line of column names"),
                 OPTION_END,
         };
         struct error err;
         enum status st = options_parse(&top_usage, specs, &argc, &argv, &err);
 
+        if (!st && json && csv)
+                st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
                 st = ask_parse_selector(argc, argv, &selector, &err);
         if (!st) {
@@ -103,7 +133,8 @@ int command_top(int argc, char **argv)
                 ask_param_add(&params, "limit", limit);
                 ask_param_add(&params, "function", function);
                 ask_param_add(&params, "names", names);
-                ask_param_add(&params, "format", json ? "rows" : "text");
+                ask_view_add(&params, &view);
+                ask_param_add(&params, "format", json ? "rows" : csv ? "csv" : "text");
                 st = ask_and_write(&o, "top", &params, output, &err);
         }
         return st ? command_fail("top", st, &err) : EXIT_DONE;
@@ -119,7 +150,8 @@ static const struct usage flame_usage = {
                  "otherwise folded) unless --format is given; on standard output it is folded stacks.",
         .examples = "  cairn flame --output cpu.html '{service.name=\"api\"}'\n"
                     "  cairn flame | flamegraph.pl > cpu.svg\n"
-                    "  cairn flame --format text --callees-of PyEval_EvalCode\n",
+                    "  cairn flame --format text --callees-of PyEval_EvalCode\n"
+                    "  cairn flame --focus 'json' --hide '^runtime\\.' --by service.name --output cpu.html\n",
 };
 
 static const char *flame_format_of(const char *output)
@@ -159,13 +191,21 @@ int command_flame(int argc, char **argv)
         struct ask_options o = { 0 };
         struct ask_params params = { 0 };
         const char *format = NULL, *output = NULL, *callees = NULL, *callers = NULL, *max_nodes = NULL, *names = NULL,
-                   *selector;
+                   *callees_matching = NULL, *callers_matching = NULL, *labels = NULL, *selector;
+        struct ask_view view = { 0 };
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
                 OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof or text"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only callees of this function"),
                 OPTION_STRING("callers-of", 0, "FUNCTION", &callers, "only callers of this function, inverted"),
+                OPTION_STRING("callees-matching", 0, "REGEX", &callees_matching,
+                              "only callees of all functions whose names match"),
+                OPTION_STRING("callers-matching", 0, "REGEX", &callers_matching,
+                              "only callers of all functions whose names match, inverted"),
+                ASK_FRAME_OPTIONS(&view),
+                ASK_GROUP_OPTIONS(&view),
+                OPTION_STRING("sample-labels", 0, "all|none", &labels, "labels of samples in pprof (default all)"),
                 OPTION_STRING("max-nodes", 0, "N", &max_nodes, "leave out the smallest nodes past N; 0: none"),
                 OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
                 OPTION_END,
@@ -179,6 +219,10 @@ int command_flame(int argc, char **argv)
                 ask_param_add(&params, "selector", selector);
                 ask_param_add(&params, "callees_of", callees);
                 ask_param_add(&params, "callers_of", callers);
+                ask_param_add(&params, "callees_matching", callees_matching);
+                ask_param_add(&params, "callers_matching", callers_matching);
+                ask_param_add(&params, "labels", labels);
+                ask_view_add(&params, &view);
                 ask_param_add(&params, "max_nodes", max_nodes);
                 ask_param_add(&params, "names", names);
                 st = write_flame(&o, format ? format : flame_format_of(output), &params, output, &err);
@@ -205,7 +249,11 @@ static const char *diff_format_of(const char *output)
 {
         const char *dot = output ? strrchr(output, '.') : NULL;
 
-        return dot && strcmp(dot, ".html") == 0 ? "html" : dot && strcmp(dot, ".json") == 0 ? "json" : "text";
+        return !dot                        ? "text"
+               : strcmp(dot, ".html") == 0 ? "html"
+               : strcmp(dot, ".json") == 0 ? "json"
+               : strcmp(dot, ".csv") == 0  ? "csv"
+                                           : "text";
 }
 
 static enum status compare_files(const char *before, const char *after, const struct ask_options *o,
@@ -226,14 +274,19 @@ int command_diff(int argc, char **argv)
         struct ask_params params = { 0 };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
                    *function = NULL, *selector = NULL;
-        bool json = false;
+        struct ask_view view = { 0 };
+        bool json = false, relative = false;
         const struct option_spec specs[] = {
                 ASK_OPTIONS(&o),
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
                 OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
                 OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
-                OPTION_STRING("format", 0, "F", &format, "text, rows (JSON of the table), json (flame graph) or html"),
+                ASK_FRAME_OPTIONS(&view),
+                ASK_GROUP_OPTIONS(&view),
+                OPTION_FLAG("relative", 0, &relative, "scale the base to the total of the other side"),
+                OPTION_STRING("format", 0, "F", &format,
+                              "text, rows (JSON of the table), csv, json (flame graph) or html"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "in tables only functions whose whole full, short or linkage name matches"),
@@ -262,6 +315,8 @@ int command_diff(int argc, char **argv)
                 ask_param_add(&params, "limit", limit);
                 ask_param_add(&params, "function", function);
                 ask_param_add(&params, "names", names);
+                ask_view_add(&params, &view);
+                ask_param_add(&params, "relative", relative ? "1" : NULL);
                 ask_param_add(&params, "format", json ? "rows" : format ? format : diff_format_of(output));
                 st = files ? compare_files(argv[0], argv[1], &o, &params, output, &err)
                            : ask_and_write(&o, "diff", &params, output, &err);

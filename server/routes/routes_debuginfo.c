@@ -31,7 +31,8 @@ static const char *get_missing_param(void *context, const char *name)
 static void handle_missing(struct http_request *req, void *context)
 {
         struct server *s = context;
-        const char *content_type;
+        struct query_input input = { .param = get_missing_param, .param_context = req, .now_unix_ns = wall_clock_ns() };
+        struct query_answer answer;
         struct query_work work;
         struct buf body;
         struct error err;
@@ -39,8 +40,8 @@ static void handle_missing(struct http_request *req, void *context)
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req);
-        st = query_run(s->profiles, "uploads", get_missing_param, req, wall_clock_ns(), &work.meter, &body,
-                       &content_type, &err);
+        input.meter = &work.meter;
+        st = query_run(s->profiles, "uploads", &input, &body, &answer, &err);
         if (!st) {
                 respond_json(req, &body);
                 return;

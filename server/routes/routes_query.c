@@ -7,6 +7,7 @@
 #include "query/assets.h"
 #include "query/query.h"
 #include "server/routes/query_work.h"
+#include "server/routes/source_text.h"
 #include "server/server_internal.h"
 
 static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Questions answered.", "");
@@ -21,19 +22,24 @@ static const char *get_query_param(void *context, const char *name)
 
 static void answer_query(struct server *s, struct http_request *req, const char *operation)
 {
-        const char *content_type;
         struct query_work work;
+        const struct query_sources sources = { .read = read_source_text, .context = s };
+        struct query_input input = { .param = get_query_param, .param_context = req, .now_unix_ns = wall_clock_ns() };
+        struct query_answer answer;
         struct buf body;
         struct error err;
         enum status st;
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req);
-        st = query_run(s->profiles, operation, get_query_param, req, wall_clock_ns(), &work.meter, &body, &content_type,
-                       &err);
+        input.meter = &work.meter;
+        input.sources = &sources;
+        st = query_run(s->profiles, operation, &input, &body, &answer, &err);
         if (!st) {
                 metric_add(&queries, 1);
-                http_respond_buf(req, 200, content_type, &body);
+                if (*answer.note)
+                        http_set_header(req, "X-Cairn-Note", answer.note);
+                http_respond_buf(req, 200, answer.content_type, &body);
                 return;
         }
         buf_deinit(&body);

@@ -11,6 +11,7 @@
 #include "common/metrics.h"
 #include "common/sha256.h"
 #include "server/routes/artifact.h"
+#include "server/routes/source_text.h"
 #include "source-bundle/bundle.h"
 
 static struct metric found =
@@ -84,6 +85,30 @@ static enum status open_bundled_source(struct server *s, const struct build_id *
                 object_reader_close(ret->reader);
         else
                 record_object_use(s, id, OBJECT_SOURCE);
+        return st;
+}
+
+enum status read_source_text(void *context, const struct build_id *id, const char *path, struct buf *ret,
+                             struct error *err)
+{
+        _cleanup_free_ char *copy = strdup(path);
+        struct handle_source source;
+        void *to;
+        enum status st;
+
+        if (!copy)
+                return error_no_memory(err);
+        st = open_bundled_source(context, id, copy, &source, err);
+        if (st)
+                return st;
+        to = buf_reserve(ret, source.size);
+        if (!to)
+                st = buf_status(ret, err, "source file");
+        else if (read_bundled_source(&source, to, source.size, 0) != (ssize_t)source.size)
+                st = error_set(err, ST_BAD_DATA, "cannot read '%.200s' from its source bundle", path);
+        else
+                buf_commit(ret, source.size);
+        object_reader_close(source.reader);
         return st;
 }
 

@@ -108,6 +108,30 @@ ok "a call tree" both query '{comm="busy"}'
 like "$(cat "$tmp/by-data")" '100.00% .* __libc_start_call_main' "  of the perf recording"
 ok "missing debuginfo" both query --missing
 
+# Grouping, filters, CSV, and two types of one selection.
+ok "top by label, as CSV" both top --by version --focus leaf --hide work --csv --type $cpu "$api"
+is "$(tr -d '\r' <"$tmp/by-data" | sed -n '1,3p' | tr '\n' ' ')" \
+        "version,function,file,line,object,kind,flat,cumulative 2,leaf,,0,,native,9000000000,9000000000 2,main,,0,,native,0,9000000000 " \
+        "  has a line per label and function"
+ok "a flame graph by label" both flame --by version --callers-matching '^le' "$api"
+is "$(sort "$tmp/by-data" | tr '\n' ' ')" "version=1;leaf;work;main 5000000000 version=2;leaf;work;main 9000000000 " \
+        "  has the labels on top"
+ok "the greatest series" both query --series --step 1h --by version --groups 1 --json "$api"
+is "$(json "$tmp/by-data" '[(g["labels"], g["total"]) for g in d["groups"]]')" \
+        "[({'version': '2'}, 9000000000), (None, 6500000000)]" "  and the rest"
+ok "a sandwich view" both query --sandwich work --json "$api"
+is "$(json "$tmp/by-data" '(d["rows"][0]["cumulative"], d["callers"]["nodes"][0][3], d["callees"]["nodes"][0][3])')" \
+        "(15000000000, 15000000000, 15000000000)" "  has callers and callees"
+ok "a relative diff" both diff --base '{version="1"}' --relative --format csv '{version="2"}'
+like "$(cat "$tmp/by-data")" '^leaf,,0,,native,6923076923,6923076923,9000000000,9000000000' "  scales the base"
+ok "counts of samples are taken" import --type process_cpu:samples:count:cpu:nanoseconds --label service.name=counted "$tmp/b.folded"
+for where in "--server $url" "--data $data"; do
+        # shellcheck disable=SC2086  # two words on purpose
+        "$cairn" top $where --from $from --to $to '{service.name=~"api|counted"}' >/dev/null 2>"$tmp/err"
+        like "$(cat "$tmp/err")" '^cairn: top: not included: 1 samples without a period of type process_cpu:samples:count:cpu:nanoseconds$' \
+                "counts without a period are named as left out with ${where%% *}"
+done
+
 answers 200 'doctype html' "the page is served" "$url/"
 answers 200 '^\["1","2"\]$' "label values have a path of their own" "$url/api/v1/query/label/version/values?from=$from&to=$to"
 answers 400 'expected' "a broken selector is 400" "$url/api/v1/query/top?selector=%7Ba%3D"

@@ -364,18 +364,18 @@ static const char *pair_value(void *context, const char *name)
 static char *ask(const char *operation, struct pairs p, enum status want)
 {
         struct buf b;
-        const char *content_type = NULL;
+        struct query_answer answer = { 0 };
         struct error err = { 0 };
         enum status st;
 
         buf_init(&b, MiB(4));
-        st = query_run(store, operation, pair_value, &p, NOW, NULL, &b, &content_type, &err);
+        st = query_run(store, operation, &(struct query_input){ pair_value, &p, NOW, NULL, NULL }, &b, &answer, &err);
         ck_assert_msg(st == want, "%s: %s", operation, err.text);
         if (st) {
                 buf_clear(&b);
                 buf_append_str(&b, err.text);
         } else {
-                ck_assert_ptr_nonnull(content_type);
+                ck_assert_ptr_nonnull(answer.content_type);
         }
         ck_assert_ptr_nonnull(buf_cstr(&b));
         return (char *)b.data;
@@ -594,12 +594,14 @@ START_TEST(pprof_output_holds_the_same_sums)
                 struct pairs p = { { "selector={service.name=\"api\"}" } };
                 _cleanup_profile_ struct profile back;
                 _cleanup_buf_ struct buf b;
-                const char *content_type;
+                struct query_answer answer;
                 struct error err;
                 int64_t sum = 0;
 
                 buf_init(&b, MiB(1));
-                ck_assert_int_eq(query_run(store, "pprof", pair_value, &p, NOW, NULL, &b, &content_type, &err), ST_OK);
+                ck_assert_int_eq(query_run(store, "pprof", &(struct query_input){ pair_value, &p, NOW, NULL, NULL }, &b,
+                                           &answer, &err),
+                                 ST_OK);
                 ck_assert(gzip_detect(b.data, b.size));
                 ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &back, &err), ST_OK);
                 for (uint32_t i = 0; i < back.samples.count; i++)
@@ -732,13 +734,13 @@ static enum status run_ended(const char *operation, struct pairs p, uint64_t aft
         _cleanup_buf_ struct buf b;
         struct ending e = { after };
         struct work_meter meter;
-        const char *content_type;
+        struct query_answer answer;
         struct error err = { 0 };
         enum status st;
 
         work_meter_init(&meter, end_work, &e);
         buf_init(&b, MiB(64));
-        st = query_run(store, operation, pair_value, &p, NOW, &meter, &b, &content_type, &err);
+        st = query_run(store, operation, &(struct query_input){ pair_value, &p, NOW, &meter, NULL }, &b, &answer, &err);
         if (st)
                 ck_assert_str_eq(err.text, "ended by the test");
         *checks_ret = meter.checks;

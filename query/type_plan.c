@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/type_plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/utf8.h"
+#include "profile-formats/profile_type.h"
+
+#define CPU_TIME_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+/* ---- kinds of types ---- */
+
+static bool is_type_part(const char *id, enum profile_type_part part, const char *text)
+{
+        size_t n;
+        const char *have = profile_type_part(id, part, &n);
+
+        return n == strlen(text) && memcmp(have, text, n) == 0;
+}
+
+/* Nanoseconds of a unit of time, 0 for other units. */
+static int64_t get_time_unit_ns(const char *id, enum profile_type_part part)
+{
+        static const struct {
+                const char *name;
+                int64_t ns;
+        } units[] = {
+                { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 }, { "seconds", 1000000000 }
+        };
+
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+                if (is_type_part(id, part, units[i].name))
+                        return units[i].ns;
+        return 0;
+}
+
+bool is_cpu_time_type(const char *type)
+{
+        return is_type_part(type, TYPE_SAMPLE_TYPE, "cpu") && get_time_unit_ns(type, TYPE_SAMPLE_UNIT);
+}
+
+/* A count of samples that were taken once per period of CPU time. */
+static bool is_cpu_count_type(const char *type)
+{
+        return is_type_part(type, TYPE_SAMPLE_UNIT, "count") && is_type_part(type, TYPE_PERIOD_TYPE, "cpu") &&
+               get_time_unit_ns(type, TYPE_PERIOD_UNIT);
+}
+
+/* The factor from values of a type to CPU time in nanoseconds; false without a period. */
+static bool get_time_factor(const char *type, int64_t period, int64_t *ret)
+{
+        int64_t factor = 1;
+
+        if (is_cpu_time_type(type))
+                factor = get_time_unit_ns(type, TYPE_SAMPLE_UNIT);
+        else if (period <= 0 || __builtin_mul_overflow(period, get_time_unit_ns(type, TYPE_PERIOD_UNIT), &factor))
+                return false;
+        *ret = factor;
+        return true;
+}
+
+bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, const struct scan_series_set *with_time,
+                       int64_t *value)
+{
+        int64_t factor, converted;
+
+        if (!p->converts)
+                return true;
+        if (!get_time_factor(g->type, g->period, &factor))
+                return false;
+        if (p->by_series && !is_cpu_time_type(g->type) && scan_series_set_contains(with_time, g))
+                return false;
+        if (__builtin_mul_overflow(*value, factor, &converted))
+                converted = *value < 0 ? INT64_MIN : INT64_MAX;
+        *value = converted;
+        return true;
+}
+
+/* ---- the type that was asked for ---- */
+
+static bool is_type_prefix(const char *id, const char *asked)
+{
+        size_t n = strlen(asked);
+
+        return strncmp(id, asked, n) == 0 && (id[n] == ':' || id[n] == 0);
+}
+
+static bool matches_sample_type(const char *id, const char *asked)
+{
+        return is_type_part(id, TYPE_SAMPLE_TYPE, asked);
+}
+
+/* The type that matches; of several, the first in `preferred`. */
+static const char *pick_type(const struct scan_names *types, const char *asked,
+                             bool (*agrees)(const char *, const char *), size_t *count_ret)
+{
+        static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
+        const char *found = NULL;
+
+        *count_ret = 0;
+        for (size_t i = 0; i < types->count; i++) {
+                if (asked && !agrees(types->items[i], asked))
+                        continue;
+                if (!found)
+                        found = types->items[i];
+                ++*count_ret;
+        }
+        for (size_t p = 0; *count_ret > 1 && p < 2; p++) {
+                for (size_t i = 0; i < types->count; i++) {
+                        if (is_type_prefix(types->items[i], preferred[p]) &&
+                            (!asked || agrees(types->items[i], asked))) {
+                                *count_ret = 1;
+                                return types->items[i];
+                        }
+                }
+        }
+        return found;
+}
+
+static enum status report_bad_type(const struct scan_names *types, const char *asked, const char *what,
+                                   struct error *err)
+{
+        char list[160] = "";
+        size_t n = 0;
+
+        for (size_t i = 0; i < types->count && n < sizeof list; i++)
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", types->items[i]);
+        return error_set(err, ST_USAGE, "type '%.40s' names %s; there are: %s", asked, what, list);
+}
+
+/* Number of types that `asked` matches. *ret: the only or preferred one. */
+static size_t find_requested_types(const struct scan_names *types, const char *asked, const char **ret)
+{
+        size_t count;
+
+        for (size_t i = 0; i < types->count; i++) {
+                if (strcmp(types->items[i], asked) == 0) {
+                        *ret = types->items[i];
+                        return 1;
+                }
+        }
+        *ret = pick_type(types, asked, is_type_prefix, &count);
+        if (count == 0)
+                *ret = pick_type(types, asked, matches_sample_type, &count);
+        return count;
+}
+
+/* ---- plan ---- */
+
+static enum status add_type_omission(struct type_plan *p, const char *type, enum omission_reason reason,
+                                     uint64_t samples, struct error *err)
+{
+        for (size_t i = 0; i < p->omission_count; i++) {
+                if (p->omissions[i].reason == reason && strcmp(p->omissions[i].type, type) == 0) {
+                        p->omissions[i].samples += samples;
+                        return ST_OK;
+                }
+        }
+        if (!array_reserve(&p->omissions, &p->omissions_capacity, p->omission_count))
+                return error_no_memory(err);
+        p->omissions[p->omission_count++] = (struct type_omission){ type, reason, samples };
+        return ST_OK;
+}
+
+static int compare_type_ids(const void *x, const void *y)
+{
+        return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* The types of all sides, sorted; of the selected samples, or of all in the time ranges. @param items_ret owned. */
+static enum status list_side_types(struct store_scan *scan, const struct query_selection *const *sides,
+                                   size_t side_count, bool whole_range, const char ***items_ret, size_t *count_ret,
+                                   struct error *err)
+{
+        _cleanup_free_ const char **items = NULL;
+        size_t count = 0, kept = 0;
+
+        for (size_t i = 0; i < side_count; i++) {
+                struct scan_filter filter = query_selection_make_filter(sides[i], NULL);
+                struct scan_names types;
+                const char **more;
+                enum status st;
+
+                if (whole_range)
+                        filter = (struct scan_filter){ .from_unix_ns = filter.from_unix_ns,
+                                                       .to_unix_ns = filter.to_unix_ns };
+                st = store_scan_list_types(scan, &filter, &types, err);
+                if (st)
+                        return st;
+                more = reallocarray(items, count + types.count + 1, sizeof *more);
+                if (!more)
+                        return error_no_memory(err);
+                items = more;
+                for (size_t k = 0; k < types.count; k++)
+                        items[count++] = types.items[k];
+        }
+        qsort(items, count, sizeof *items, compare_type_ids);
+        for (size_t i = 0; i < count; i++)
+                if (!kept || strcmp(items[i], items[kept - 1]) != 0)
+                        items[kept++] = items[i];
+        *count_ret = kept;
+        *items_ret = steal_ptr(items);
+        return ST_OK;
+}
+
+/* The types that are summed without a request, and the omission of all others. */
+static enum status choose_summed_types(struct type_plan *p, const struct scan_names *types, struct error *err)
+{
+        size_t times = 0, counts = 0, ignored;
+        enum status st = ST_OK;
+
+        p->type = pick_type(types, NULL, NULL, &ignored);
+        for (size_t i = 0; i < types->count; i++) {
+                times += is_cpu_time_type(types->items[i]);
+                counts += is_cpu_count_type(types->items[i]);
+        }
+        p->converts = p->type && (is_cpu_time_type(p->type) || is_cpu_count_type(p->type)) && times + counts > 1;
+        for (size_t i = 0; !st && i < types->count; i++) {
+                const char *type = types->items[i];
+
+                if (p->converts ? is_cpu_time_type(type) || is_cpu_count_type(type) : type == p->type)
+                        p->types[p->type_count++] = type;
+                else
+                        st = add_type_omission(p, type, OMITTED_OTHER_TYPE, 0, err);
+        }
+        return st;
+}
+
+/* Count the samples of one side that cannot or need not be converted; *counts_ret: that counts remain. */
+static enum status find_unconverted_samples(struct store_scan *scan, const struct query_selection *side,
+                                            struct type_plan *p, bool *counts_ret, struct error *err)
+{
+        const struct scan_filter filter = query_selection_make_filter(side, NULL);
+        const struct scan_group_by by = {
+                .types = p->types, .type_count = p->type_count, .series = true, .totals = true
+        };
+        struct scan_group_sums sums = { 0 };
+        struct scan_series_set set = { 0 };
+        enum status st = store_scan_sum_groups(scan, &filter, &by, &sums, err);
+
+        if (!st)
+                st = scan_series_set_build(&sums, is_cpu_time_type, &set, err);
+        for (size_t i = 0; !st && i < sums.count; i++) {
+                const struct scan_group *g = &sums.groups[sums.items[i].group];
+                int64_t factor;
+
+                if (is_cpu_time_type(g->type))
+                        continue;
+                if (scan_series_set_contains(&set, g)) {
+                        p->by_series = true;
+                        st = add_type_omission(p, g->type, OMITTED_DUPLICATE, sums.items[i].samples, err);
+                } else if (get_time_factor(g->type, g->period, &factor)) {
+                        *counts_ret = true;
+                } else {
+                        st = add_type_omission(p, g->type, OMITTED_NO_PERIOD, sums.items[i].samples, err);
+                }
+        }
+        free(set.items);
+        scan_group_sums_deinit(&sums);
+        return st;
+}
+
+/* Without any count to convert, the CPU time alone is summed. */
+static enum status plan_conversion(struct store_scan *scan, const struct query_selection *const *sides,
+                                   size_t side_count, struct type_plan *p, struct error *err)
+{
+        bool any_counts = false;
+        size_t kept = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < side_count; i++)
+                st = find_unconverted_samples(scan, sides[i], p, &any_counts, err);
+        if (st || any_counts)
+                return st;
+        for (size_t i = 0; i < p->type_count; i++)
+                if (is_cpu_time_type(p->types[i]))
+                        p->types[kept++] = p->types[i];
+        if (!kept) { /* counts alone, none of them with a period: as if they had been asked for */
+                p->omission_count = 0;
+                for (size_t i = 0; !st && i < p->type_count; i++)
+                        if (strcmp(p->types[i], p->type) != 0)
+                                st = add_type_omission(p, p->types[i], OMITTED_OTHER_TYPE, 0, err);
+                p->types[0] = p->type;
+                kept = 1;
+        }
+        p->by_series = false;
+        p->type_count = kept;
+        p->converts = kept > 1;
+        p->type = p->types[0];
+        return st;
+}
+
+enum status type_plan_make(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
+                           const char *asked, struct type_plan *ret, struct error *err)
+{
+        struct type_plan p = { 0 };
+        _cleanup_free_ const char **items = NULL;
+        struct scan_names types;
+        size_t matches;
+        enum status st = list_side_types(scan, sides, side_count, false, &items, &types.count, err);
+
+        if (st)
+                return st;
+        types.items = items;
+        p.types = calloc(types.count + 1, sizeof *p.types);
+        if (!p.types)
+                return error_no_memory(err);
+        if (!asked) {
+                st = choose_summed_types(&p, &types, err);
+                if (!st && p.converts)
+                        st = plan_conversion(scan, sides, side_count, &p, err);
+                if (p.converts)
+                        p.type = CPU_TIME_TYPE;
+        } else {
+                matches = find_requested_types(&types, asked, &p.type);
+                if (matches != 1) {
+                        free(steal_ptr(items));
+                        st = list_side_types(scan, sides, side_count, true, &items, &types.count, err);
+                        types.items = items;
+                        if (!st)
+                                matches = find_requested_types(&types, asked, &p.type);
+                }
+                if (!st && (matches > 1 || (!matches && types.count)))
+                        st = report_bad_type(&types, asked, matches ? "several" : "none of those in this range", err);
+                if (!st && p.type)
+                        p.types[p.type_count++] = p.type;
+        }
+        if (st)
+                type_plan_deinit(&p);
+        else
+                *ret = p;
+        return st;
+}
+
+enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
+                            const char **ret, struct error *err)
+{
+        _cleanup_type_plan_ struct type_plan p = { 0 };
+        enum status st = type_plan_make(scan, &s, 1, asked, &p, err);
+
+        if (!st)
+                *ret = p.type;
+        return st;
+}
+
+void type_plan_deinit(struct type_plan *p)
+{
+        free(p->types);
+        free(p->omissions);
+        *p = (struct type_plan){ 0 };
+}
+
+void type_plan_copy_unit(const struct type_plan *p, char *ret, size_t size)
+{
+        size_t n = 0;
+        const char *unit = p->type ? profile_type_part(p->type, TYPE_SAMPLE_UNIT, &n) : "";
+
+        snprintf(ret, size, "%.*s", (int)n, unit);
+}
+
+/* ---- what is left out ---- */
+
+void type_plan_put_json(const struct type_plan *p, struct json_out *j)
+{
+        static const char *const reasons[] = { "other_type", "no_period", "has_cpu_time" };
+
+        if (p->converts) {
+                json_out_array(j, "converted_types");
+                for (size_t i = 0; i < p->type_count; i++)
+                        if (!is_cpu_time_type(p->types[i]))
+                                json_out_str(j, NULL, p->types[i]);
+                json_out_array_end(j);
+        }
+        if (!p->omission_count)
+                return;
+        json_out_array(j, "left_out_types");
+        for (size_t i = 0; i < p->omission_count; i++) {
+                json_out_object(j, NULL);
+                json_out_str(j, "type", p->omissions[i].type);
+                json_out_str(j, "reason", reasons[p->omissions[i].reason]);
+                if (p->omissions[i].samples)
+                        json_out_uint(j, "samples", p->omissions[i].samples);
+                json_out_object_end(j);
+        }
+        json_out_array_end(j);
+}
+
+/* Samples whose CPU time is counted are not missing, so the note does not mention them. */
+void type_plan_put_note(const struct type_plan *p, struct buf *ret)
+{
+        const char *separator = "not included: ";
+        size_t others = 0;
+
+        for (size_t i = 0; i < p->omission_count; i++) {
+                const struct type_omission *o = &p->omissions[i];
+
+                if (o->reason == OMITTED_DUPLICATE || (o->reason == OMITTED_OTHER_TYPE && ++others > 3))
+                        continue;
+                buf_append_str(ret, separator);
+                separator = "; ";
+                if (o->reason == OMITTED_NO_PERIOD)
+                        buf_printf(ret, "%" PRIu64 " samples without a period of type ", o->samples);
+                else
+                        buf_append_str(ret, "samples of type ");
+                utf8_append_escaped(ret, o->type);
+        }
+        if (others > 3)
+                buf_printf(ret, "; samples of %zu more types", others - 3);
+        if (others)
+                buf_append_str(ret, "; choose one with type");
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_TYPE_PLAN_H
+#define CAIRN_QUERY_TYPE_PLAN_H
+
+/**
+ * @file
+ * Which profile types a query sums, and what it leaves out. Private to query/.
+ *
+ * A query that asks for a type sums that type. Otherwise it sums CPU time; hosts whose sender counts samples in place
+ * of CPU time are included as count * period, unless the same series (set of labels) has CPU time as well: Go's
+ * profiles have both values of each sample. What is left out is named in the answer.
+ *
+ * Threads: one plan belongs to one thread.
+ */
+#include "common/json_out.h"
+#include "profile-store/scan_groups.h"
+#include "query/request.h"
+
+enum omission_reason {
+        OMITTED_OTHER_TYPE, /* not of the type that was chosen */
+        OMITTED_NO_PERIOD,  /* a count that cannot be converted */
+        OMITTED_DUPLICATE,  /* the series has CPU time as well */
+};
+
+struct type_omission {
+        const char *type; /* borrowed from the scan */
+        enum omission_reason reason;
+        uint64_t samples; /* 0: not counted */
+};
+
+struct type_plan {
+        const char *type;   /* full id, of the answer; NULL: there are no samples */
+        const char **types; /* whose samples are summed; owned */
+        size_t type_count;
+        bool converts;                   /* values of `types` to `type`, CPU time in nanoseconds */
+        bool by_series;                  /* counts are left out of series that have CPU time as well */
+        struct type_omission *omissions; /* owned */
+        size_t omission_count, omissions_capacity;
+};
+
+/**
+ * Plan for one selection, or for both sides of a diff.
+ *
+ * `asked` is a type id, its first parts ("process_cpu", "process_cpu:cpu"), or a sample type ("cpu"). NULL prefers CPU
+ * time, then CPU samples, then the first type. A type that only other series of the time ranges have is accepted, and
+ * selects nothing.
+ * @return ST_USAGE when `asked` matches none or several types; the text lists the types.
+ */
+enum status type_plan_make(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
+                           const char *asked, struct type_plan *ret, struct error *err) MUST_CHECK;
+void type_plan_deinit(struct type_plan *p);
+#define _cleanup_type_plan_ _cleanup_(type_plan_deinit)
+
+/** The type that `asked` names, as in type_plan_make(); borrowed from the scan, NULL when there are no samples. */
+enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
+                            const char **ret, struct error *err) MUST_CHECK;
+
+/**
+ * Convert a sum of a group to the type of the answer; saturates.
+ * @param with_time  the series that have CPU time.
+ * @return false: the group is left out.
+ */
+bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, const struct scan_series_set *with_time,
+                       int64_t *value);
+
+/** Whether values of the type are CPU time themselves. */
+bool is_cpu_time_type(const char *type);
+
+/** Copy the unit of the plan's type, "" without one; cut at the size. */
+void type_plan_copy_unit(const struct type_plan *p, char *ret, size_t size);
+
+/** The members converted_types and left_out_types, where they are not empty. */
+void type_plan_put_json(const struct type_plan *p, struct json_out *j);
+
+/** What is left out, in one line without its end; "" when nothing is. */
+void type_plan_put_note(const struct type_plan *p, struct buf *ret);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_VIEWS_H
+#define CAIRN_QUERY_VIEWS_H
+
+/** @file What the operations on stacks have in common: one selection or two, loaded with the request's filters. Private
+ * to query/. */
+#include "query/flame.h"
+#include "query/query_call.h"
+
+struct loaded_sides {
+        struct frame_table frames;
+        struct label_groups groups;
+        struct frame_filter filter;
+        struct type_plan plan;
+        struct merged_profile sides[2]; /* in a diff: before and after */
+        unsigned side_count;
+        double base_scale; /* the values of the base were multiplied by it; 0: they were not */
+};
+
+/**
+ * Load the selection of the request; types that are left out go to q->note.
+ * @param base  the selection before, for a diff, or NULL.
+ */
+enum status loaded_sides_load(struct query_call *q, const struct query_selection *base,
+                              struct loaded_sides *ret) MUST_CHECK;
+void loaded_sides_deinit(struct loaded_sides *l);
+#define _cleanup_loaded_sides_ _cleanup_(loaded_sides_deinit)
+
+/** The functions that a request is about, by frame. */
+struct function_targets {
+        uint8_t *is_target; /* owned */
+        size_t count;       /* of frames */
+};
+void function_targets_deinit(struct function_targets *t);
+#define _cleanup_function_targets_ _cleanup_(function_targets_deinit)
+
+/**
+ * The frames of which a pattern matches a name, or `file` the path; either may be NULL.
+ * @param search  whether `function` may match a part of the name.
+ */
+enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
+                                  bool search, const char *file, struct function_targets *ret) MUST_CHECK;
+
+/** Members that all answers in JSON begin with. */
+void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j);
+
+#endif

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grouping, filters by frame, conversion of types, and the views on functions: docs/formats/query-api.md */
+#include <check.h>
+#include <json-c/json.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-formats/pprof.h"
+#include "profile-formats/profile_type.h"
+#include "query/query.h"
+#include "query/regex_match.h"
+#include "tests/support/suite.h"
+
+#define S INT64_C(1000000000)
+#define MS INT64_C(1000000)
+#define NOW (INT64_C(1700000000) * S)
+#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define COUNT "process_cpu:samples:count:cpu:nanoseconds"
+#define MEMORY "memory:inuse_space:bytes:space:bytes"
+
+/* ---- a store ---- */
+
+static char dir[64];
+static struct profile_store *store;
+static uint8_t batches;
+
+static void make_store(void)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-views-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        batches = 0;
+        ck_assert_msg(profile_store_open(dir, &options, &store, &err) == ST_OK, "%s", err.text);
+}
+
+static void remove_store(void)
+{
+        profile_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+/* A profile that is built by hand, one sample at a time. */
+struct sample {
+        const char *type;
+        int64_t period, value;
+        const char *stack;  /* "leaf;caller;main"; "function@file:line" sets a place */
+        const char *labels; /* "host=a;service=x" */
+        int64_t time_unix_ns;
+        uint8_t trace, span; /* every byte of the ids; 0 none */
+};
+
+static uint32_t add_text(struct profile *p, const char *text, size_t n)
+{
+        uint32_t ret;
+
+        ck_assert_int_eq(profile_add_string(p, text, n, &ret, NULL), ST_OK);
+        return ret;
+}
+
+static uint32_t add_stack(struct profile *p, const char *text)
+{
+        uint32_t locations[32], count = 0, ret;
+
+        for (const char *at = text; *at;) {
+                size_t n = strcspn(at, ";"), name = strcspn(at, "@;"), file = 0;
+                struct profile_line line = { .function = add_text(p, at, name) };
+                struct profile_location l = { .mapping = PROFILE_NONE, .line_count = 1, .kind = ADDRESS_NONE };
+
+                if (name < n) {
+                        file = strcspn(at + name + 1, ":");
+                        line.file = add_text(p, at + name + 1, file);
+                        for (const char *digit = at + name + 1 + file + 1; *digit >= '0' && *digit <= '9'; digit++)
+                                line.line = 10 * line.line + *digit - '0';
+                        line.start_line = 7;
+                }
+                ck_assert_int_eq(profile_add_line(p, &line, &l.first_line, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_location(p, &l, &locations[count++], NULL), ST_OK);
+                at += n + (at[n] == ';');
+        }
+        ck_assert_int_eq(profile_add_stack(p, locations, count, &ret, NULL), ST_OK);
+        return ret;
+}
+
+static void append_samples(const struct sample *samples, size_t count)
+{
+        struct hash128 batch = { { ++batches } };
+        _cleanup_profile_ struct profile p;
+        struct error err;
+        bool duplicate;
+
+        ck_assert_int_eq(profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
+        for (size_t i = 0; i < count; i++) {
+                const struct sample *from = &samples[i];
+                struct profile_sample s = { .value = from->value,
+                                            .time_unix_ns = from->time_unix_ns ? from->time_unix_ns : NOW - 60 * S };
+                struct profile_label labels[8];
+                uint32_t n = 0, number;
+
+                ck_assert_int_eq(profile_type_add_id(&p, from->type, from->period, &s.type, NULL), ST_OK);
+                for (const char *at = from->labels; at && *at;) {
+                        size_t size = strcspn(at, ";"), key = strcspn(at, "=");
+
+                        labels[n].key = add_text(&p, at, key);
+                        labels[n++].value = add_text(&p, at + key + 1, size - key - 1);
+                        at += size + (at[size] == ';');
+                }
+                s.label_count = n;
+                ck_assert_int_eq(profile_add_label_set(&p, labels, n, &s.first_label, NULL), ST_OK);
+                memset(s.trace_id, from->trace, sizeof s.trace_id);
+                memset(s.span_id, from->span, sizeof s.span_id);
+                s.stack = add_stack(&p, from->stack);
+                ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        }
+        ck_assert_msg(profile_store_append(store, &p, batch, &duplicate, &err) == ST_OK, "%s", err.text);
+}
+#define APPEND(...)                                                                                                    \
+        append_samples((const struct sample[]){ __VA_ARGS__ },                                                         \
+                       sizeof((const struct sample[]){ __VA_ARGS__ }) / sizeof(struct sample))
+
+/* ---- questions ---- */
+
+struct pairs {
+        const char *items[12];
+};
+
+static const char *pair_value(void *context, const char *name)
+{
+        const struct pairs *p = context;
+
+        for (int i = 0; i < 12 && p->items[i]; i++)
+                if (strncmp(p->items[i], name, strlen(name)) == 0 && p->items[i][strlen(name)] == '=')
+                        return p->items[i] + strlen(name) + 1;
+        return NULL;
+}
+
+static struct query_answer answer;
+static const struct query_sources *sources;
+
+static char *ask(const char *operation, struct pairs p, enum status want)
+{
+        struct query_input in = { .param = pair_value, .param_context = &p, .now_unix_ns = NOW, .sources = sources };
+        struct buf b;
+        struct error err = { 0 };
+        enum status st;
+
+        buf_init(&b, MiB(4));
+        st = query_run(store, operation, &in, &b, &answer, &err);
+        ck_assert_msg(st == want, "%s: %s", operation, err.text);
+        if (st) {
+                buf_clear(&b);
+                buf_append_str(&b, err.text);
+        }
+        ck_assert_ptr_nonnull(buf_cstr(&b));
+        return (char *)b.data;
+}
+#define ASK(name, operation, ...) _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_OK)
+#define REFUSED(name, operation, ...)                                                                                  \
+        _cleanup_free_ char *name = ask(operation, (struct pairs){ { __VA_ARGS__ } }, ST_USAGE)
+
+#define EXPECT(text, part) ck_assert_msg(strstr(text, part) != NULL, "%s is not in %s", part, text)
+#define EXPECT_NOT(text, part) ck_assert_msg(strstr(text, part) == NULL, "%s is in %s", part, text)
+
+/* The lines of folded stacks, sorted. */
+static int compare_lines(const void *x, const void *y)
+{
+        return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static void expect_folded(char *text, const char *want)
+{
+        char *lines[32], joined[1024] = "", *rest;
+        size_t count = 0;
+
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+                lines[count++] = line;
+        qsort(lines, count, sizeof *lines, compare_lines);
+        for (size_t i = 0; i < count; i++)
+                snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s%s", i ? ", " : "", lines[i]);
+        ck_assert_str_eq(joined, want);
+}
+
+/* Run a check on samples of the head, and again on those of parts. */
+static void check_head_and_parts(void (*check)(void))
+{
+        check();
+        ck_assert_int_eq(profile_store_flush(store, NULL), ST_OK);
+        check();
+}
+
+/* ---- types ---- */
+
+static void check_mixed_types(void)
+{
+        ASK(folded, "folded", NULL);
+        ASK(json, "top", "by=host");
+        ASK(of_one, "folded", "selector={host=\"agent\"}");
+        ASK(asked, "folded", "type=process_cpu:samples");
+        ASK(series, "series", "step=1h");
+
+        expect_folded(folded, "main;a 1000000000, main;b 30000000, main;c 40000000");
+        EXPECT(json, "\"type\":\"" CPU "\"");
+        EXPECT(json, "\"converted_types\":[\"" COUNT "\"]");
+        EXPECT(json, "{\"type\":\"" MEMORY "\",\"reason\":\"other_type\"}");
+        EXPECT(json, "{\"type\":\"" COUNT "\",\"reason\":\"no_period\",\"samples\":1}");
+        EXPECT(json, "{\"type\":\"" COUNT "\",\"reason\":\"has_cpu_time\",\"samples\":1}");
+        EXPECT(json, "{\"labels\":{\"host\":\"otel\"},\"total\":30000000,\"samples\":1,");
+        EXPECT_NOT(json, "\"host\":\"none\"");
+        expect_folded(of_one, "main;a 1000000000");
+        expect_folded(asked, "main;b 3, main;c 4, main;d 5");
+        EXPECT(series, "\"converted_types\"");
+        EXPECT(series, ",1070000000,3]");
+        {
+                ASK(again, "top", "format=text");
+
+                ck_assert_str_eq(answer.note, "not included: samples of type " MEMORY
+                                              "; 1 samples without a period of type " COUNT "; choose one with type");
+                EXPECT(again, "1.07 s in 3 samples");
+        }
+        {
+                ASK(go, "top", "selector={host=\"go\"}");
+
+                EXPECT(go, "\"total\":40000000,");
+                EXPECT_NOT(go, "converted_types");
+                ck_assert_str_eq(answer.note, ""); /* its counts are the same samples */
+        }
+}
+
+START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_named)
+{
+        make_store();
+        APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
+        APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "b;main", .labels = "host=otel" });
+        APPEND({ .type = COUNT, .period = 10 * MS, .value = 4, .stack = "c;main", .labels = "host=go" },
+               { .type = CPU, .period = 10 * MS, .value = 40 * MS, .stack = "c;main", .labels = "host=go" });
+        APPEND({ .type = COUNT, .value = 5, .stack = "d;main", .labels = "host=none" });
+        APPEND({ .type = MEMORY, .value = 4096, .stack = "e;main", .labels = "host=agent" });
+        check_head_and_parts(check_mixed_types);
+        remove_store();
+}
+END_TEST
+
+START_TEST(a_diff_converts_the_types_of_both_sides)
+{
+        make_store();
+        APPEND({ .type = CPU, .period = 10 * MS, .value = 20 * MS, .stack = "a;main", .labels = "v=1" });
+        APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "a;main", .labels = "v=2" });
+        {
+                ASK(rows, "diff", "base_selector={v=\"1\"}", "selector={v=\"2\"}", "format=rows");
+
+                EXPECT(rows, "\"flat\":20000000,\"cumulative\":20000000,\"flat_after\":30000000,");
+        }
+        remove_store();
+}
+END_TEST
+
+/* ---- groups ---- */
+
+static void append_groups(void)
+{
+        APPEND({ .type = CPU, .value = 6, .stack = "a;main", .labels = "host=h1;service.name=x" },
+               { .type = CPU, .value = 5, .stack = "b;main", .labels = "host=h2;service.name=x" },
+               { .type = CPU, .value = 3, .stack = "a;main", .labels = "host=h3;service.name=y" },
+               { .type = CPU, .value = 1, .stack = "a;main", .labels = "service.name=y" });
+}
+
+static void check_groups(void)
+{
+        ASK(top, "top", "by=service.name,host", "groups=2");
+        ASK(csv, "top", "by=service.name", "format=csv");
+        ASK(rows, "top", "by=host", "format=rows", "limit=1");
+        ASK(folded, "folded", "by=service.name,host");
+        ASK(series, "series", "by=service_name", "step=1h");
+        ASK(series_csv, "series", "by=service_name", "step=2h", "from=now-1h", "format=csv");
+        ASK(tree, "flame", "by=service.name");
+        ASK(text, "top", "by=service.name", "format=text");
+
+        EXPECT(top, "\"groups\":[{\"labels\":{\"service.name\":\"x\",\"host\":\"h1\"},\"total\":6,\"samples\":1,");
+        EXPECT(top, "{\"labels\":{\"service.name\":\"x\",\"host\":\"h2\"},\"total\":5,");
+        EXPECT(top, "{\"labels\":null,\"total\":4,\"samples\":2,");
+        ck_assert_str_eq(csv, "service.name,function,file,line,object,kind,flat,cumulative\r\n"
+                              "x,a,,0,,native,6,6\r\nx,b,,0,,native,5,5\r\nx,main,,0,,native,0,11\r\n"
+                              "y,a,,0,,native,4,4\r\ny,main,,0,,native,0,4\r\n");
+        EXPECT(rows, "[{\"labels\":{\"host\":\"h1\"},\"function\":\"a\",");
+        EXPECT(rows, "{\"labels\":{\"host\":\"\"},\"function\":\"a\",");
+        expect_folded(folded, "service.name=x;host=h1;main;a 6, service.name=x;host=h2;main;b 5, "
+                              "service.name=y;host=;main;a 1, service.name=y;host=h3;main;a 3");
+        EXPECT(series, "\"groups\":[{\"labels\":{\"service_name\":\"x\"},\"total\":11,\"samples\":2,\"points\":[[");
+        EXPECT(series, ",4,2]");
+        EXPECT(series_csv, "time_ms,service_name,value,samples\r\n");
+        EXPECT(series_csv, ",x,11,2\r\n");
+        EXPECT(tree, "\"by\":[\"service.name\"]");
+        EXPECT(tree, "[\"service.name=x\",\"\",\"\",5,\"\"]");
+        EXPECT(text, "\nservice.name=\"y\"\n");
+        EXPECT(text, "     4.00 ns 100.00%      4.00 ns 100.00%  a\n");
+}
+
+START_TEST(groups_by_labels_sum_apart_and_the_smallest_together)
+{
+        make_store();
+        append_groups();
+        check_head_and_parts(check_groups);
+        {
+                REFUSED(empty, "top", "by=a,,b");
+                REFUSED(csv, "flame", "format=csv");
+                REFUSED(lines, "lines", "by=a", "function=x");
+
+                EXPECT(empty, "list of 1 to 8 label names");
+                EXPECT(csv, "csv is a format of tables");
+        }
+        remove_store();
+}
+END_TEST
+
+START_TEST(csv_quotes_what_would_break_a_field)
+{
+        make_store();
+        APPEND({ .type = CPU, .value = 6, .stack = "operator(a, \"b\")\x1b;main" });
+        {
+                ASK(csv, "top", "format=csv", "limit=1");
+
+                ck_assert_str_eq(csv, "function,file,line,object,kind,flat,cumulative\r\n"
+                                      "\"operator(a, \"\"b\"\")\\x1b\",,0,,native,6,6\r\n");
+        }
+        remove_store();
+}
+END_TEST
+
+/* ---- filters by frame ---- */
+
+START_TEST(search_matches_any_part_of_a_text)
+{
+        static const struct {
+                const char *pattern, *text;
+                bool match;
+        } cases[] = {
+                { "b", "abc", true },      { "^b", "abc", false },
+                { "^a", "abc", true },     { "c$", "abc", true },
+                { "b$", "abc", false },    { "", "", true },
+                { "", "x", true },         { "x+y", "axxyb", true },
+                { "(?i)BC", "abc", true }, { "^$", "a", false },
+                { "a|zz", "yyzz", true },  { "bd", "abcbd", true },
+                { "^abc$", "abc", true },  { "\xc3\xa9", "caf\xc3\xa9s", true },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct regex_match *m;
+
+                ck_assert_int_eq(regex_match_create_search(cases[i].pattern, NULL, &m, NULL), ST_OK);
+                ck_assert_msg(regex_match_text(m, cases[i].text, strlen(cases[i].text)) == cases[i].match, "%s in %s",
+                              cases[i].pattern, cases[i].text);
+                regex_match_destroy(m);
+        }
+}
+END_TEST
+
+static void append_calls(void)
+{
+        APPEND({ .type = CPU, .value = 8, .stack = "alloc@mem.c:3;parse@json.c:10;main@main.c:1" },
+               { .type = CPU, .value = 4, .stack = "alloc@mem.c:3;run@main.c:20;main@main.c:1" },
+               { .type = CPU, .value = 2, .stack = "parse@json.c:11;parse@json.c:12;main@main.c:1" },
+               { .type = CPU, .value = 1, .stack = "main@main.c:1" });
+}
+
+START_TEST(frames_filter_as_in_pprof)
+{
+        make_store();
+        append_calls();
+        {
+                ASK(focus, "folded", "focus=^par");
+                ASK(ignore, "folded", "ignore=json\\.c");
+                ASK(both, "folded", "focus=alloc", "ignore=run");
+                ASK(hide, "folded", "hide=parse|mem");
+                ASK(show, "folded", "show=main\\.c");
+                ASK(hide_all, "folded", "hide=.");
+                ASK(top, "top", "focus=alloc", "hide=alloc");
+                ASK(text, "top", "focus=alloc", "format=text");
+                REFUSED(bad, "top", "focus=(");
+                REFUSED(series, "series", "focus=x");
+
+                expect_folded(focus, "main;parse;alloc 8, main;parse;parse 2");
+                expect_folded(ignore, "main 1, main;run;alloc 4");
+                expect_folded(both, "main;parse;alloc 8");
+                expect_folded(hide, "main 11, main;run 4");
+                expect_folded(show, "main 11, main;run 4");
+                ck_assert_str_eq(hide_all, "");
+                EXPECT(top, "\"total\":12,\"samples\":2,\"selected_total\":15,");
+                EXPECT(top,
+                       "\"function\":\"parse\",\"file\":\"json.c\",\"line\":10,\"object\":\"\",\"kind\":\"native\","
+                       "\"flat\":8,\"cumulative\":8");
+                EXPECT(text, "12.0 ns of 15.0 ns in 2 samples");
+                EXPECT(bad, "focus: ");
+                EXPECT(series, "focus is not a parameter of series");
+        }
+        {
+                struct pairs p = { { "focus=parse", "hide=alloc" } };
+                const struct query_input in = { .param = pair_value, .param_context = &p, .now_unix_ns = NOW };
+                _cleanup_buf_ struct buf b;
+                _cleanup_profile_ struct profile back;
+
+                buf_init(&b, MiB(1));
+                ck_assert_int_eq(query_run(store, "pprof", &in, &b, &answer, NULL), ST_OK);
+                ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &back, NULL), ST_OK);
+                ck_assert_uint_eq(back.samples.count, 2);
+                for (uint32_t i = 0; i < back.lines.count; i++)
+                        ck_assert_str_ne(profile_text(&back, back.lines.items[i].function), "alloc");
+                for (uint32_t i = 0; i < 2; i++)
+                        ck_assert_uint_eq(back.stacks.items[back.samples.items[i].stack].location_count, i ? 3 : 2);
+        }
+        remove_store();
+}
+END_TEST
+
+/* ---- callers, callees, lines ---- */
+
+START_TEST(callers_and_callees_of_all_matching_functions)
+{
+        make_store();
+        append_calls();
+        {
+                ASK(callers, "folded", "callers_matching=^(alloc|run)$");
+                ASK(callees, "folded", "callees_matching=parse|run");
+                ASK(sandwich, "sandwich", "function=alloc");
+                ASK(text, "sandwich", "function=alloc", "format=text");
+                REFUSED(two, "flame", "callers_matching=a", "callees_of=b");
+                REFUSED(none, "sandwich", NULL);
+
+                expect_folded(callers, "alloc;parse;main 8, alloc;run;main 4");
+                expect_folded(callees, "parse;alloc 8, parse;parse 2, run;alloc 4");
+                struct json_object *j = json_tokener_parse(sandwich);
+
+                ck_assert_ptr_nonnull(j);
+                ck_assert_uint_eq(json_object_array_length(json_object_object_get(j, "rows")), 1);
+                EXPECT(sandwich, "\"flat\":12,\"cumulative\":12");
+                for (int i = 0; i < 2; i++) {
+                        struct json_object *half = json_object_object_get(j, i ? "callees" : "callers");
+
+                        ck_assert_str_eq(json_object_get_string(json_object_object_get(half, "focus")), "alloc");
+                        ck_assert_int_eq(json_object_get_boolean(json_object_object_get(half, "inverted")), !i);
+                        ck_assert_uint_eq(json_object_array_length(json_object_object_get(half, "nodes")), i ? 2 : 6);
+                }
+                json_object_put(j);
+                EXPECT(text, "callers\n");
+                EXPECT(text, " 66.67%   0.00%    parse  json.c:10\n");
+                EXPECT(two, "exclude each other");
+                EXPECT(none, "function is missing");
+        }
+        remove_store();
+}
+END_TEST
+
+static enum status read_test_source(void *context, const struct build_id *id, const char *path, struct buf *ret,
+                                    struct error *err)
+{
+        (void)context, (void)err;
+        ck_assert_uint_eq(id->size, 4);
+        if (strcmp(path, "json.c") != 0)
+                return ST_NOT_FOUND;
+        return buf_append_str(ret, "one\ntwo, \"2\"\r\nthree");
+}
+
+static void append_object_lines(void)
+{
+        struct hash128 batch = { { ++batches } };
+        _cleanup_profile_ struct profile p;
+        struct profile_mapping m = { .build_id = { .bytes = { 1, 2, 3, 4 }, .size = 4 } };
+        struct profile_sample s = { .time_unix_ns = NOW - S };
+        bool duplicate;
+
+        ck_assert_int_eq(profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add_id(&p, CPU, 0, &s.type, NULL), ST_OK);
+        m.file = add_text(&p, "/bin/app", 8);
+        for (int64_t i = 1; i <= 4; i++) {
+                struct profile_line line = { .function = add_text(&p, "parse", 5),
+                                             .file = add_text(&p, i < 4 ? "json.c" : "other.c", i < 4 ? 6 : 7),
+                                             .line = i };
+                struct profile_location l = { .line_count = 1, .address = 0x100 + (uint64_t)i };
+                uint32_t location, number;
+
+                ck_assert_int_eq(profile_add_mapping(&p, &m, &l.mapping, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_line(&p, &line, &l.first_line, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_location(&p, &l, &location, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_stack(&p, &location, 1, &s.stack, NULL), ST_OK);
+                s.value = i;
+                ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        }
+        ck_assert_int_eq(profile_store_append(store, &p, batch, &duplicate, NULL), ST_OK);
+}
+
+START_TEST(lines_cost_and_show_their_source)
+{
+        static const struct query_sources from_test = { .read = read_test_source };
+
+        make_store();
+        append_calls();
+        append_object_lines();
+        sources = &from_test;
+        {
+                ASK(without, "lines", "file=^json", "to=now-30s", "format=csv");
+                ASK(with, "lines", "function=parse", "from=now-30s");
+                ASK(csv, "lines", "file=json", "from=now-30s", "format=csv");
+                ASK(text, "lines", "function=parse", "from=now-30s", "format=text", "limit=2");
+                REFUSED(none, "lines", NULL);
+
+                ck_assert_str_eq(without,
+                                 "function,file,line,object,flat,cumulative,source\r\n"
+                                 "parse,json.c,10,,0,8,\r\nparse,json.c,11,,2,2,\r\nparse,json.c,12,,0,2,\r\n");
+                EXPECT(with, "\"line\":1,\"object\":\"/bin/app\",\"flat\":1,\"cumulative\":1,\"source\":\"one\"}");
+                EXPECT(with, "\"line\":3,\"object\":\"/bin/app\",\"flat\":3,\"cumulative\":3,\"source\":\"three\"}");
+                EXPECT(with, "\"file\":\"other.c\",\"line\":4,\"object\":\"/bin/app\",\"flat\":4,\"cumulative\":4}");
+                EXPECT(csv, "parse,json.c,2,/bin/app,2,2,\"two, \"\"2\"\"\"\r\n");
+                ck_assert_str_eq(text, "\njson.c\n        flat   cumulative    line\n     3.00 ns      3.00 ns"
+                                       "       3  three\n\nother.c\n        flat   cumulative    line\n"
+                                       "     4.00 ns      4.00 ns       4  parse\n");
+                EXPECT(none, "lines needs function");
+        }
+        sources = NULL;
+        remove_store();
+}
+END_TEST
+
+/* ---- diff ---- */
+
+START_TEST(a_relative_diff_scales_the_base)
+{
+        make_store();
+        APPEND({ .type = CPU, .value = 10, .stack = "a;main", .labels = "v=1" },
+               { .type = CPU, .value = 30, .stack = "b;main", .labels = "v=1" },
+               { .type = CPU, .value = 40, .stack = "a;main", .labels = "v=2" },
+               { .type = CPU, .value = 40, .stack = "b;main", .labels = "v=2" });
+        {
+#define SIDES "base_selector={v=\"1\"}", "selector={v=\"2\"}"
+                ASK(absolute, "diff", SIDES, "view=top");
+                ASK(relative, "diff", SIDES, "view=top", "relative=1");
+                ASK(flame, "diff", SIDES, "relative=1", "focus=b");
+                ASK(by, "diff", SIDES, "format=csv", "by=v", "hide=main");
+                REFUSED(bad, "diff", SIDES, "relative=yes");
+
+                EXPECT_NOT(absolute, "base_scale");
+                EXPECT(absolute, "\"flat\":10,\"cumulative\":10,\"flat_after\":40,");
+                EXPECT(relative, "\"total\":80,");
+                EXPECT(relative, "\"base_scale\":2");
+                EXPECT(relative, "\"flat\":20,\"cumulative\":20,\"flat_after\":40,");
+                EXPECT(relative, "\"flat\":60,\"cumulative\":60,\"flat_after\":40,");
+                EXPECT(flame, "\"total\":40,\"samples\":1,\"selected_total\":53}");
+                EXPECT(by, "v,function,file,line,object,kind,flat,cumulative,flat_after,cumulative_after\r\n");
+                EXPECT(by, "2,a,,0,,native,0,0,40,40\r\n");
+                EXPECT(by, "1,b,,0,,native,30,30,0,0\r\n");
+                EXPECT(bad, "neither 0 nor 1");
+        }
+        remove_store();
+}
+END_TEST
+
+/* ---- ids ---- */
+
+static void check_ids(void)
+{
+        ASK(trace, "folded", "selector={trace_id=\"abababababababababababababababab\"}");
+        ASK(span, "folded", "selector={span_id=\"cdcdcdcdcdcdcdcd\"}");
+        ASK(label, "folded", "selector={trace_id=\"0123\"}");
+        ASK(none, "folded", "selector={trace_id=\"\"}");
+        ASK(regex, "folded", "selector={trace_id=~\"(ab)+|0.*\"}");
+
+        expect_folded(trace, "main;a 1, main;b 2");
+        expect_folded(span, "main;b 2");
+        expect_folded(label, "main;d 8");
+        expect_folded(none, "main;c 4");
+        expect_folded(regex, "main;a 1, main;b 2, main;d 8");
+}
+
+START_TEST(samples_of_a_trace_or_span_are_selected)
+{
+        make_store();
+        APPEND({ .type = CPU, .value = 1, .stack = "a;main", .trace = 0xab },
+               { .type = CPU, .value = 2, .stack = "b;main", .trace = 0xab, .span = 0xcd, .labels = "trace_id=0123" },
+               { .type = CPU, .value = 4, .stack = "c;main" },
+               { .type = CPU, .value = 8, .stack = "d;main", .labels = "trace_id=0123" });
+        check_head_and_parts(check_ids);
+        remove_store();
+}
+END_TEST
+
+/* ---- pprof ---- */
+
+static void check_pprof(void)
+{
+        static const struct {
+                const char *param;
+                uint32_t types, samples;
+        } cases[] = { { "labels=all", 3, 4 }, { "labels=none", 3, 3 }, { "type=memory", 1, 1 }, { "by=host", 3, 4 } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct pairs p = { { cases[i].param } };
+                const struct query_input in = { .param = pair_value, .param_context = &p, .now_unix_ns = NOW };
+                _cleanup_profile_ struct profile back;
+                _cleanup_buf_ struct buf b;
+                struct error err;
+                int64_t sum = 0;
+
+                buf_init(&b, MiB(1));
+                ck_assert_int_eq(query_run(store, "pprof", &in, &b, &answer, &err), ST_OK);
+                ck_assert_msg(pprof_decode(b.data, b.size, NULL, &back, &err) == ST_OK, "%s", err.text);
+                ck_assert_uint_eq(back.types.count, cases[i].types);
+                ck_assert_uint_eq(back.samples.count, cases[i].samples);
+                for (uint32_t k = 0; k < back.samples.count; k++) {
+                        const struct profile_sample *s = &back.samples.items[k];
+
+                        sum += s->value;
+                        ck_assert_uint_eq(s->label_count, i == 0 ? 2 : i == 2 ? 2 : i == 3 ? 1 : 0);
+                }
+                ck_assert_int_eq(sum, i == 2 ? 4096 : 7 + 30 * MS + 4096);
+                if (i == 2)
+                        continue;
+                for (uint32_t k = 0; k < back.types.count; k++)
+                        ck_assert_int_eq(back.types.items[k].period, 10 * MS);
+        }
+}
+
+START_TEST(pprof_has_all_types_labels_and_the_period)
+{
+        make_store();
+        APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "a@a.c:9;main", .labels = "host=x;pid=1" },
+               { .type = CPU, .period = 10 * MS, .value = 30 * MS, .stack = "a@a.c:9;main", .labels = "host=x;pid=1" },
+               { .type = COUNT, .period = 10 * MS, .value = 4, .stack = "a@a.c:9;main", .labels = "host=y;pid=1" },
+               { .type = MEMORY, .period = 524288, .value = 4096, .stack = "a@a.c:9;main", .labels = "host=y;pid=1" });
+        check_head_and_parts(check_pprof);
+        remove_store();
+}
+END_TEST
+
+TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are_named,
+           a_diff_converts_the_types_of_both_sides, groups_by_labels_sum_apart_and_the_smallest_together,
+           csv_quotes_what_would_break_a_field, search_matches_any_part_of_a_text, frames_filter_as_in_pprof,
+           callers_and_callees_of_all_matching_functions, lines_cost_and_show_their_source,
+           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected,
+           pprof_has_all_types_labels_and_the_period)
