@@ -51,6 +51,7 @@ static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "Th
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t limit = SIZE_MAX, committed;
 static size_t held[MEMORY_USES], floors[MEMORY_USES];
+static bool claims[MEMORY_USES];
 
 static _Atomic int64_t refused_ns = -SHORT_NS; /* when a reservation was refused last */
 
@@ -112,6 +113,20 @@ size_t memory_use_held(enum memory_use use)
         return n;
 }
 
+/* Under the lock: bytes that other uses than this claim and do not hold. */
+static size_t sum_claimed_bytes(enum memory_use use)
+{
+        size_t sum = 0;
+
+        for (unsigned u = 0; u < MEMORY_USES; u++) {
+                size_t has = max_size(held[u], floors[u]);
+
+                if (claims[u] && u != use && has < memory_use_ceiling(u))
+                        sum += memory_use_ceiling(u) - has;
+        }
+        return sum;
+}
+
 /* Under the lock. */
 static bool fits_budget(enum memory_use use, size_t n)
 {
@@ -122,7 +137,21 @@ static bool fits_budget(enum memory_use use, size_t n)
         if (n > memory_use_ceiling(use) || now > memory_use_ceiling(use) - n)
                 return false;
         more = max_size(now + n, floors[use]) - max_size(now, floors[use]);
-        return more <= limit - committed;
+        return more == 0 || (more <= limit - committed && sum_claimed_bytes(use) <= limit - committed - more);
+}
+
+void memory_claim(enum memory_use use)
+{
+        pthread_mutex_lock(&lock);
+        claims[use] = true;
+        pthread_mutex_unlock(&lock);
+}
+
+void memory_end_claim(enum memory_use use)
+{
+        pthread_mutex_lock(&lock);
+        claims[use] = false;
+        pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock. */

@@ -592,7 +592,11 @@ static enum status quarantine_batch(struct profile_store *s, const struct batch 
         return raw_queue_release(s->queue, b->position, err);
 }
 
-/* Handle the failure of a single batch. ST_OK when it is quarantined. */
+/*
+ * Handle the failure of a single batch. ST_OK when it is quarantined. One that lacks memory is tried again while the
+ * flush claims what others release, so it is quarantined only if it needs more than the flush's ceiling, or if others
+ * release too little during all attempts.
+ */
 static enum status isolate_batch(struct profile_store *s, const struct batch *b, enum status why, struct error *err)
 {
         struct error reason = *err;
@@ -600,9 +604,12 @@ static enum status isolate_batch(struct profile_store *s, const struct batch *b,
         if (why == ST_NO_MEMORY) { /* may be a temporary shortage */
                 s->starved_attempts = s->starved_position == b->position ? s->starved_attempts + 1 : 1;
                 s->starved_position = b->position;
-                if (s->starved_attempts < NO_MEMORY_ATTEMPTS)
+                if (s->starved_attempts < NO_MEMORY_ATTEMPTS) {
+                        memory_claim(MEMORY_FLUSH);
                         return why;
+                }
         }
+        memory_end_claim(MEMORY_FLUSH);
         return quarantine_batch(s, b, reason.text, err);
 }
 
@@ -658,6 +665,8 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
         assert(f.first <= f.last);
         st = flush_group(&f, err);
         *blames_batches_ret = f.blames_batches && !is_environment_failure(st);
+        if (!st)
+                memory_end_claim(MEMORY_FLUSH);
         return st ? st : take_missing_ids(r, &f, err);
 }
 

@@ -11,6 +11,7 @@
 /*
  * Keys that are looked up at a time. Their frames, copied per range of the
  * index, take SLICE_KEYS * LIMIT_LOCATION_FRAMES * 16 bytes at worst: 128 MiB.
+ * They are reserved from the budget after the lookup, when their number is known.
  */
 #define SLICE_KEYS 32768u
 
@@ -133,7 +134,8 @@ struct resolver {
         size_t *key_rows;
         size_t key_count;
         struct symbol_batch batch;
-        uint32_t last_first; /* first_frame of the result converted last, and its frames */
+        struct memory_reservation memory; /* of the above; MEMORY_BASE: not counted, as the arena */
+        uint32_t last_first;              /* first_frame of the result converted last, and its frames */
         const struct scan_frame *last_frames;
         uint32_t last_count;
 };
@@ -145,6 +147,7 @@ static void resolver_deinit(struct resolver *r)
         symbol_batch_deinit(&r->batch);
         frame_chains_deinit(&r->chains);
         view_texts_deinit(&r->texts);
+        memory_release(&r->memory);
 }
 
 static bool admit_frames(struct frame_budget *b, uint32_t frame_count)
@@ -246,9 +249,24 @@ static enum status apply_lookup_result(struct resolver *r, struct location_row *
         return ST_OK;
 }
 
+/* ST_BUSY when it is refused: with fewer rows it may be granted. */
+static enum status reserve_slice_memory(struct resolver *r, struct error *err)
+{
+        const struct symbol_batch *b = &r->batch;
+        size_t n = b->frame_capacity * sizeof *b->frames + b->result_capacity * sizeof *b->results + b->scratch_bytes +
+                   r->key_count * (sizeof *r->keys + sizeof *r->key_rows);
+
+        if (r->memory.use == MEMORY_BASE || !memory_resize(&r->memory, n, err))
+                return ST_OK;
+        return error_set(err, ST_BUSY, "the frames of %zu locations take %zu bytes, more than --memory has left",
+                         r->key_count, n);
+}
+
 /* Look up the rows of the slice from *next on, and advance it. */
 static enum status look_up_slice(struct resolver *r, size_t *next, struct error *err)
 {
+        enum status st;
+
         r->key_count = 0;
         for (; *next < r->count && r->key_count < SLICE_KEYS; ++*next) {
                 const struct location_row *row = &r->rows[*next];
@@ -261,7 +279,10 @@ static enum status look_up_slice(struct resolver *r, size_t *next, struct error 
                 r->key_rows[r->key_count++] = *next;
         }
         r->last_count = UINT32_MAX; /* the frames of the last slice are invalid */
-        return r->key_count ? symbol_view_lookup(r->texts.view, r->keys, r->key_count, &r->batch, err) : ST_OK;
+        if (!r->key_count)
+                return ST_OK;
+        st = symbol_view_lookup(r->texts.view, r->keys, r->key_count, &r->batch, err);
+        return st ? st : reserve_slice_memory(r, err);
 }
 
 static enum status apply_slice_results(struct resolver *r, struct error *err)
@@ -342,6 +363,7 @@ enum status location_rows_resolve(struct location_row *rows, size_t count, struc
                                                          .count = count,
                                                          .changed = changed,
                                                          .budget = { .depth = LIMIT_LOCATION_FRAMES },
+                                                         .memory.use = a->memory.use,
                                                          .chains.arena = a };
         size_t room = count < SLICE_KEYS ? count : SLICE_KEYS;
         enum status st;

@@ -39,7 +39,8 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
  * arena, the deepest first, become SYMBOL_TOO_LARGE or keep their frames.
  * @param symbols  NULL: an empty index.
  * @param changed  NULL, or one flag per row, set where its row changed.
- * @return ST_BUSY when the budget refuses memory for the arena; rows may be changed.
+ * @return ST_BUSY when the budget refuses memory for the arena, or, if the arena has one, for the frames that are
+ * looked up; rows may be changed.
  */
 enum status location_rows_resolve(struct location_row *rows, size_t count, struct symbol_index *symbols,
                                   struct arena *a, uint8_t *changed, struct error *err) MUST_CHECK;

@@ -186,6 +186,30 @@ START_TEST(a_full_arena_leaves_locations_raw_that_are_resolved_later)
 }
 END_TEST
 
+START_TEST(frames_of_a_lookup_are_reserved_from_the_budget)
+{
+        enum { COUNT = 5000 };
+        _cleanup_free_ struct location_row *rows = calloc(COUNT, sizeof *rows);
+        struct memory_reservation other = { .use = MEMORY_FLUSH };
+        struct arena budgeted;
+        struct error err;
+
+        load_object(1, COUNT, DEPTH, 1);
+        ok(memory_budget_set_limit(MiB(512), &err), &err);
+        arena_init_budget(&budgeted, MiB(512), MEMORY_FLUSH);
+        /* COUNT * DEPTH frames of 16 bytes are 20 MB */
+        ok(memory_reserve(&other, memory_use_ceiling(MEMORY_FLUSH) - MiB(16), &err), &err);
+        for (size_t i = 0; i < COUNT; i++)
+                make_row(&rows[i], 1, START + i);
+        ck_assert_int_eq(location_rows_resolve(rows, COUNT, symbols, &budgeted, NULL, &err), ST_BUSY);
+        ck_assert_int_eq(rows[0].state, SYMBOL_NO_DEBUGINFO);
+        ok(location_rows_resolve(rows, 500, symbols, &budgeted, NULL, &err), &err);
+        ck_assert_uint_eq(rows[499].shown.frame_count, DEPTH);
+        arena_deinit(&budgeted);
+        ck_assert_uint_eq(memory_use_held(MEMORY_FLUSH), other.bytes);
+}
+END_TEST
+
 START_TEST(frames_that_a_location_has_stay_when_better_ones_have_no_room)
 {
         static const struct scan_frame old = { .function = "old", .linkage_name = "", .file = "" };
@@ -236,6 +260,7 @@ int main(void)
 {
         const TTest *const tests[] = { deep_locations_share_their_frames_and_leave_room_for_others,
                                        a_full_arena_leaves_locations_raw_that_are_resolved_later,
+                                       frames_of_a_lookup_are_reserved_from_the_budget,
                                        frames_that_a_location_has_stay_when_better_ones_have_no_room,
                                        chains_are_shared_when_all_frames_are_equal };
 

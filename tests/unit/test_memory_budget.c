@@ -71,6 +71,29 @@ START_TEST(floors_are_there_when_everything_else_is_full)
 }
 END_TEST
 
+START_TEST(a_use_that_claims_memory_gets_what_others_release)
+{
+        struct memory_reservation flush = { .use = MEMORY_FLUSH }, queries = { .use = MEMORY_QUERIES },
+                                  answers = { .use = MEMORY_ANSWERS }, ingest = { .use = MEMORY_INGEST },
+                                  uploads = { .use = MEMORY_UPLOADS };
+        size_t had;
+
+        set_limit();
+        fill_use(&queries);
+        fill_use(&answers);
+        had = fill_use(&flush);
+        ck_assert_uint_lt(had + MiB(30), memory_use_ceiling(MEMORY_FLUSH));
+        memory_claim(MEMORY_FLUSH);
+        memory_shrink(&queries, queries.bytes - MiB(20));
+        ck_assert_int_eq(memory_reserve(&uploads, MiB(1), NULL), ST_BUSY);
+        ck_assert_int_eq(memory_reserve(&ingest, MiB(1), NULL), ST_OK); /* of its floor */
+        ck_assert_int_eq(memory_reserve(&flush, MiB(10), NULL), ST_OK);
+        memory_end_claim(MEMORY_FLUSH);
+        ck_assert_int_eq(memory_reserve(&uploads, MiB(1), NULL), ST_OK);
+        ck_assert_int_eq(memory_reserve(&flush, MiB(10), NULL), ST_BUSY);
+}
+END_TEST
+
 START_TEST(a_reservation_gives_back_exactly_what_it_holds)
 {
         struct memory_reservation r = { .use = MEMORY_FLUSH };
@@ -127,5 +150,5 @@ START_TEST(threads_lose_no_byte)
 END_TEST
 
 TEST_SUITE("memory budget", without_a_limit_all_is_granted_and_counted, a_use_stops_at_its_ceiling,
-           floors_are_there_when_everything_else_is_full, a_reservation_gives_back_exactly_what_it_holds,
-           too_low_a_limit_is_refused, threads_lose_no_byte)
+           floors_are_there_when_everything_else_is_full, a_use_that_claims_memory_gets_what_others_release,
+           a_reservation_gives_back_exactly_what_it_holds, too_low_a_limit_is_refused, threads_lose_no_byte)

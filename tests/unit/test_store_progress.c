@@ -256,6 +256,25 @@ START_TEST(a_flush_without_free_memory_is_repeated_and_loses_nothing)
 }
 END_TEST
 
+START_TEST(a_batch_that_lacks_memory_alone_gets_what_others_release)
+{
+        struct memory_reservation own, queries = { .use = MEMORY_QUERIES };
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        append(1);
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        take_memory(&own, MEMORY_FLUSH, 0);
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_NO_MEMORY);
+        memory_release(&own);
+        ck_assert_int_eq(memory_reserve(&queries, memory_use_ceiling(MEMORY_QUERIES), &err), ST_BUSY);
+        store_fixture_flush(&fixture);
+        check_ok(memory_reserve(&queries, memory_use_ceiling(MEMORY_QUERIES), &err), &err);
+        ck_assert_uint_eq(store_fixture_stat(&fixture).health.quarantined_batches, 0);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 #define MANY 20000
 
 START_TEST(a_flush_with_little_memory_writes_locations_in_slices)
@@ -546,6 +565,7 @@ END_TEST
 
 TEST_SUITE("store progress", batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tables,
            isolation_takes_a_bounded_number_of_attempts, what_the_disk_does_quarantines_nothing,
+           a_batch_that_lacks_memory_alone_gets_what_others_release,
            a_batch_that_runs_out_of_memory_alone_is_tried_again_first, a_large_quarantine_does_not_stop_the_flush,
            a_flush_without_free_memory_is_repeated_and_loses_nothing,
            a_flush_with_little_memory_writes_locations_in_slices,
