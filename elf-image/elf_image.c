@@ -214,6 +214,8 @@ static enum status read_program_headers(struct elf_image *img, const struct head
                         return reader_error(&e, err, "program header");
         }
         img->segment_count = count;
+        img->segments_offset = h->phoff;
+        img->has_odd_program_headers = h->phentsize != (img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
         return ST_OK;
 }
 

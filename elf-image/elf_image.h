@@ -79,6 +79,8 @@ struct elf_image {
         uint32_t name_section; /* index of the section of section names, 0 none */
         struct elf_segment *segments;
         size_t segment_count;
+        uint64_t segments_offset;     /* of the program headers in the file */
+        bool has_odd_program_headers; /* their entries are larger than the class says */
         struct elf_section *sections; /* [0] is the null section; NULL when there are no headers */
         size_t section_count;
         struct build_id build_id; /* size 0 when it has none */

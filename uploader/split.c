@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * libelf writes the ELF header, program headers and section headers in the file's class and byte order. Section
- * contents do not pass through libelf's buffers: they are copied from the mapped input to the offsets in the headers.
- */
 #include "uploader/split.h"
 
 #include <assert.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "common/limits.h"
+#include "uploader/elf_headers.h"
 
 #ifndef SHT_GNU_SFRAME
 #define SHT_GNU_SFRAME 0x6ffffff4
@@ -82,11 +78,6 @@ bool split_is_needed(const struct elf_image *img)
         return elf_image_kind(img) & ELF_KIND_EXECUTABLE;
 }
 
-static enum status set_split_error(const struct elf_image *img, struct error *err, const char *what)
-{
-        return error_set(err, ST_BAD_DATA, "cannot split '%s': %s: %s", img->name, what, elf_errmsg(-1));
-}
-
 static uint64_t split_align_up(uint64_t v, uint64_t alignment)
 {
         /* Alignments are untrusted: only plausible ones are applied. */
@@ -99,7 +90,7 @@ struct split_layout {
         struct split_range ranges[SPLIT_GO_RANGES_MAX]; /* ranges of sections that are otherwise left out */
         size_t range_count;
         uint64_t *offsets; /* of each section in the new file */
-        uint64_t section_headers;
+        uint64_t program_headers, section_headers;
 };
 
 /* Intersect a section with a range; false when they are disjoint. */
@@ -137,9 +128,10 @@ static bool has_content_in_split(const struct split_layout *l, const struct elf_
 /* Contents are laid out in section table order. */
 static enum status lay_out_split(const struct elf_image *img, struct split_layout *l, struct error *err)
 {
-        uint64_t at = img->is_64 ? sizeof(Elf64_Ehdr) + img->segment_count * sizeof(Elf64_Phdr)
-                                 : sizeof(Elf32_Ehdr) + img->segment_count * sizeof(Elf32_Phdr);
+        uint64_t at;
 
+        l->program_headers = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        at = l->program_headers + img->segment_count * (img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
         l->offsets = calloc(img->section_count, sizeof *l->offsets);
         if (!l->offsets)
                 return error_no_memory(err);
@@ -161,24 +153,6 @@ static enum status lay_out_split(const struct elf_image *img, struct split_layou
         }
         l->section_headers = split_align_up(at, 8);
         return ST_OK;
-}
-
-static bool write_split_header(const struct elf_image *img, Elf *elf, const struct split_layout *l, size_t names)
-{
-        GElf_Ehdr h;
-
-        if (!gelf_newehdr(elf, img->is_64 ? ELFCLASS64 : ELFCLASS32) || !gelf_getehdr(elf, &h))
-                return false;
-        memcpy(h.e_ident, img->data, EI_NIDENT);
-        h.e_type = img->type;
-        h.e_machine = img->machine;
-        h.e_version = EV_CURRENT;
-        h.e_entry = img->entry;
-        h.e_flags = img->header_flags;
-        h.e_phoff = img->segment_count ? (img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)) : 0;
-        h.e_shoff = l->section_headers;
-        h.e_shstrndx = names < SHN_LORESERVE ? (uint16_t)names : SHN_XINDEX;
-        return gelf_update_ehdr(elf, &h);
 }
 
 /* Offset in the new file of a byte of the original; false when it is left out. */
@@ -206,7 +180,7 @@ static void move_segment(const struct elf_image *img, const struct split_layout 
         if (p->p_type == PT_LOAD || p->p_filesz == 0)
                 return;
         if (p->p_type == PT_PHDR)
-                p->p_offset = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+                p->p_offset = l->program_headers;
         else if (find_moved_offset(img, l, p->p_offset, &first) &&
                  find_moved_offset(img, l, p->p_offset + p->p_filesz - 1, &last) && last - first == p->p_filesz - 1)
                 p->p_offset = first;
@@ -214,35 +188,29 @@ static void move_segment(const struct elf_image *img, const struct split_layout 
                 p->p_filesz = 0;
 }
 
-static bool write_split_segments(const struct elf_image *img, Elf *elf, const struct split_layout *l)
+static GElf_Phdr make_split_segment(const struct elf_image *img, const struct split_layout *l,
+                                    const struct elf_segment *s)
 {
-        if (!img->segment_count)
-                return true;
-        if (!gelf_newphdr(elf, img->segment_count))
-                return false;
-        for (size_t i = 0; i < img->segment_count; i++) {
-                const struct elf_segment *s = &img->segments[i];
-                GElf_Phdr p = { .p_type = s->type,
-                                .p_flags = s->flags,
-                                .p_offset = s->offset,
-                                .p_vaddr = s->address,
-                                .p_paddr = s->physical,
-                                .p_filesz = s->file_size,
-                                .p_memsz = s->memory_size,
-                                .p_align = s->alignment };
+        GElf_Phdr p = { .p_type = s->type,
+                        .p_flags = s->flags,
+                        .p_offset = s->offset,
+                        .p_vaddr = s->address,
+                        .p_paddr = s->physical,
+                        .p_filesz = s->file_size,
+                        .p_memsz = s->memory_size,
+                        .p_align = s->alignment };
 
-                move_segment(img, l, &p);
-                if (!gelf_update_phdr(elf, (int)i, &p))
-                        return false;
-        }
-        return true;
+        move_segment(img, l, &p);
+        return p;
 }
 
-static bool write_split_section(const struct elf_image *img, Elf *elf, const struct split_layout *l,
-                                const struct elf_section *s, const uint8_t *names)
+/* Names keep their offsets in the section of names. */
+static GElf_Shdr make_split_section(const struct elf_image *img, const struct split_layout *l,
+                                    const struct elf_section *s, const uint8_t *names)
 {
-        Elf_Scn *scn = elf_newscn(elf);
-        GElf_Shdr h = { .sh_flags = s->flags,
+        GElf_Shdr h = { .sh_name = *s->name ? (uint32_t)((const uint8_t *)s->name - names) : 0,
+                        .sh_type = s->type,
+                        .sh_flags = s->flags,
                         .sh_addr = s->address,
                         .sh_offset = l->offsets[s->index],
                         .sh_size = s->size,
@@ -251,53 +219,38 @@ static bool write_split_section(const struct elf_image *img, Elf *elf, const str
                         .sh_addralign = s->alignment,
                         .sh_entsize = s->entry_size };
 
-        h.sh_name = *s->name ? (uint32_t)((const uint8_t *)s->name - names) : 0;
-        h.sh_type = s->type == SHT_NULL || has_content_in_split(l, img, s) ? s->type : SHT_NOBITS;
-        if (h.sh_type == SHT_NOBITS)
+        if (s->type != SHT_NULL && !has_content_in_split(l, img, s)) {
+                h.sh_type = SHT_NOBITS;
                 h.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
-        return scn && gelf_update_shdr(scn, &h);
-}
-
-static bool write_split_sections(const struct elf_image *img, Elf *elf, const struct split_layout *l, size_t names)
-{
-        const uint8_t *bytes = NULL;
-        size_t size;
-
-        if (elf_section_raw(img, &img->sections[names], &bytes, &size, NULL))
-                return false;
-        for (size_t i = 1; i < img->section_count; i++) {
-                if (!write_split_section(img, elf, l, &img->sections[i], bytes))
-                        return false;
         }
-        if (names >= SHN_LORESERVE) {
-                Elf_Scn *zero = elf_getscn(elf, 0);
-                GElf_Shdr h;
-
-                if (!gelf_getshdr(zero, &h))
-                        return false;
-                h.sh_link = (uint32_t)names;
-                return gelf_update_shdr(zero, &h);
-        }
-        return true;
+        return h;
 }
 
 static enum status write_split_headers(const struct elf_image *img, int fd, const struct split_layout *l,
                                        struct error *err)
 {
-        size_t names = img->name_section;
-        enum status st = ST_OK;
-        Elf *elf;
+        _cleanup_free_ GElf_Phdr *programs = calloc(img->segment_count + 1, sizeof *programs);
+        _cleanup_free_ GElf_Shdr *sections = calloc(img->section_count, sizeof *sections);
+        const struct elf_headers h = { .program_offset = l->program_headers,
+                                       .programs = programs,
+                                       .program_count = img->segment_count,
+                                       .section_offset = l->section_headers,
+                                       .sections = sections,
+                                       .section_count = img->section_count,
+                                       .name_section = img->name_section };
+        const uint8_t *names;
+        size_t size;
+        enum status st = elf_section_raw(img, &img->sections[img->name_section], &names, &size, err);
 
-        elf_version(EV_CURRENT);
-        elf = elf_begin(fd, ELF_C_WRITE, NULL);
-        if (!elf)
-                return set_split_error(img, err, "libelf cannot write");
-        elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
-        if (!write_split_header(img, elf, l, names) || !write_split_segments(img, elf, l) ||
-            !write_split_sections(img, elf, l, names) || elf_update(elf, ELF_C_WRITE) < 0)
-                st = set_split_error(img, err, "libelf cannot write the headers");
-        elf_end(elf);
-        return st;
+        if (st)
+                return st;
+        if (!programs || !sections)
+                return error_no_memory(err);
+        for (size_t i = 0; i < img->segment_count; i++)
+                programs[i] = make_split_segment(img, l, &img->segments[i]);
+        for (size_t i = 1; i < img->section_count; i++)
+                sections[i] = make_split_section(img, l, &img->sections[i], names);
+        return elf_headers_write(img, &h, fd, err);
 }
 
 /* Release the copied pages of the mapping. */

@@ -2,10 +2,10 @@
 #include "uploader/strip.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +15,7 @@
 
 #include "common/buf.h"
 #include "common/limits.h"
+#include "uploader/elf_headers.h"
 #include "uploader/split.h"
 
 struct strip_layout {
@@ -76,8 +77,9 @@ static uint64_t max_offset(uint64_t a, uint64_t b)
 static enum status lay_out_stripped(struct strip_layout *x, struct error *err)
 {
         const struct elf_image *img = x->img;
-        uint64_t end = img->is_64 ? sizeof(Elf64_Ehdr) + img->segment_count * sizeof(Elf64_Phdr)
-                                  : sizeof(Elf32_Ehdr) + img->segment_count * sizeof(Elf32_Phdr);
+        size_t header = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        size_t program_header = img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+        uint64_t end = max_offset(header, img->segments_offset + img->segment_count * program_header);
 
         for (size_t i = 0; i < img->segment_count; i++)
                 end = max_offset(end, img->segments[i].offset + img->segments[i].file_size);
@@ -103,43 +105,6 @@ static enum status lay_out_stripped(struct strip_layout *x, struct error *err)
         return ST_OK;
 }
 
-/* ---- numbers in the file's byte order ---- */
-
-static void store_elf_number(const struct elf_image *img, uint8_t *to, unsigned size, uint64_t v)
-{
-        for (unsigned i = 0; i < size; i++)
-                to[img->big_endian ? size - 1 - i : i] = (uint8_t)(v >> 8 * i);
-}
-
-static void append_elf_number(const struct elf_image *img, struct buf *b, unsigned size, uint64_t v)
-{
-        uint8_t bytes[8];
-
-        store_elf_number(img, bytes, size, v);
-        buf_append(b, bytes, size);
-}
-
-struct section_header {
-        uint32_t name, type, link, info;
-        uint64_t flags, address, offset, size, alignment, entry_size;
-};
-
-static void append_section_header(const struct elf_image *img, struct buf *b, const struct section_header *h)
-{
-        unsigned word = img->is_64 ? 8 : 4;
-
-        append_elf_number(img, b, 4, h->name);
-        append_elf_number(img, b, 4, h->type);
-        append_elf_number(img, b, word, h->flags);
-        append_elf_number(img, b, word, h->address);
-        append_elf_number(img, b, word, h->offset);
-        append_elf_number(img, b, word, h->size);
-        append_elf_number(img, b, 4, h->link);
-        append_elf_number(img, b, 4, h->info);
-        append_elf_number(img, b, word, h->alignment);
-        append_elf_number(img, b, word, h->entry_size);
-}
-
 static uint32_t renumber_section(const struct strip_layout *x, uint32_t number)
 {
         assert(x->count <= x->img->section_count);
@@ -162,55 +127,55 @@ static uint32_t add_section_name(struct buf *names, const char *name)
         return at;
 }
 
-static void append_section_headers(const struct strip_layout *x, struct buf *headers, struct buf *names,
-                                   uint64_t link_at, uint64_t link_size, uint64_t names_at)
+static GElf_Shdr make_stripped_section(const struct strip_layout *x, const struct elf_section *s, struct buf *names)
 {
-        const struct elf_image *img = x->img;
-        struct section_header last;
-
-        append_section_header(img, headers, &(struct section_header){ 0 });
-        for (size_t i = 1; i < img->section_count; i++) {
-                const struct elf_section *s = &img->sections[i];
-                const struct section_header h = { .name = x->numbers[i] ? add_section_name(names, s->name) : 0,
-                                                  .type = s->type,
-                                                  .flags = s->flags,
-                                                  .address = s->address,
-                                                  .offset = x->offsets[i],
-                                                  .size = s->size,
-                                                  .link = renumber_section(x, s->link),
-                                                  .info = is_info_section_number(s) ? renumber_section(x, s->info)
-                                                                                    : s->info,
-                                                  .alignment = s->alignment,
-                                                  .entry_size = s->entry_size };
-
-                if (x->numbers[i])
-                        append_section_header(img, headers, &h);
-        }
-        append_section_header(img, headers,
-                              &(struct section_header){ .name = add_section_name(names, ".gnu_debuglink"),
-                                                        .type = SHT_PROGBITS,
-                                                        .offset = link_at,
-                                                        .size = link_size,
-                                                        .alignment = 4 });
-        last = (struct section_header){
-                .name = add_section_name(names, ".shstrtab"), .type = SHT_STRTAB, .offset = names_at, .alignment = 1
-        };
-        last.size = names->size;
-        append_section_header(img, headers, &last);
+        return (GElf_Shdr){ .sh_name = add_section_name(names, s->name),
+                            .sh_type = s->type,
+                            .sh_flags = s->flags,
+                            .sh_addr = s->address,
+                            .sh_offset = x->offsets[s->index],
+                            .sh_size = s->size,
+                            .sh_link = renumber_section(x, s->link),
+                            .sh_info = is_info_section_number(s) ? renumber_section(x, s->info) : s->info,
+                            .sh_addralign = s->alignment,
+                            .sh_entsize = s->entry_size };
 }
 
-static void update_elf_header(const struct strip_layout *x, uint8_t *elf, uint64_t headers_at)
+/* The kept sections, then .gnu_debuglink and .shstrtab. */
+static void fill_stripped_sections(const struct strip_layout *x, GElf_Shdr *sections, struct buf *names,
+                                   uint64_t link_at, uint64_t link_size)
 {
         const struct elf_image *img = x->img;
 
-        if (img->is_64)
-                store_elf_number(img, elf + offsetof(Elf64_Ehdr, e_shoff), 8, headers_at);
-        else
-                store_elf_number(img, elf + offsetof(Elf32_Ehdr, e_shoff), 4, headers_at);
-        store_elf_number(img, elf + (img->is_64 ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)), 2,
-                         x->count + 2);
-        store_elf_number(img, elf + (img->is_64 ? offsetof(Elf64_Ehdr, e_shstrndx) : offsetof(Elf32_Ehdr, e_shstrndx)),
-                         2, x->count + 1);
+        for (size_t i = 1; i < img->section_count; i++)
+                if (x->numbers[i])
+                        sections[x->numbers[i]] = make_stripped_section(x, &img->sections[i], names);
+        sections[x->count] = (GElf_Shdr){ .sh_name = add_section_name(names, ".gnu_debuglink"),
+                                          .sh_type = SHT_PROGBITS,
+                                          .sh_offset = link_at,
+                                          .sh_size = link_size,
+                                          .sh_addralign = 4 };
+        sections[x->count + 1] = (GElf_Shdr){ .sh_name = add_section_name(names, ".shstrtab"),
+                                              .sh_type = SHT_STRTAB,
+                                              .sh_offset = link_at + link_size,
+                                              .sh_addralign = 1 };
+        sections[x->count + 1].sh_size = names->size;
+}
+
+static void fill_program_headers(const struct elf_image *img, GElf_Phdr *programs)
+{
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *s = &img->segments[i];
+
+                programs[i] = (GElf_Phdr){ .p_type = s->type,
+                                           .p_flags = s->flags,
+                                           .p_offset = s->offset,
+                                           .p_vaddr = s->address,
+                                           .p_paddr = s->physical,
+                                           .p_filesz = s->file_size,
+                                           .p_memsz = s->memory_size,
+                                           .p_align = s->alignment };
+        }
 }
 
 static enum status write_stripped_at(int fd, const void *data, size_t n, uint64_t offset, struct error *err)
@@ -231,10 +196,12 @@ static enum status write_stripped_at(int fd, const void *data, size_t n, uint64_
         return ST_OK;
 }
 
+/* All but the ELF header, which libelf has written. */
 static enum status write_stripped_contents(const struct strip_layout *x, int fd, struct error *err)
 {
         const struct elf_image *img = x->img;
-        enum status st = write_stripped_at(fd, img->data, x->loaded_end, 0, err);
+        size_t header = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        enum status st = write_stripped_at(fd, img->data + header, x->loaded_end - header, header, err);
 
         for (size_t i = 1; !st && i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
@@ -245,36 +212,50 @@ static enum status write_stripped_contents(const struct strip_layout *x, int fd,
         return st;
 }
 
-static enum status write_stripped_tables(struct strip_layout *x, const char *debug_name, uint32_t debug_crc, int fd,
-                                         struct error *err)
+static void append_debuglink(const struct elf_image *img, const char *name, uint32_t crc, struct buf *link)
 {
-        _cleanup_buf_ struct buf link, names, headers;
-        uint8_t elf[sizeof(Elf64_Ehdr)];
-        uint64_t link_at = strip_align_up(x->at, 4), names_at, headers_at;
-        size_t header_size = x->img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        const uint32_t value = img->big_endian ? htobe32(crc) : htole32(crc);
+
+        buf_append(link, name, strlen(name) + 1);
+        while (link->size % 4)
+                buf_append_u8(link, 0);
+        buf_append(link, &value, sizeof value);
+}
+
+static enum status write_stripped(const struct strip_layout *x, const char *debug_name, uint32_t debug_crc, int fd,
+                                  struct error *err)
+{
+        const struct elf_image *img = x->img;
+        _cleanup_buf_ struct buf link, names;
+        _cleanup_free_ GElf_Phdr *programs = calloc(img->segment_count + 1, sizeof *programs);
+        _cleanup_free_ GElf_Shdr *sections = calloc(x->count + 2, sizeof *sections);
+        uint64_t link_at = strip_align_up(x->at, 4), names_at;
+        struct elf_headers h = { .program_offset = img->segments_offset,
+                                 .programs = programs,
+                                 .program_count = img->segment_count,
+                                 .sections = sections,
+                                 .section_count = x->count + 2,
+                                 .name_section = x->count + 1 };
         enum status st;
 
         buf_init(&link, KiB(8));
         buf_init(&names, MiB(16));
-        buf_init(&headers, MiB(16));
-        buf_append(&link, debug_name, strlen(debug_name) + 1);
-        while (link.size % 4)
-                buf_append_u8(&link, 0);
-        append_elf_number(x->img, &link, 4, debug_crc);
-        names_at = link_at + link.size;
+        if (!programs || !sections)
+                return error_no_memory(err);
+        fill_program_headers(img, programs);
+        append_debuglink(img, debug_name, debug_crc, &link);
         buf_append_u8(&names, 0);
-        append_section_headers(x, &headers, &names, link_at, link.size, names_at);
-        headers_at = strip_align_up(names_at + names.size, 8);
-        st = link.failed || names.failed || headers.failed ? error_no_memory(err) : ST_OK;
-        memcpy(elf, x->img->data, header_size);
-        update_elf_header(x, elf, headers_at);
+        fill_stripped_sections(x, sections, &names, link_at, link.size);
+        if (link.failed || names.failed)
+                return error_no_memory(err);
+        names_at = link_at + link.size;
+        h.section_offset = strip_align_up(names_at + names.size, 8);
+        st = elf_headers_write(img, &h, fd, err);
+        if (!st)
+                st = write_stripped_contents(x, fd, err);
         if (!st)
                 st = write_stripped_at(fd, link.data, link.size, link_at, err);
-        if (!st)
-                st = write_stripped_at(fd, names.data, names.size, names_at, err);
-        if (!st)
-                st = write_stripped_at(fd, headers.data, headers.size, headers_at, err);
-        return st ? st : write_stripped_at(fd, elf, header_size, 0, err);
+        return st ? st : write_stripped_at(fd, names.data, names.size, names_at, err);
 }
 
 enum status strip_write(const struct elf_image *img, const char *debug_name, uint32_t debug_crc, int fd,
@@ -284,7 +265,7 @@ enum status strip_write(const struct elf_image *img, const char *debug_name, uin
         enum status st;
 
         if ((img->type != ET_EXEC && img->type != ET_DYN) || img->section_count < 2 ||
-            img->section_count >= SHN_LORESERVE - 2)
+            img->section_count >= SHN_LORESERVE - 2 || img->has_odd_program_headers)
                 return error_set(err, ST_UNSUPPORTED, "cannot strip '%s': it is not a program with section headers",
                                  img->name);
         st = elf_image_check_complete(img, err);
@@ -294,9 +275,7 @@ enum status strip_write(const struct elf_image *img, const char *debug_name, uin
         x.offsets = calloc(img->section_count, sizeof *x.offsets);
         st = x.numbers && x.offsets ? lay_out_stripped(&x, err) : error_no_memory(err);
         if (!st)
-                st = write_stripped_contents(&x, fd, err);
-        if (!st)
-                st = write_stripped_tables(&x, debug_name, debug_crc, fd, err);
+                st = write_stripped(&x, debug_name, debug_crc, fd, err);
         free(x.numbers);
         free(x.offsets);
         return st;

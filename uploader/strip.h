@@ -19,7 +19,7 @@ bool strip_is_useful(const struct elf_image *img);
  * Write the stripped file into fd, an empty file.
  * @param debug_name file name of the debug file, without a directory. @param debug_crc its CRC-32.
  * @return ST_UNSUPPORTED for a file that has no section headers, or too many for a plain ELF header, or is not a
- * program.
+ * program, or has program headers of an unknown size.
  */
 enum status strip_write(const struct elf_image *img, const char *debug_name, uint32_t debug_crc, int fd,
                         struct error *err) MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
 #include "uploader/split.h"
+#include "uploader/strip.h"
 
 static char dir[64];
 
@@ -294,7 +295,157 @@ START_TEST(sections_that_overlap_do_not_blow_the_split_up)
 }
 END_TEST
 
+/* ---- stripping ---- */
+
+static void check_same_section(const struct elf_image *a, const struct elf_section *s, const struct elf_image *b,
+                               const struct elf_section *t)
+{
+        const uint8_t *sb, *tb;
+        size_t sn, tn;
+
+        ck_assert_msg(t != NULL, "%s", s->name);
+        ck_assert_uint_eq(s->type, t->type);
+        ck_assert_uint_eq(s->flags, t->flags);
+        ck_assert_uint_eq(s->address, t->address);
+        ck_assert_uint_eq(s->size, t->size);
+        ck_assert_uint_eq(s->entry_size, t->entry_size);
+        ck_assert_uint_eq(s->alignment, t->alignment);
+        ck_assert_int_eq(elf_section_raw(a, s, &sb, &sn, NULL), ST_OK);
+        ck_assert_int_eq(elf_section_raw(b, t, &tb, &tn, NULL), ST_OK);
+        ck_assert_uint_eq(sn, tn);
+        ck_assert_msg(!sn || memcmp(sb, tb, sn) == 0, "%s", s->name);
+}
+
+static void check_same_segments(const struct elf_image *a, const struct elf_image *b)
+{
+        ck_assert_uint_eq(a->segment_count, b->segment_count);
+        ck_assert_mem_eq(a->segments, b->segments, a->segment_count * sizeof *a->segments);
+        ck_assert_uint_eq(a->entry, b->entry);
+        ck_assert_uint_eq(a->header_flags, b->header_flags);
+}
+
+static void strip_image(const struct elf_image *img, struct elf_image *ret)
+{
+        _cleanup_close_ int fd = -1;
+        struct error err;
+        const char *link;
+        uint32_t crc;
+
+        ck_assert_int_eq(split_create_temporary(&fd, &err), ST_OK);
+        ck_assert_msg(strip_write(img, "made.debug", 0x12345678, fd, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(elf_image_from_fd(fd, "stripped", ret, &err) == ST_OK, "%s", err.text);
+        ck_assert_int_eq(elf_image_check_complete(ret, NULL), ST_OK);
+        ck_assert_int_eq(elf_image_debuglink(ret, &link, &crc, NULL), ST_OK);
+        ck_assert_str_eq(link, "made.debug");
+        ck_assert_uint_eq(crc, 0x12345678);
+        ck_assert_ptr_null(elf_image_section(ret, ".debug_info"));
+        ck_assert_ptr_null(elf_image_section(ret, ".symtab"));
+}
+
+/* @param headers_at_end as patchelf leaves them: outside of every segment */
+static void check_stripped(bool is_64, bool big_endian, bool headers_at_end)
+{
+        const struct elf_maker_section sections[] = {
+                { 0 },
+                { ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x2000, .content = "code", .size = 4 },
+                { ".debug_info", SHT_PROGBITS, .content = "dwarf", .size = 5 },
+                { ".comment", SHT_PROGBITS, .content = "by hand", .size = 8 },
+        };
+        const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R | PF_X, 0, 0x1000, 0x40, 0x40 },
+                                                      { PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0 } };
+        const struct elf_maker m = { is_64, big_endian, ET_EXEC, EM_MIPS, false, sections, 4, segments, 2 };
+        size_t header = is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        size_t bytes = 2 * (is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
+        _cleanup_elf_image_ struct elf_image img = { 0 }, stripped = { 0 };
+        _cleanup_buf_ struct buf file;
+
+        buf_init(&file, MiB(1));
+        elf_make(&m, &file);
+        if (headers_at_end) {
+                const uint64_t at = file.size;
+
+                ck_assert(is_64 && !big_endian);
+                memcpy(file.data + offsetof(Elf64_Ehdr, e_phoff), &at, sizeof at);
+                buf_reserve(&file, bytes);
+                buf_append(&file, file.data + header, bytes);
+                memset(file.data + header, 0xff, bytes);
+        }
+        ck_assert_int_eq(elf_image_from_memory(file.data, file.size, "made", &img, NULL), ST_OK);
+        strip_image(&img, &stripped);
+        ck_assert_int_eq(stripped.is_64, is_64);
+        ck_assert_int_eq(stripped.big_endian, big_endian);
+        check_same_segments(&img, &stripped);
+        check_same_section(&img, elf_image_section(&img, ".text"), &stripped, elf_image_section(&stripped, ".text"));
+        check_same_section(&img, elf_image_section(&img, ".comment"), &stripped,
+                           elf_image_section(&stripped, ".comment"));
+}
+
+START_TEST(stripping_keeps_class_byte_order_and_program_headers)
+{
+        for (unsigned i = 0; i < 4; i++)
+                check_stripped(i & 1, i & 2, false);
+        check_stripped(true, false, true);
+}
+END_TEST
+
+/*
+ * What may differ: the section of names, the link, and .symtab, which eu-strip keeps, unlike binutils' strip, where a
+ * loaded section refers to it (.rela.plt of static programs).
+ */
+static bool may_differ_from_eu_strip(const struct elf_section *s)
+{
+        static const char *const names[] = { ".gnu_debuglink", ".shstrtab", ".symtab", ".strtab" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (strcmp(s->name, names[i]) == 0)
+                        return true;
+        return false;
+}
+
+static void check_against_eu_strip(const char *name, const char *flags)
+{
+        _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 }, stripped = { 0 }, theirs = { 0 },
+                                             debug = { 0 };
+        char path[128];
+        size_t count = 0;
+
+        build_and_split(name, flags, &whole, &split);
+        shell("cd %s && eu-strip -o %s.stripped -f %s.debug %s", dir, name, name, name);
+        snprintf(path, sizeof path, "%s/%s.stripped", dir, name);
+        ck_assert_int_eq(elf_image_open(path, &theirs, NULL), ST_OK);
+        snprintf(path, sizeof path, "%s/%s.debug", dir, name);
+        ck_assert_int_eq(elf_image_open(path, &debug, NULL), ST_OK);
+        strip_image(&whole, &stripped);
+        check_same_segments(&theirs, &stripped);
+        for (size_t i = 1; i < theirs.section_count; i++)
+                if (!may_differ_from_eu_strip(&theirs.sections[i]))
+                        check_same_section(&theirs, &theirs.sections[i], &stripped,
+                                           elf_image_section(&stripped, theirs.sections[i].name));
+        for (size_t i = 1; i < stripped.section_count; i++)
+                ck_assert_ptr_nonnull(elf_image_section(&theirs, stripped.sections[i].name));
+        for (size_t i = 1; i < debug.section_count; i++) {
+                const struct elf_section *s = &debug.sections[i];
+
+                if (!elf_section_has_content(s) || strcmp(s->name, ".shstrtab") == 0)
+                        continue;
+                check_same_section(&debug, s, &split, elf_image_section(&split, s->name));
+                count++;
+        }
+        ck_assert_uint_ge(count, 6); /* five of DWARF, and the symbols */
+}
+
+START_TEST(split_and_stripped_files_are_those_of_eu_strip)
+{
+        make_dir();
+        check_against_eu_strip("pie", "");
+        check_against_eu_strip("packed", "-gz=zlib");
+        check_against_eu_strip("static", "-static");
+        remove_dir();
+}
+END_TEST
+
 TEST_SUITE("split", split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_it,
            gdb_takes_the_split_as_the_debug_file_of_a_stripped_program, each_class_and_byte_order_is_kept,
            more_sections_than_the_header_can_count_are_kept, files_that_cannot_be_split_say_why,
-           sections_that_overlap_do_not_blow_the_split_up)
+           sections_that_overlap_do_not_blow_the_split_up, stripping_keeps_class_byte_order_and_program_headers,
+           split_and_stripped_files_are_those_of_eu_strip)

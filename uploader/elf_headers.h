@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_UPLOADER_ELF_HEADERS_H
+#define CAIRN_UPLOADER_ELF_HEADERS_H
+
+/**
+ * @file
+ * Writes the headers of a new ELF file with libelf, in the class and byte order of the file that it is made from. The
+ * contents do not pass through libelf: the caller copies them to the offsets that the headers give.
+ *
+ * Threads: one at a time in the process, since libelf is not thread-safe.
+ */
+#include <gelf.h>
+
+#include "elf-image/elf_image.h"
+
+struct elf_headers {
+        uint64_t program_offset;   /* of the program headers in the new file */
+        const GElf_Phdr *programs; /* borrowed */
+        size_t program_count;
+        uint64_t section_offset;   /* of the section headers in the new file */
+        const GElf_Shdr *sections; /* borrowed; [0] is the null section, whose content is ignored */
+        size_t section_count;
+        size_t name_section; /* number of the section of names */
+};
+
+/**
+ * Write them into fd, an empty file open for reading and writing; everything else of the ELF header is the image's.
+ * @return ST_BAD_DATA when libelf fails, also when fd cannot be written.
+ */
+enum status elf_headers_write(const struct elf_image *img, const struct elf_headers *h, int fd,
+                              struct error *err) MUST_CHECK;
+
+#endif
