@@ -24,7 +24,8 @@ INPUT ?=
 FAST ?=
 DOC ?=
 check-oracle: ## compare our answers with the peers' and class the differences (INPUT="libc go", FAST=1, FILES="a vmlinux", DOC=docs/accuracy.md; fetches a kernel without one)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/test_dwarf_oracle
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/test_dwarf_oracle \
+		$(O)/tests/unit/test_elf_oracle
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
 	$(Q)[ -n '$(INPUT)' ] || CAIRN_BUILD=$(abspath $(O)) tests/oracle/against-libdw $(FILES)
 
