@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <lmdb.h>
+#include <sys/stat.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
@@ -65,4 +66,39 @@ enum status lmdb_create_env(const char *dir, struct error *err)
         if (!st)
                 st = file_sync_parent(path, err);
         return st ? st : file_remove_tree(making, err);
+}
+
+static int copy_env(const char *from_dir, const char *to_dir)
+{
+        MDB_env *env = NULL;
+        int rc = mdb_env_create(&env);
+
+        if (!rc)
+                rc = mdb_env_open(env, from_dir, MDB_RDONLY | MDB_NOTLS, 0644);
+        if (!rc)
+                rc = mdb_env_copy2(env, to_dir, 0);
+        if (env)
+                mdb_env_close(env);
+        return rc;
+}
+
+enum status lmdb_copy_env(const char *from_dir, const char *to_dir, uint64_t *bytes_ret, struct error *err)
+{
+        _cleanup_free_ char *from = path_join(from_dir, "data.mdb"), *to = path_join(to_dir, "data.mdb");
+        struct stat info;
+        int rc;
+
+        if (!from || !to)
+                return error_no_memory(err);
+        if (access(from, F_OK))
+                return error_set(err, ST_NOT_FOUND, "no database in '%s'", from_dir);
+        rc = copy_env(from_dir, to_dir);
+        if (rc > 0)
+                return error_os(err, rc, "cannot copy the database '%s' to '%s'", from, to);
+        if (rc)
+                return error_set(err, ST_BAD_DATA, "cannot copy the database '%s': %s", from, mdb_strerror(rc));
+        if (stat(to, &info))
+                return error_os(err, errno, "cannot open '%s'", to);
+        *bytes_ret = (uint64_t)info.st_size;
+        return ST_OK;
 }

@@ -12,6 +12,7 @@
  * Threads: any; one process per directory.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -33,5 +34,12 @@ enum status lmdb_map_full_error(struct error *err, size_t map_bytes, const char 
  * temporary name, syncs it and renames it.
  */
 enum status lmdb_create_env(const char *dir, struct error *err) MUST_CHECK;
+
+/**
+ * Copy from_dir/data.mdb to the directory to_dir, which must not have one, as of one read transaction: writers in other
+ * processes continue. Not synced. Not for an environment that this process has open.
+ * @return ST_OK; ST_NOT_FOUND; ST_OS; ST_BAD_DATA.
+ */
+enum status lmdb_copy_env(const char *from_dir, const char *to_dir, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -18,18 +18,20 @@ static const struct usage usage = {
         .synopsis = "cairn store status --data DIR [--json]\n"
                     "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
                     "       cairn store verify [--json] --data DIR\n"
+                    "       cairn store snapshot TARGET [--json] --data DIR\n"
                     "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
                     "[--json]",
-        .about =
-                "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
-                "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
-                "verify checks every file against the log and its statistics, and every reference between the tables. "
-                "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
-                "or writes one as an OTLP file; ID is a batch id or 'all'. "
-                "status, files, verify, list and export work while the service runs; retry and remove need it stopped.",
+        .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
+                 "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
+                 "verify checks every file against the log and its statistics, and every reference between the tables. "
+                 "snapshot copies DIR to the new directory TARGET, with hard links where files never change. "
+                 "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
+                 "or writes one as an OTLP file; ID is a batch id or 'all'. "
+                 "status, files, verify, snapshot, list and export work while the service runs; retry and remove need "
+                 "it stopped.",
         .examples = "  cairn store status --data ./cairn-data\n"
                     "  cairn store files --sql --data ./cairn-data >files.sql\n"
-                    "  cairn store quarantine --data ./cairn-data\n"
+                    "  cairn store snapshot /backup/cairn-monday --data ./cairn-data\n"
                     "  cairn store quarantine retry all --data ./cairn-data",
 };
 
@@ -349,9 +351,11 @@ int command_store(int argc, char **argv)
                 st = store_files_command(&c, &err);
         else if (argc == 1 && strcmp(argv[0], "verify") == 0)
                 st = store_verify_command(&c, &err);
+        else if (argc == 2 && strcmp(argv[0], "snapshot") == 0)
+                st = store_snapshot_command(&c, argv[1], &err);
         else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
                 st = quarantine_command(&c, argc - 1, argv + 1, &err);
         else
-                st = error_set(&err, ST_USAGE, "expected status, files, verify or quarantine");
+                st = error_set(&err, ST_USAGE, "expected status, files, verify, snapshot TARGET or quarantine");
         return st ? command_fail("store", st, &err) : EXIT_DONE;
 }

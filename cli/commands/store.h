@@ -25,6 +25,9 @@ void format_store_time(int64_t unix_ns, char ret[static 40]);
 /** cairn store files. */
 enum status store_files_command(const struct store_command *c, struct error *err) MUST_CHECK;
 
+/** cairn store snapshot DIR. */
+enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err) MUST_CHECK;
+
 /** cairn store verify: ST_BAD_DATA when problems were found. */
 enum status store_verify_command(const struct store_command *c, struct error *err) MUST_CHECK;
 

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/snapshot.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "common/lmdb_env.h"
+#include "common/log.h"
+#include "profile-store/tables.h"
+
+#define ATTEMPTS 20
+#define DEPTH_MAX 8
+#define LOG_VERSION_DIGITS 20
+
+struct snapshot {
+        const char *data;
+        char *dir; /* DIR.incomplete */
+        struct snapshot_result result;
+};
+
+/* ---- files ---- */
+
+static enum status append_snapshot_chunk(void *context, const void *data, size_t n, struct error *err)
+{
+        const int *fd = context;
+
+        return file_write_all(*fd, data, n, "a file of the snapshot", err);
+}
+
+/* What the file holds now. ST_NOT_FOUND when it is gone. */
+static enum status copy_snapshot_file(struct snapshot *s, const char *from, const char *to, struct error *err)
+{
+        _cleanup_close_ int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out = -1;
+        uint64_t bytes;
+        enum status st;
+
+        if (in < 0)
+                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is gone", from)
+                                       : error_os(err, errno, "cannot open '%s'", from);
+        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (out < 0)
+                return error_os(err, errno, "cannot create '%s'", to);
+        st = file_read_chunks(in, from, append_snapshot_chunk, &out, &bytes, err);
+        if (!st) {
+                s->result.copied_files++;
+                s->result.copied_bytes += bytes;
+        }
+        return st;
+}
+
+/* For files that are never changed in place. */
+static enum status link_file(struct snapshot *s, const char *from, const char *to, struct error *err)
+{
+        if (link(from, to) == 0) {
+                s->result.linked_files++;
+                return ST_OK;
+        }
+        if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP)
+                return copy_snapshot_file(s, from, to, err);
+        return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is gone", from)
+                               : error_os(err, errno, "cannot link '%s' to '%s'", from, to);
+}
+
+/* Not synced one by one: the whole file system is at the end. */
+static enum status make_snapshot_dir(const char *path, struct error *err)
+{
+        if (mkdir(path, 0755) == 0 || errno == EEXIST)
+                return ST_OK;
+        return error_os(err, errno, "cannot create '%s'", path);
+}
+
+static bool is_temporary_entry(const char *name)
+{
+        return name[0] == '.';
+}
+
+/* How a file of a folder is taken; NULL: not at all. */
+typedef enum status take_file(struct snapshot *s, const char *from, const char *to, struct error *err);
+
+static take_file *link_every_file(const char *name)
+{
+        (void)name;
+        return link_file;
+}
+
+/* Segments and ids are appended to; a damaged rest is not. */
+static take_file *take_queue_file(const char *name)
+{
+        const char *dot = strrchr(name, '.');
+
+        if (!dot)
+                return NULL;
+        return strcmp(dot, ".queue") == 0 || strcmp(dot, ".ids") == 0 ? copy_snapshot_file
+               : strcmp(dot, ".damaged") == 0                         ? link_file
+                                                                      : NULL;
+}
+
+static int is_listed_entry(const struct dirent *e)
+{
+        return !is_temporary_entry(e->d_name);
+}
+
+/*
+ * The files of a folder in order of their names, and its folders below with depth. Files that vanish meanwhile are left
+ * out, those that are there already in the copy stay.
+ */
+static enum status take_folder(struct snapshot *s, const char *from, const char *to, take_file *(*how)(const char *),
+                               int depth, struct error *err)
+{
+        struct dirent **entries = NULL;
+        int count = scandir(from, &entries, is_listed_entry, alphasort);
+        enum status st = ST_OK;
+
+        if (count < 0)
+                return errno == ENOENT ? ST_OK : error_os(err, errno, "cannot list '%s'", from);
+        st = make_snapshot_dir(to, err);
+        for (int i = 0; i < count; i++) {
+                _cleanup_free_ char *name = entries[i]->d_name[0] ? strdup(entries[i]->d_name) : NULL;
+                _cleanup_free_ char *source = name ? path_join(from, name) : NULL;
+                _cleanup_free_ char *target = name ? path_join(to, name) : NULL;
+                struct stat info;
+
+                free(entries[i]);
+                if (st)
+                        continue;
+                if (!source || !target) {
+                        st = error_no_memory(err);
+                        continue;
+                }
+                if (lstat(source, &info))
+                        continue;
+                if (S_ISDIR(info.st_mode) && depth > 0)
+                        st = take_folder(s, source, target, how, depth - 1, err);
+                else if (S_ISREG(info.st_mode) && how(name) && access(target, F_OK))
+                        st = how(name)(s, source, target, err);
+                if (st == ST_NOT_FOUND)
+                        st = ST_OK;
+        }
+        free(entries);
+        return st;
+}
+
+/* "DATA/NAME" and "DIR.incomplete/NAME". */
+struct path_pair {
+        char *from, *to;
+};
+
+static void path_pair_deinit(struct path_pair *p)
+{
+        free(p->from);
+        free(p->to);
+}
+#define _cleanup_path_pair_ _cleanup_(path_pair_deinit)
+
+static enum status make_path_pair(const struct snapshot *s, const char *name, struct path_pair *ret, struct error *err)
+{
+        *ret = (struct path_pair){ path_join(s->data, name), path_join(s->dir, name) };
+        return ret->from && ret->to ? ST_OK : error_no_memory(err);
+}
+
+/* ---- index and objects ---- */
+
+static enum status copy_database(struct snapshot *s, const char *name, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        uint64_t bytes = 0;
+        enum status st = make_path_pair(s, name, &p, err);
+
+        if (!st)
+                st = make_snapshot_dir(p.to, err);
+        if (!st)
+                st = lmdb_copy_env(p.from, p.to, &bytes, err);
+        if (st == ST_NOT_FOUND)
+                return ST_OK;
+        if (!st) {
+                s->result.copied_files++;
+                s->result.copied_bytes += bytes;
+        }
+        return st;
+}
+
+static enum status link_if_there(struct snapshot *s, const char *name, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = make_path_pair(s, name, &p, err);
+
+        if (!st)
+                st = link_file(s, p.from, p.to, err);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static enum status link_objects(struct snapshot *s, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = make_path_pair(s, "debuginfo/objects", &p, err);
+
+        return st ? st : take_folder(s, p.from, p.to, link_every_file, DEPTH_MAX, err);
+}
+
+static enum status take_objects(struct snapshot *s, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = make_path_pair(s, "debuginfo", &p, err);
+
+        if (!st && access(p.from, F_OK))
+                return ST_OK;
+        if (!st)
+                st = make_snapshot_dir(p.to, err);
+        if (!st)
+                st = link_objects(s, err);
+        if (!st)
+                st = copy_database(s, "debuginfo/meta", err);
+        return st ? st : link_objects(s, err);
+}
+
+/* ---- tables and queue ---- */
+
+/* The version that the name of a log file begins with; -1 for other names. */
+static int64_t parse_snapshot_version(const char *name)
+{
+        const char *rest = name + strspn(name, "0123456789");
+
+        if (rest - name != LOG_VERSION_DIGITS ||
+            (strcmp(rest, ".json") != 0 && strcmp(rest, ".checkpoint.parquet") != 0))
+                return -1;
+        return (int64_t)strtoull(name, NULL, 10);
+}
+
+static enum status link_log(struct snapshot *s, const struct path_pair *table, uint64_t version, struct error *err)
+{
+        _cleanup_free_ char *from = path_join(table->from, "_delta_log"), *to = path_join(table->to, "_delta_log");
+        _cleanup_closedir_ DIR *d = from ? opendir(from) : NULL;
+        struct dirent *e;
+        enum status st;
+
+        if (!from || !to)
+                return error_no_memory(err);
+        if (!d)
+                return error_os(err, errno, "cannot list '%s'", from);
+        st = make_snapshot_dir(to, err);
+        while (!st && (e = readdir(d))) {
+                _cleanup_free_ char *source = path_join(from, e->d_name), *target = path_join(to, e->d_name);
+                int64_t number = parse_snapshot_version(e->d_name);
+
+                if (!source || !target)
+                        st = error_no_memory(err);
+                else if (number >= 0 && (uint64_t)number <= version)
+                        st = link_file(s, source, target, err);
+        }
+        return st;
+}
+
+static enum status link_parts(struct snapshot *s, const struct path_pair *table, struct table_part *const *parts,
+                              size_t count, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < count; i++) {
+                _cleanup_free_ char *to = path_join(table->to, parts[i]->name);
+                char *slash = to ? strrchr(to, '/') : NULL;
+
+                if (!slash)
+                        return error_no_memory(err);
+                *slash = 0;
+                st = make_snapshot_dir(to, err);
+                *slash = '/';
+                if (!st)
+                        st = link_file(s, parts[i]->path, to, err);
+        }
+        return st;
+}
+
+/* The copied log must give the state that was copied: a cleanup of the log may have run meanwhile. */
+static enum status check_copied_table(const struct path_pair *table, uint64_t version, size_t files, struct error *err)
+{
+        struct delta_snapshot *state = NULL;
+        struct delta_table *log = NULL;
+        enum status st = delta_table_open(table->to, &log, err);
+
+        if (!st)
+                st = delta_snapshot_acquire(log, &state, err);
+        if (!st && (state->version != version || state->file_count != files))
+                st = ST_BAD_DATA;
+        if (state)
+                delta_snapshot_release(state);
+        delta_table_close(log);
+        return st == ST_BAD_DATA || st == ST_NOT_FOUND
+                       ? error_set(err, ST_NOT_FOUND, "the log of '%s' was cleaned up", table->from)
+                       : st;
+}
+
+/* A moment of the tables. */
+struct table_moment {
+        struct table_logs logs;
+        struct tables *tables;
+        uint64_t versions[TABLE_COUNT];
+};
+
+static void table_moment_deinit(struct table_moment *m)
+{
+        tables_unref(m->tables);
+        table_logs_close(&m->logs);
+}
+
+static enum status load_table_moment(const struct snapshot *s, struct table_moment *m, struct error *err)
+{
+        _cleanup_free_ char *profiles = path_join(s->data, "profiles");
+        enum status st = profiles ? table_logs_open(profiles, true, 0, &m->logs, err) : error_no_memory(err);
+
+        if (!st)
+                st = tables_load(&m->logs, false, NULL, &m->tables, err);
+        for (int t = 0; !st && t < TABLE_COUNT; t++) {
+                struct delta_snapshot *state;
+
+                st = delta_snapshot_acquire(m->logs.logs[t], &state, err);
+                if (st)
+                        break;
+                m->versions[t] = state->version;
+                delta_snapshot_release(state);
+        }
+        return st;
+}
+
+/* Whether the samples' log has no commit after m that moved the flushed position or removed a file. */
+static enum status check_table_moment(struct table_moment *m, bool *same_ret, struct error *err)
+{
+        struct tables *now;
+        size_t k = 0;
+        enum status st = tables_load(&m->logs, true, m->tables, &now, err);
+
+        if (st)
+                return st;
+        *same_ret = now->flushed == m->tables->flushed;
+        for (size_t i = 0; *same_ret && i < m->tables->part_count[TABLE_SAMPLES]; i++) { /* both are sorted by name */
+                const struct table_part *part = m->tables->parts[TABLE_SAMPLES][i];
+
+                while (k < now->part_count[TABLE_SAMPLES] && now->parts[TABLE_SAMPLES][k] != part)
+                        k++;
+                *same_ret = k < now->part_count[TABLE_SAMPLES];
+        }
+        tables_unref(now);
+        return ST_OK;
+}
+
+static enum status link_table(struct snapshot *s, const struct table_moment *m, enum table t, struct error *err)
+{
+        _cleanup_free_ char *name = path_join("profiles/tables", table_name(t));
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = name ? make_path_pair(s, name, &p, err) : error_no_memory(err);
+
+        if (!st)
+                st = make_snapshot_dir(p.to, err);
+        if (!st)
+                st = link_log(s, &p, m->versions[t], err);
+        if (!st)
+                st = link_parts(s, &p, m->tables->parts[t], m->tables->part_count[t], err);
+        return st ? st : check_copied_table(&p, m->versions[t], m->tables->part_count[t], err);
+}
+
+static enum status take_queue(struct snapshot *s, struct error *err)
+{
+        static const char *const folders[] = { "profiles/queue", "profiles/queue/quarantine",
+                                               "profiles/queue/batch-ids" };
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < sizeof folders / sizeof *folders; i++) {
+                _cleanup_path_pair_ struct path_pair p = { 0 };
+
+                st = make_path_pair(s, folders[i], &p, err);
+                if (!st)
+                        st = take_folder(s, p.from, p.to, i == 1 ? link_every_file : take_queue_file, 0, err);
+        }
+        return st;
+}
+
+/* One attempt. ST_BUSY and ST_NOT_FOUND: something changed meanwhile, try again. */
+static enum status try_profiles(struct snapshot *s, struct error *err)
+{
+        _cleanup_(table_moment_deinit) struct table_moment m = { 0 };
+        _cleanup_path_pair_ struct path_pair profiles = { 0 }, tables = { 0 };
+        bool same = false;
+        enum status st = make_path_pair(s, "profiles", &profiles, err);
+
+        if (!st)
+                st = make_path_pair(s, "profiles/tables", &tables, err);
+        if (!st)
+                st = file_remove_tree(profiles.to, err);
+        if (!st)
+                st = make_snapshot_dir(profiles.to, err);
+        if (!st)
+                st = make_snapshot_dir(tables.to, err);
+        if (!st)
+                st = load_table_moment(s, &m, err);
+        if (!st)
+                st = take_queue(s, err);
+        if (!st)
+                st = check_table_moment(&m, &same, err);
+        if (!st && !same)
+                return error_set(err, ST_BUSY,
+                                 "flushes commit to the tables faster than the queue can be copied: try again later");
+        for (int t = 0; !st && t < TABLE_COUNT; t++)
+                st = link_table(s, &m, t, err);
+        if (st)
+                return st;
+        s->result.sample_files = m.tables->part_count[TABLE_SAMPLES];
+        for (size_t i = 0; i < m.tables->part_count[TABLE_SAMPLES]; i++)
+                s->result.sample_rows += m.tables->parts[TABLE_SAMPLES][i]->rows;
+        return ST_OK;
+}
+
+static enum status take_profiles(struct snapshot *s, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = make_path_pair(s, "profiles/tables", &p, err);
+
+        if (!st && access(p.from, F_OK))
+                return error_set(err, ST_NOT_FOUND, "no tables in '%s'; --data names a service's data directory",
+                                 s->data);
+        for (int i = 0; !st && i < ATTEMPTS; i++) {
+                const struct snapshot_result before = s->result;
+
+                st = try_profiles(s, err);
+                if (st != ST_BUSY && st != ST_NOT_FOUND)
+                        return st;
+                if (i + 1 == ATTEMPTS)
+                        return ST_BUSY;
+                s->result = before;
+                st = ST_OK;
+        }
+        return st;
+}
+
+/* ---- the whole ---- */
+
+static enum status fill_snapshot(struct snapshot *s, struct error *err)
+{
+        enum status st = copy_database(s, "index", err);
+
+        if (!st)
+                st = link_if_there(s, "heal-queue", err);
+        if (!st)
+                st = link_if_there(s, "supplement-needs", err);
+        if (!st)
+                st = take_profiles(s, err);
+        return st ? st : take_objects(s, err);
+}
+
+static enum status publish_snapshot(struct snapshot *s, const char *dir, struct error *err)
+{
+        enum status st = file_sync_filesystem(s->dir, err);
+
+        if (!st && renameat2(AT_FDCWD, s->dir, AT_FDCWD, dir, RENAME_NOREPLACE) < 0)
+                st = errno == EEXIST ? error_set(err, ST_BUSY, "'%s' exists: name a new directory", dir)
+                                     : error_os(err, errno, "cannot rename '%s' to '%s'", s->dir, dir);
+        return st ? st : file_sync_parent(dir, err);
+}
+
+enum status take_snapshot(const char *data, const char *dir, struct snapshot_result *ret, struct error *err)
+{
+        struct snapshot s = { .data = data };
+        struct error ignored;
+        enum status st;
+
+        if (access(dir, F_OK) == 0)
+                return error_set(err, ST_BUSY, "'%s' exists: name a new directory", dir);
+        if (asprintf(&s.dir, "%s.incomplete", dir) < 0)
+                return error_no_memory(err);
+        if (mkdir(s.dir, 0755) < 0) {
+                st = errno == EEXIST ? error_set(err, ST_BUSY,
+                                                 "'%s' is left from an interrupted snapshot, or of one that runs: "
+                                                 "remove it, or name another directory",
+                                                 s.dir)
+                                     : error_os(err, errno, "cannot create '%s'", s.dir);
+                free(s.dir);
+                return st;
+        }
+        st = fill_snapshot(&s, err);
+        if (!st)
+                st = publish_snapshot(&s, dir, err);
+        if (st)
+                (void)!file_remove_tree(s.dir, &ignored);
+        else
+                *ret = s.result;
+        free(s.dir);
+        return st;
+}
