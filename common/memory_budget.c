@@ -19,17 +19,24 @@
 #define BASE_BYTES MiB(64)
 #define SHORT_NS INT64_C(3000000000)
 
-/* Percent of the limit minus BASE_BYTES. The floors add up to 60; the other 40 are first come, first served. */
+/* Percent of the limit minus BASE_BYTES. The floors add up to 65; the other 35 are first come, first served. */
 static const struct {
         const char *name;
         unsigned floor, ceiling;
 } shares[MEMORY_USES] = {
-        [MEMORY_BASE] = { "base", 0, 0 },        [MEMORY_CONNECTIONS] = { "connections", 5, 10 },
-        [MEMORY_INGEST] = { "ingest", 10, 40 },  [MEMORY_QUEUE] = { "queue", 10, 25 },
-        [MEMORY_FLUSH] = { "flush", 15, 50 },    [MEMORY_RESYMBOLIZE] = { "resymbolize", 5, 30 },
-        [MEMORY_BODIES] = { "bodies", 0, 20 },   [MEMORY_UPLOADS] = { "uploads", 0, 20 },
-        [MEMORY_QUERIES] = { "queries", 5, 40 }, [MEMORY_SYMBOLIZE] = { "symbolize", 0, 25 },
-        [MEMORY_ANSWERS] = { "answers", 0, 25 }, [MEMORY_CACHES] = { "caches", 10, 10 },
+        [MEMORY_BASE] = { "base", 0, 0 },
+        [MEMORY_CONNECTIONS] = { "connections", 5, 10 },
+        [MEMORY_INGEST] = { "ingest", 10, 40 },
+        [MEMORY_QUEUE] = { "queue", 10, 25 },
+        [MEMORY_FLUSH] = { "flush", 15, 50 },
+        [MEMORY_RESYMBOLIZE] = { "resymbolize", 5, 30 },
+        [MEMORY_BODIES] = { "bodies", 0, 20 },
+        [MEMORY_UPLOADS] = { "uploads", 0, 20 },
+        [MEMORY_QUERIES] = { "queries", 5, 40 },
+        [MEMORY_SYMBOLIZE] = { "symbolize", 0, 25 },
+        [MEMORY_ANSWERS] = { "answers", 0, 25 },
+        [MEMORY_CACHES] = { "caches", 10, 10 },
+        [MEMORY_COMPACTION] = { "compaction", 5, 20 },
 };
 
 #define HELD(label) METRIC_GAUGE("cairn_memory_bytes", "Memory held, by use.", "use=\"" label "\"")
@@ -37,13 +44,14 @@ static const struct {
         METRIC_COUNTER("cairn_memory_refused_total", "Reservations of memory refused, by use.", "use=\"" label "\"")
 
 static struct metric held_metrics[MEMORY_USES] = {
-        HELD("base"),   HELD("connections"), HELD("ingest"),  HELD("queue"),     HELD("flush"),   HELD("resymbolize"),
-        HELD("bodies"), HELD("uploads"),     HELD("queries"), HELD("symbolize"), HELD("answers"), HELD("caches"),
+        HELD("base"),        HELD("connections"), HELD("ingest"), HELD("queue"),   HELD("flush"),
+        HELD("resymbolize"), HELD("compaction"),  HELD("bodies"), HELD("uploads"), HELD("queries"),
+        HELD("symbolize"),   HELD("answers"),     HELD("caches"),
 };
 static struct metric refused_metrics[MEMORY_USES] = {
-        REFUSED("base"),    REFUSED("connections"), REFUSED("ingest"),  REFUSED("queue"),
-        REFUSED("flush"),   REFUSED("resymbolize"), REFUSED("bodies"),  REFUSED("uploads"),
-        REFUSED("queries"), REFUSED("symbolize"),   REFUSED("answers"), REFUSED("caches"),
+        REFUSED("base"),        REFUSED("connections"), REFUSED("ingest"), REFUSED("queue"),   REFUSED("flush"),
+        REFUSED("resymbolize"), REFUSED("compaction"),  REFUSED("bodies"), REFUSED("uploads"), REFUSED("queries"),
+        REFUSED("symbolize"),   REFUSED("answers"),     REFUSED("caches"),
 };
 static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "The limit of --memory.", "");
 

@@ -36,6 +36,7 @@ enum memory_use {
         MEMORY_QUEUE,       /* acknowledged batches that are not in a part yet */
         MEMORY_FLUSH,       /* distinct stacks and locations of a flush, and the parts it writes */
         MEMORY_RESYMBOLIZE, /* of a round of re-symbolization */
+        MEMORY_COMPACTION,  /* row groups of the parts that are merged and of the one that is written */
         MEMORY_BODIES,      /* other request bodies and the data parsed from them */
         MEMORY_UPLOADS,     /* decompression contexts and pieces of uploads in progress */
         MEMORY_QUERIES,     /* stacks, locations and trees of running queries */

@@ -187,6 +187,14 @@ void column_put_null(struct column_builder *c, const struct parquet_node *node)
         put_slots(c, node->max_def - 1, 1);
 }
 
+void column_put_nulls(struct column_builder *c, size_t count)
+{
+        if (c->node->repetition != REPETITION_OPTIONAL || c->node->max_rep)
+                column_builder_fail(c, ST_USAGE);
+        else
+                put_slots(c, c->node->max_def - 1, count);
+}
+
 void column_put_list(struct column_builder *c, const struct parquet_node *node, uint64_t count)
 {
         column_builder_fail(c, column_builder_status(c));

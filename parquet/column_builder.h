@@ -52,6 +52,7 @@ void column_put_bytes(struct column_builder *c, const void *data, size_t n);
 
 /** A slot without a value, in a node of the schema that this column is below. */
 void column_put_null(struct column_builder *c, const struct parquet_node *node);
+void column_put_nulls(struct column_builder *c, size_t count); /* rows of an optional column outside lists */
 void column_put_list(struct column_builder *c, const struct parquet_node *node, uint64_t count);
 
 /** The first failure, or ST_USAGE when a list is incomplete. */

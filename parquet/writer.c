@@ -190,6 +190,11 @@ void parquet_put_int(struct parquet_writer *w, uint32_t node, int64_t value)
         column_put_int(get_leaf_builder(w, node), value);
 }
 
+void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, size_t count)
+{
+        column_put_ints(get_leaf_builder(w, node), values, count);
+}
+
 void parquet_put_double(struct parquet_writer *w, uint32_t node, double value)
 {
         int64_t bits;
@@ -214,6 +219,11 @@ void parquet_put_null(struct parquet_writer *w, uint32_t node)
 
         for (uint32_t i = n->column_start; i < n->column_end; i++)
                 column_put_null(&w->columns[i], n);
+}
+
+void parquet_put_nulls(struct parquet_writer *w, uint32_t node, size_t count)
+{
+        column_put_nulls(get_leaf_builder(w, node), count);
 }
 
 void parquet_put_list(struct parquet_writer *w, uint32_t node, uint64_t count)

@@ -100,6 +100,8 @@ const struct parquet_schema *parquet_writer_schema(const struct parquet_writer *
 
 /** One value of a BOOL (0 or 1), INT32, DATE, INT64 or TIMESTAMP column; a value past 32 bits is kept as ST_USAGE. */
 void parquet_put_int(struct parquet_writer *w, uint32_t node, int64_t value);
+/** The same for count values, each a row of its own. */
+void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, size_t count);
 void parquet_put_double(struct parquet_writer *w, uint32_t node, double value);
 
 /** One value of a STRING or BINARY column; copied. In a STRING each byte that is not UTF-8 becomes U+FFFD. */
@@ -108,6 +110,9 @@ void parquet_put_str(struct parquet_writer *w, uint32_t node, const char *s);
 
 /** A null of an optional leaf, list, map or struct, in all columns below it. */
 void parquet_put_null(struct parquet_writer *w, uint32_t node);
+
+/** count rows of nulls of an optional leaf that is not below a list or map. */
+void parquet_put_nulls(struct parquet_writer *w, uint32_t node, size_t count);
 
 /** A list or map with count elements, which follow; 0 is the empty one. */
 void parquet_put_list(struct parquet_writer *w, uint32_t node, uint64_t count);

@@ -26,9 +26,15 @@ static uint64_t reserve_row_group(struct memory_reservation *memory, uint64_t by
         return bytes;
 }
 
-static enum status part_writer_begin(struct part_writer *p, const char *path, enum table t,
-                                     const struct label_columns *columns, const struct parquet_sort *sort,
-                                     const struct part_limits *limits, struct error *err)
+/* The first column of a table's order. */
+static const struct parquet_sort table_order[TABLE_COUNT] = {
+        [TABLE_SAMPLES] = { .path = "profile_type" },
+        [TABLE_STACKS] = { .path = "stack_id" },
+        [TABLE_LOCATIONS] = { .path = "build_id", .nulls_first = true },
+};
+
+enum status part_writer_begin(struct part_writer *p, const char *path, enum table t,
+                              const struct label_columns *columns, const struct part_limits *limits, struct error *err)
 {
         struct parquet_writer_options options = PARQUET_WRITER_OPTIONS;
         _cleanup_arena_ struct arena a;
@@ -41,7 +47,7 @@ static enum status part_writer_begin(struct part_writer *p, const char *path, en
         *p = (struct part_writer){ .path = path, .fd = -1, .max_rows = limits->max_rows, .memory.use = limits->use };
         options.row_group_bytes =
                 reserve_row_group(&p->memory, limits->group_bytes ? limits->group_bytes : PART_GROUP_BYTES);
-        options.sort = sort;
+        options.sort = &table_order[t];
         options.sort_count = 1;
         st = make_table_fields(&a, t, columns, false, &fields, &count, err);
         if (!st)
@@ -94,11 +100,11 @@ bool part_writer_has_room(const struct part_writer *p)
         return !p->rows || (p->rows < p->max_rows && !parquet_writer_is_full(p->w));
 }
 
-static enum status part_writer_end_row(struct part_writer *p, struct error *err)
+enum status part_writer_end_rows(struct part_writer *p, uint64_t count, struct error *err)
 {
         assert(part_writer_has_room(p));
-        p->rows++;
-        return parquet_writer_end_rows(p->w, 1, err);
+        p->rows += count;
+        return parquet_writer_end_rows(p->w, count, err);
 }
 
 void part_writer_deinit(struct part_writer *p)
@@ -134,7 +140,6 @@ static void put_optional_int(struct parquet_writer *w, uint32_t node, int64_t v)
 enum status location_part_begin(struct location_part *l, const char *path, const struct part_limits *limits,
                                 struct error *err)
 {
-        static const struct parquet_sort sort = { .path = "build_id", .nulls_first = true };
         const struct {
                 const char *path;
                 uint32_t *node;
@@ -155,7 +160,7 @@ enum status location_part_begin(struct location_part *l, const char *path, const
                 { "frames.list.element.line", &l->frame.line },
                 { "frames.list.element.inlined", &l->frame.inlined },
         };
-        enum status st = part_writer_begin(&l->part, path, TABLE_LOCATIONS, NULL, &sort, limits, err);
+        enum status st = part_writer_begin(&l->part, path, TABLE_LOCATIONS, NULL, limits, err);
 
         for (size_t i = 0; !st && i < sizeof nodes / sizeof *nodes; i++)
                 *nodes[i].node = parquet_writer_node(l->part.w, nodes[i].path);
@@ -189,7 +194,7 @@ enum status location_part_put(struct location_part *l, const struct location_row
         parquet_put_str(w, l->state, row->shown.state);
         parquet_put_str(w, l->quality, symbol_quality_name(row->shown.quality));
         parquet_put_int(w, l->generation, (int64_t)row->generation);
-        return part_writer_end_row(&l->part, err);
+        return part_writer_end_rows(&l->part, 1, err);
 }
 
 enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
@@ -216,11 +221,10 @@ enum status part_write_locations(const char *path, const struct location_row *ro
 enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
                               const struct part_limits *limits, struct part_written *ret, struct error *err)
 {
-        static const struct parquet_sort sort = { .path = "stack_id" };
         _cleanup_part_writer_ struct part_writer p;
         uint32_t id, list;
         size_t done = 0;
-        enum status st = part_writer_begin(&p, path, TABLE_STACKS, NULL, &sort, limits, err);
+        enum status st = part_writer_begin(&p, path, TABLE_STACKS, NULL, limits, err);
 
         if (st)
                 return st;
@@ -231,7 +235,7 @@ enum status part_write_stacks(const char *path, const struct batch_stack *const 
                 parquet_put_bytes(p.w, id, stacks[done]->id.bytes, sizeof stacks[done]->id.bytes);
                 parquet_put_int_list(p.w, list, (const int64_t *)stacks[done]->location_ids,
                                      stacks[done]->location_count);
-                st = part_writer_end_row(&p, err);
+                st = part_writer_end_rows(&p, 1, err);
         }
         if (!st)
                 st = part_writer_finish(&p, ret, err);
@@ -260,7 +264,6 @@ static void sample_writer_deinit(struct sample_writer *s)
 static enum status sample_writer_begin(struct sample_writer *s, const char *path, const struct part_limits *limits,
                                        struct error *err)
 {
-        static const struct parquet_sort sort = { .path = "profile_type" };
         size_t n = s->columns->count;
         struct parquet_writer *w;
         enum status st;
@@ -270,7 +273,7 @@ static enum status sample_writer_begin(struct sample_writer *s, const char *path
         s->label_values = calloc(n + 1, sizeof *s->label_values);
         if (!s->label_nodes || !s->label_values)
                 return error_no_memory(err);
-        st = part_writer_begin(&s->part, path, TABLE_SAMPLES, s->columns, &sort, limits, err);
+        st = part_writer_begin(&s->part, path, TABLE_SAMPLES, s->columns, limits, err);
         if (st)
                 return st;
         w = s->part.w;
@@ -372,7 +375,7 @@ enum status part_write_samples(const char *path, const struct label_columns *col
 
         for (; !st && done < *count && part_writer_has_room(&s.part); done++) {
                 put_sample_row(&s, &rows[done]);
-                st = part_writer_end_row(&s.part, err);
+                st = part_writer_end_rows(&s.part, 1, err);
         }
         if (!st)
                 st = part_writer_finish(&s.part, ret, err);

@@ -53,6 +53,17 @@ void part_writer_deinit(struct part_writer *p);
 #define _cleanup_part_writer_ _cleanup_(part_writer_deinit)
 
 /**
+ * Begin a part whose rows the caller puts into p->w, in the table's order.
+ * @param columns  of samples: the label columns to have; NULL otherwise.
+ * @param ret  valid for deinit also on failure.
+ */
+enum status part_writer_begin(struct part_writer *ret, const char *path, enum table t,
+                              const struct label_columns *columns, const struct part_limits *limits,
+                              struct error *err) MUST_CHECK;
+/** count rows are complete in every column; while there is room. */
+enum status part_writer_end_rows(struct part_writer *p, uint64_t count, struct error *err) MUST_CHECK;
+
+/**
  * A part of locations, row by row: begin, put while there is room, finish.
  * @param ret  valid for deinit also on failure.
  */

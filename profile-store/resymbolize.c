@@ -484,7 +484,9 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct resy
                 memcpy(h.ids, request->ids, h.id_count * sizeof *h.ids);
                 qsort(h.ids, h.id_count, sizeof *h.ids, compare_build_ids);
         }
+        atomic_fetch_add(&s->resymbolize_waiting, 1);
         pthread_mutex_lock(&s->resymbolize_lock);
+        atomic_fetch_sub(&s->resymbolize_waiting, 1);
         st = resymbolize_tables(&h, err);
         pthread_mutex_unlock(&s->resymbolize_lock);
         tables_unref(h.tables);

@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/stable_clock.h"
+#include "profile-store/compaction/compaction.h"
 #include "profile-store/flush.h"
 #include "profile-store/location_rows.h"
 #include "profile-store/maintenance.h"
@@ -55,6 +56,16 @@ bool health_set_sync(struct profile_store *s, enum status st, const struct error
         first = record_failure(&h->sync_failing_since, h->sync_failure, sizeof h->sync_failure, st, err);
         pthread_mutex_unlock(&s->health_lock);
         return first;
+}
+
+void health_set_compaction(struct profile_store *s, int64_t since_ns, const struct error *err)
+{
+        struct profile_store_health *h = &s->health;
+
+        pthread_mutex_lock(&s->health_lock);
+        h->compaction_failing_since = since_ns;
+        snprintf(h->compaction_failure, sizeof h->compaction_failure, "%s", since_ns ? err->text : "");
+        pthread_mutex_unlock(&s->health_lock);
 }
 
 void health_add_quarantined(struct profile_store *s, int64_t batches, int64_t bytes, const char *reason)
@@ -215,6 +226,7 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
                 stat.oldest_unix_ns = convert_us_to_ns(oldest);
                 stat.newest_unix_ns = convert_us_to_ns(newest);
         }
+        compaction_measure_backlog(t, &stat.compaction_backlog_files, &stat.compaction_backlog_bytes);
         st = count_unresolved_locations(t, &stat.unresolved_locations, err);
         tables_unref(t);
         if (!st)
@@ -347,7 +359,7 @@ static enum status open_writable(struct profile_store *s, struct error *err)
                 s->thread_runs = true;
                 st = maintenance_start(s, err);
         }
-        return st;
+        return st ? st : compaction_start(s, err);
 }
 
 /*
@@ -465,14 +477,14 @@ void profile_store_close(struct profile_store *s)
 {
         if (!s)
                 return;
-        if (s->thread_runs) {
-                pthread_mutex_lock(&s->lock);
-                s->stopping = true;
-                pthread_cond_signal(&s->wake);
-                pthread_mutex_unlock(&s->lock);
+        pthread_mutex_lock(&s->lock);
+        s->stopping = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        if (s->thread_runs)
                 pthread_join(s->thread, NULL);
-        }
         maintenance_stop(s);
+        compaction_stop(s->compaction);
         head_close(s);
         tables_unref(s->tables);
         table_logs_close(&s->logs);

@@ -37,6 +37,8 @@ struct profile_store_options {
         uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
         uint64_t resymbolize_rows;    /* locations per round of re-symbolization; 0: default 1000000 */
         uint64_t removed_grace_ms;    /* files removed from the tables stay for readers of older versions; 0: 1 h */
+        uint64_t compact_interval_ms; /* between looks for files to merge; 0: default, with the flush thread;
+                                         UINT64_MAX: only profile_store_compact() */
         uint64_t part_rows;           /* maximum of one file; 0: as many as a reader accepts */
         struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
         /* Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL.
@@ -111,6 +113,31 @@ struct resymbolize_result {
 enum status profile_store_resymbolize(struct profile_store *store, const struct resymbolize_request *request,
                                       struct resymbolize_result *ret, struct error *err) MUST_CHECK;
 
+struct compaction_result {
+        uint64_t merges, files_before, files_after; /* of the merges */
+        uint64_t bytes_read, bytes_written;
+        uint64_t failed_partitions; /* days of a table, or locations, with a merge that failed; they are tried again */
+        uint64_t skipped_files;     /* unreadable, or too large for the memory: they stay as they are */
+};
+
+/**
+ * After each merge, on the calling thread.
+ * @param files_due  of all merges that were due, this one included.
+ * @return false to end early, with ST_BUSY.
+ */
+typedef bool profile_store_compact_progress(void *context, const struct compaction_result *so_far, uint64_t files_due);
+
+/**
+ * Merge small files of each day and table, and of locations, until there is nothing left to merge. Queries and flushes
+ * continue. A store with a flush thread compacts by itself (profile-store/compaction/); this does not wait for days to
+ * be over.
+ * @param progress  may be NULL.
+ * @return the first failure after everything else was merged (ret is set then, too); ST_BUSY when the store is closed
+ *         meanwhile.
+ */
+enum status profile_store_compact(struct profile_store *store, profile_store_compact_progress *progress, void *context,
+                                  struct compaction_result *ret, struct error *err) MUST_CHECK;
+
 /**
  * Whether acknowledged samples reach the tables. Times are Unix nanoseconds; texts
  * are "" without a failure.
@@ -125,6 +152,8 @@ struct profile_store_health {
         bool queue_full;              /* new batches are refused with ST_BUSY */
         uint64_t quarantined_batches; /* on disk now: each failed on its own (cairn store quarantine) */
         uint64_t quarantined_bytes;
+        int64_t compaction_failing_since; /* several merges of one partition failed in a row; 0: compaction works */
+        char compaction_failure[240];
         char quarantine_reason[240]; /* of the newest one that this process quarantined */
 };
 
@@ -144,11 +173,12 @@ struct profile_store_stat {
         uint64_t sample_files, stack_files, location_files, bytes;
         struct profile_store_table_stat samples, stacks, locations;
         uint64_t unresolved_locations;
-        int64_t oldest_unix_ns, newest_unix_ns; /* of samples; 0 without any */
-        uint64_t failed_flushes;                /* since open; each is tried again after the interval */
-        char last_failure[240];                 /* of the last one; "" without any */
-        uint64_t damaged_lookups;               /* of this process: damage found in the symbol index */
-        uint64_t torn_bytes, damaged_segments;  /* found at open: profile-store/queue/raw_queue.h */
+        uint64_t compaction_backlog_files, compaction_backlog_bytes; /* that are to be merged now */
+        int64_t oldest_unix_ns, newest_unix_ns;                      /* of samples; 0 without any */
+        uint64_t failed_flushes;               /* since open; each is tried again after the interval */
+        char last_failure[240];                /* of the last one; "" without any */
+        uint64_t damaged_lookups;              /* of this process: damage found in the symbol index */
+        uint64_t torn_bytes, damaged_segments; /* found at open: profile-store/queue/raw_queue.h */
         struct profile_store_health health;
 };
 enum status profile_store_stat(struct profile_store *store, struct profile_store_stat *ret,

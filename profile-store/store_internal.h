@@ -4,12 +4,16 @@
 
 /*
  * Internals of the store. Lock order:
- *  0. resymbolize_lock: one re-symbolization at a time. It takes writer_lock per
+ *  0. the lock of compaction: one merge at a time (compaction/compaction.h).
+ *  1. resymbolize_lock: one re-symbolization at a time. It takes writer_lock per
  *     round, so that flushes run in between.
- *  1. writer_lock: one flush or round at a time, from its lookup to its commit.
+ *     A merge of locations holds it too, and ends as soon as resymbolize_waiting
+ *     says that a re-symbolization waits.
+ *  2. writer_lock: one flush or round at a time, from its lookup to its commit.
  *     Locations that a flush looked up before new symbols were loaded are thus
  *     committed before the re-symbolization of these symbols reads the tables.
- *  2. lock: the head and the current tables, held briefly. A flush changes both
+ *     A merge takes it for its commit only.
+ *  3. lock: the head and the current tables, held briefly. A flush changes both
  *     under it, so a scan sees each sample once.
  */
 #include <pthread.h>
@@ -31,7 +35,9 @@ struct profile_store {
         struct raw_queue_report report;
         struct batch_ids *ids; /* of flushed batches; NULL for a reader */
 
+        struct compaction *compaction; /* NULL for a reader */
         pthread_mutex_t resymbolize_lock;
+        atomic_uint resymbolize_waiting;
         pthread_mutex_t writer_lock;
         struct table_logs logs;    /* under writer */
         struct known_rows known;   /* under writer */
@@ -70,6 +76,9 @@ bool health_set_flush(struct profile_store *s, enum status st, const struct erro
 /* The quarantine grew or shrank by so much; reason: of a batch that was added, NULL leaves the last one. */
 void health_add_quarantined(struct profile_store *s, int64_t batches, int64_t bytes, const char *reason);
 bool health_set_sync(struct profile_store *s, enum status st, const struct error *err);
+
+/* Merges of a partition fail again and again, first at since_ns; 0: they do not. */
+void health_set_compaction(struct profile_store *s, int64_t since_ns, const struct error *err);
 
 /* Open the queue and replay it into the head. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;

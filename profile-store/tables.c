@@ -147,6 +147,7 @@ static enum status create_table_part(const struct table_logs *l, enum table t, c
         atomic_init(&p->references, 1);
         atomic_init(&p->unresolved, -1);
         p->bytes = f->size;
+        p->added_s = f->modified_ms / 1000;
         p->name = strdup(f->path);
         p->path = make_table_path(l, t, f->path);
         if (!p->name || !p->path)
@@ -312,9 +313,11 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 .removes = calloc(change->remove_count + 1, sizeof *lists.removes),
         };
         struct delta_commit c = { .size = sizeof c,
-                                  .operation = !change->remove_count ? "WRITE"
-                                               : change->add_count   ? "UPDATE"
-                                                                     : "DELETE",
+                                  .operation = change->rearranges      ? "OPTIMIZE"
+                                               : !change->remove_count ? "WRITE"
+                                               : change->add_count     ? "UPDATE"
+                                                                       : "DELETE",
+                                  .rearranges = change->rearranges,
                                   .adds = lists.adds,
                                   .add_count = change->add_count,
                                   .removes = lists.removes,

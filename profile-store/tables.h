@@ -28,6 +28,7 @@ struct table_part {
         char *name; /* path below the table's folder, as in the log */
         char *path;
         uint64_t bytes, rows;
+        int64_t added_s; /* Unix time, of the commit that added it */
         bool has_day;
         int64_t day;                /* of its partition */
         int64_t min_us, max_us;     /* of samples; INT64_MIN and INT64_MAX without statistics */
@@ -92,6 +93,7 @@ struct table_change {
         size_t add_count;
         struct table_part *const *removes;
         size_t remove_count;
+        bool rearranges;                     /* adds hold the rows of removes, and no others: compaction */
         uint64_t flushed;                    /* samples: the new tables.flushed; 0 leaves it */
         const struct label_columns *columns; /* samples: the new tables.columns; NULL leaves them */
 };

@@ -53,15 +53,23 @@ static const struct {
                                "check time synchronization; batches without times of their own got those of the "
                                "clock" },
         [READY_QUARANTINE] = { "quarantine", "warning", "see 'cairn store quarantine list'; everything else proceeds" },
+        [READY_COMPACTION_FAILING] = { "compaction_failing", "warning",
+                                       "samples are written and read, queries get slower; see the reason, and "
+                                       "'cairn store compact'" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
 };
 
 #define CONDITION(name) METRIC_GAUGE("cairn_ready_condition", "1: this condition holds.", "condition=\"" name "\"")
 static struct metric metrics[READY_CONDITION_COUNT] = {
-        [READY_FLUSH_FAILING] = CONDITION("flush_failing"), [READY_SYNC_FAILING] = CONDITION("sync_failing"),
-        [READY_QUEUE_FULL] = CONDITION("queue_full"),       [READY_DISK_FULL] = CONDITION("disk_full"),
-        [READY_INDEX_FAILING] = CONDITION("index_failing"), [READY_CLOCK_JUMP] = CONDITION("clock_jump"),
-        [READY_QUARANTINE] = CONDITION("quarantine"),       [READY_STALLED] = CONDITION("stalled"),
+        [READY_FLUSH_FAILING] = CONDITION("flush_failing"),
+        [READY_SYNC_FAILING] = CONDITION("sync_failing"),
+        [READY_QUEUE_FULL] = CONDITION("queue_full"),
+        [READY_DISK_FULL] = CONDITION("disk_full"),
+        [READY_INDEX_FAILING] = CONDITION("index_failing"),
+        [READY_CLOCK_JUMP] = CONDITION("clock_jump"),
+        [READY_QUARANTINE] = CONDITION("quarantine"),
+        [READY_STALLED] = CONDITION("stalled"),
+        [READY_COMPACTION_FAILING] = CONDITION("compaction_failing"),
 };
 
 /* Under the lock. */
@@ -193,6 +201,8 @@ static void look_at_health(struct readiness *r)
         set_state(r, READY_QUARANTINE, h.quarantined_batches != 0,
                   "%" PRIu64 " batches of %" PRIu64 " bytes are set aside%s%.150s", h.quarantined_batches,
                   h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
+        set_state(r, READY_COMPACTION_FAILING, h.compaction_failing_since != 0, "cannot merge files: %s",
+                  h.compaction_failure);
         set_state(r, READY_STALLED, late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s", late_s);
 }
 

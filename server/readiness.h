@@ -27,6 +27,7 @@ enum ready_condition {
         READY_INDEX_FAILING, /* warnings */
         READY_CLOCK_JUMP,
         READY_QUARANTINE,
+        READY_COMPACTION_FAILING,
         READY_STALLED,
         READY_CONDITION_COUNT,
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn store: status and quarantine of a data directory's profile store. */
+/* cairn store: status, compaction and quarantine of a data directory's profile store. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/commands/command.h"
 #include "cli/commands/store.h"
+#include "cli/commands/store_compact.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -19,12 +20,16 @@ static const struct usage usage = {
                     "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
                     "       cairn store verify [--json] --data DIR\n"
                     "       cairn store snapshot TARGET [--json] --data DIR\n"
+                    "       cairn store compact [--server URL | --data DIR] [--json]\n"
                     "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
                     "[--json]",
         .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
                  "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
                  "verify checks every file against the log and its statistics, and every reference between the tables. "
                  "snapshot copies DIR to the new directory TARGET, with hard links where files never change. "
+                 "compact merges small files of the tables now, at the service (default " DEFAULT_SERVER ") or in a "
+                 "DIR that no service is running on; the service does so by itself once a day is over or small files "
+                 "are many. "
                  "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
                  "or writes one as an OTLP file; ID is a batch id or 'all'. "
                  "status, files, verify, snapshot, list and export work while the service runs; retry and remove need "
@@ -92,6 +97,8 @@ static void print_store_text(const struct profile_store_stat *s, const struct ta
         format_store_time(s->newest_unix_ns, newest);
         printf("%-22s %12" PRIu64 "\n", "  without symbols", s->unresolved_locations);
         printf("%-22s %12" PRIu64 " bytes\n", "tables", s->bytes);
+        printf("%-22s %12" PRIu64 " bytes in %" PRIu64 " files\n", "  to be compacted", s->compaction_backlog_bytes,
+               s->compaction_backlog_files);
         printf("%-22s %12" PRIu64 " batches, %" PRIu64 " bytes on disk\n", "queue", s->queued_batches,
                s->queue_disk_bytes);
         if (s->health.quarantined_batches)
@@ -131,6 +138,8 @@ static enum status print_store_json(const struct profile_store_stat *s,
         json_out_uint(&j, "location_files", s->location_files);
         json_out_uint(&j, "unresolved_locations", s->unresolved_locations);
         json_out_uint(&j, "table_bytes", s->bytes);
+        json_out_uint(&j, "compaction_backlog_files", s->compaction_backlog_files);
+        json_out_uint(&j, "compaction_backlog_bytes", s->compaction_backlog_bytes);
         json_out_uint(&j, "queued_batches", s->queued_batches);
         json_out_uint(&j, "queue_bytes", s->queue_disk_bytes);
         json_out_uint(&j, "quarantined_batches", s->health.quarantined_batches);
@@ -327,10 +336,13 @@ static enum status quarantine_command(const struct store_command *c, int argc, c
 
 int command_store(int argc, char **argv)
 {
-        struct store_command c = { .data = "./cairn-data" };
+        struct store_command c = { 0 };
+        struct service_options service = { 0 };
         _cleanup_free_ char *dir = NULL;
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &c.data, "the service's data directory (default ./cairn-data)"),
+                OPTION_STRING("server", 0, "URL", &service.server, "the service that compacts"),
+                SERVICE_OPTIONS(&service),
                 OPTION_STRING("output", 0, "FILE", &c.output, "where export writes the batch"),
                 OPTION_STRING("table", 0, "TABLE", &c.table, "list files of samples, stacks or locations only"),
                 OPTION_FLAG("sql", 0, &c.sql, "print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
@@ -340,6 +352,12 @@ int command_store(int argc, char **argv)
         struct error err;
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
+        if (!st && argc == 1 && strcmp(argv[0], "compact") == 0) {
+                st = run_store_compact(&service, c.data, c.json, &err);
+                return st ? command_fail("store", st, &err) : EXIT_DONE;
+        }
+        if (!c.data)
+                c.data = "./cairn-data";
         if (!st && !(dir = path_join(c.data, "profiles")))
                 st = error_no_memory(&err);
         c.dir = dir;
@@ -356,6 +374,7 @@ int command_store(int argc, char **argv)
         else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
                 st = quarantine_command(&c, argc - 1, argv + 1, &err);
         else
-                st = error_set(&err, ST_USAGE, "expected status, files, verify, snapshot TARGET or quarantine");
+                st = error_set(&err, ST_USAGE,
+                               "expected status, files, verify, snapshot TARGET, compact or quarantine");
         return st ? command_fail("store", st, &err) : EXIT_DONE;
 }

@@ -60,10 +60,10 @@ static void *heal_all(void *context)
         for (int q = QUALITY_DYNSYM; q <= QUALITY_DWARF; q++) {
                 snprintf(name, sizeof name, "quality%d", q);
                 test_load_symbols(symbols, ID, q, 0x1000, 1, name, "/src/x.c");
-                ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, &err), &err);
+                ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
         }
         while (atomic_load(&appenders_done) < APPENDERS)
-                ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, NULL, &err), &err);
+                ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
         return NULL;
 }
 

@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/compaction/compaction.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/condition.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "profile-store/compaction/compaction_jobs.h"
+#include "profile-store/compaction/merge.h"
+
+#define DEFAULT_INTERVAL_MS 10000
+#define FAILURES_REPORTED 3 /* in a row, of one partition, until /readyz says so */
+#define POSTPONED_S 60
+#define POSTPONED_DOUBLINGS 6
+#define PAUSE_NS 20000000 /* longest sleep of the rate limit between looks at the stop flag */
+#define COMMIT_ATTEMPTS 5
+#define NS_PER_S INT64_C(1000000000)
+
+static struct metric merges = METRIC_COUNTER("cairn_compactions_total", "Merges of small files of a table.", "");
+static struct metric failures = METRIC_COUNTER("cairn_compaction_failures_total", "Merges that failed.", "");
+static struct metric merged_files =
+        METRIC_COUNTER("cairn_compaction_merged_files_total", "Files that a merge replaced.", "");
+static struct metric skipped_files =
+        METRIC_COUNTER("cairn_compaction_skipped_files_total", "Files that no merge can read; they stay.", "");
+static struct metric read_bytes = METRIC_COUNTER("cairn_compaction_read_bytes_total", "Bytes that merges read.", "");
+static struct metric written_bytes =
+        METRIC_COUNTER("cairn_compaction_written_bytes_total", "Bytes of the files that merges wrote.", "");
+static struct metric backlog_files =
+        METRIC_GAUGE("cairn_compaction_backlog_files", "Files that are to be merged now.", "");
+static struct metric backlog_bytes = METRIC_GAUGE("cairn_compaction_backlog_bytes", "Bytes of these files.", "");
+
+/* A partition whose last merges failed. */
+struct failed_partition {
+        struct compaction_partition partition;
+        unsigned failures;
+        int64_t first_ns;   /* wall clock */
+        int64_t retry_ns;   /* monotonic */
+        uint64_t skip_call; /* the call of profile_store_compact() that it failed in */
+        struct error err;   /* the last one */
+};
+
+struct compaction {
+        struct profile_store *s;
+        pthread_mutex_t lock; /* of all below, from the choice of a merge to its commit */
+        struct failed_partition *failed;
+        size_t failed_count, failed_capacity;
+        char **unmergeable; /* names of parts, "TABLE/NAME" */
+        size_t unmergeable_count, unmergeable_capacity;
+        unsigned memory_shift; /* memory was refused: merges are planned with 2^-memory_shift of it */
+        uint64_t calls;
+        int64_t paid_ns; /* of the rate limit: monotonic time until which what was read and written is paid for */
+
+        pthread_mutex_t wake_lock;
+        pthread_cond_t wake;
+        pthread_t thread;
+        bool thread_runs;
+        uint64_t interval_ms;
+};
+
+/* A merge at work. */
+struct running_merge {
+        struct compaction *c;
+        const struct compaction_job *job;
+        bool was_ended; /* by `proceed`: not a failure */
+};
+
+/* ---- what failed before ---------------------------------------------------------------------- */
+
+static bool is_same_partition(const struct compaction_partition *x, const struct compaction_partition *y)
+{
+        return x->table == y->table && x->day == y->day;
+}
+
+static struct failed_partition *find_failed_partition(const struct compaction *c, const struct compaction_partition *p)
+{
+        for (size_t i = 0; i < c->failed_count; i++) {
+                if (is_same_partition(&c->failed[i].partition, p))
+                        return &c->failed[i];
+        }
+        return NULL;
+}
+
+static bool is_postponed_in_background(const void *context, const struct compaction_partition *p)
+{
+        const struct failed_partition *f = find_failed_partition(context, p);
+
+        return f && monotonic_ns() < f->retry_ns;
+}
+
+static bool is_postponed_in_call(const void *context, const struct compaction_partition *p)
+{
+        const struct compaction *c = context;
+        const struct failed_partition *f = find_failed_partition(c, p);
+
+        return f && f->skip_call == c->calls;
+}
+
+static bool is_unmergeable_part(const void *context, const struct table_part *part)
+{
+        const struct compaction *c = context;
+
+        for (size_t i = 0; i < c->unmergeable_count; i++) {
+                if (strcmp(c->unmergeable[i], part->path) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void publish_failures(struct compaction *c)
+{
+        const struct failed_partition *oldest = NULL;
+
+        for (size_t i = 0; i < c->failed_count; i++) {
+                if (c->failed[i].failures >= FAILURES_REPORTED && (!oldest || c->failed[i].first_ns < oldest->first_ns))
+                        oldest = &c->failed[i];
+        }
+        health_set_compaction(c->s, oldest ? oldest->first_ns : 0, oldest ? &oldest->err : NULL);
+}
+
+static void note_failure(struct compaction *c, const struct compaction_partition *p, const struct error *err)
+{
+        struct failed_partition *f = find_failed_partition(c, p);
+        unsigned doublings;
+        char name[48];
+
+        metric_add(&failures, 1);
+        if (!f && array_reserve(&c->failed, &c->failed_capacity, c->failed_count)) {
+                f = &c->failed[c->failed_count++];
+                *f = (struct failed_partition){ .partition = *p, .first_ns = wall_clock_ns() };
+        }
+        if (!f)
+                return;
+        doublings = f->failures < POSTPONED_DOUBLINGS ? f->failures : POSTPONED_DOUBLINGS;
+        f->failures++;
+        f->retry_ns = monotonic_ns() + (POSTPONED_S * NS_PER_S << doublings);
+        f->skip_call = c->calls;
+        f->err = *err;
+        describe_compaction_partition(p, name);
+        log_error("store", "cannot compact the %s, trying again later: %s", name, err->text);
+        publish_failures(c);
+}
+
+static void note_success(struct compaction *c, const struct compaction_partition *p)
+{
+        struct failed_partition *f = find_failed_partition(c, p);
+
+        c->memory_shift = 0;
+        if (!f)
+                return;
+        *f = c->failed[--c->failed_count];
+        publish_failures(c);
+}
+
+static enum status skip_unmergeable_part(struct compaction *c, const struct table_part *part, const struct error *why,
+                                         struct error *err)
+{
+        char *path = strdup(part->path);
+
+        if (!path || !array_reserve(&c->unmergeable, &c->unmergeable_capacity, c->unmergeable_count)) {
+                free(path);
+                return error_no_memory(err);
+        }
+        c->unmergeable[c->unmergeable_count++] = path;
+        metric_add(&skipped_files, 1);
+        log_error("store", "cannot merge '%s' with other files, leaving it as it is: %s", part->path, why->text);
+        return ST_OK;
+}
+
+/* ---- pace ------------------------------------------------------------------------------------- */
+
+static bool must_end(const struct running_merge *r)
+{
+        struct profile_store *s = r->c->s;
+
+        return atomic_load(&s->stopping) ||
+               (r->job->partition.table == TABLE_LOCATIONS && atomic_load(&s->resymbolize_waiting));
+}
+
+/* Called by the merge after each piece of work. */
+static enum status proceed_at_rate(void *context, uint64_t bytes, struct error *err)
+{
+        struct running_merge *r = context;
+        struct compaction *c = r->c;
+        int64_t now = monotonic_ns();
+
+        if (c->thread_runs) { /* no other work is disturbed in a store without threads */
+                c->paid_ns = (c->paid_ns > now ? c->paid_ns : now) +
+                             (int64_t)(bytes * (uint64_t)NS_PER_S / COMPACTION_BYTES_PER_S);
+                while (!must_end(r) && (now = monotonic_ns()) < c->paid_ns) {
+                        int64_t left = c->paid_ns - now;
+                        const struct timespec pause = { .tv_nsec = left < PAUSE_NS ? left : PAUSE_NS };
+
+                        nanosleep(&pause, NULL);
+                }
+        }
+        if (!must_end(r))
+                return ST_OK;
+        r->was_ended = true;
+        return error_set(err, ST_BUSY, "the merge was ended for other work");
+}
+
+/* ---- commit ------------------------------------------------------------------------------------- */
+
+static int compare_name_to_part(const void *name, const void *part)
+{
+        return strcmp(name, (*(struct table_part *const *)part)->name);
+}
+
+static bool is_live_name(const struct tables *t, enum table table, const char *name)
+{
+        return t->part_count[table] &&
+               bsearch(name, t->parts[table], t->part_count[table], sizeof(void *), compare_name_to_part);
+}
+
+static bool are_inputs_live(const struct tables *t, const struct compaction_job *job)
+{
+        for (size_t i = 0; i < job->part_count; i++) {
+                if (!is_live_name(t, job->partition.table, job->parts[i]->name))
+                        return false;
+        }
+        return true;
+}
+
+/*
+ * With writer_lock. After a failure it is not known whether the commit was made until the log is read again.
+ * @return ST_NOT_FOUND when another commit removed an input.
+ */
+static enum status try_commit(struct profile_store *s, const struct compaction_job *job,
+                              const struct merge_result *merged, struct error *err)
+{
+        const struct table_change change = { .table = job->partition.table,
+                                             .adds = merged->adds,
+                                             .add_count = merged->add_count,
+                                             .removes = job->parts,
+                                             .remove_count = job->part_count,
+                                             /* Rows of one stack are equal; those of one location may not be. */
+                                             .rearranges = job->partition.table != TABLE_LOCATIONS ||
+                                                           merged->rows_read == merged->rows_written };
+        enum status st = store_reconcile(s, err);
+
+        if (st)
+                return st;
+        if (merged->add_count && is_live_name(s->tables, job->partition.table, merged->adds[0].name))
+                return ST_OK; /* by the attempt before */
+        if (!are_inputs_live(s->tables, job))
+                return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
+        s->behind = true;
+        st = tables_commit(&s->logs, &change, err);
+        if (!st)
+                st = store_publish_tables(s, err);
+        if (!st)
+                s->behind = false;
+        return st;
+}
+
+/* Files of a commit that was not made are deleted; when that is unknown, they are left to the maintenance thread. */
+static enum status commit_merge(struct profile_store *s, const struct compaction_job *job,
+                                const struct merge_result *merged, struct error *err)
+{
+        enum status st;
+        int attempts = 0;
+
+        pthread_mutex_lock(&s->writer_lock);
+        do
+                st = try_commit(s, job, merged, err);
+        while (st == ST_BUSY && ++attempts < COMMIT_ATTEMPTS);
+        if (st && !store_reconcile(s, NULL)) {
+                if (merged->add_count && is_live_name(s->tables, job->partition.table, merged->adds[0].name))
+                        st = ST_OK;
+                else
+                        merge_result_discard(&s->logs, job->partition.table, merged);
+        }
+        pthread_mutex_unlock(&s->writer_lock);
+        return st;
+}
+
+/* ---- one merge ------------------------------------------------------------------------------------ */
+
+/* The outputs exist beside the inputs until the grace period is over; senders of samples come first. */
+static enum status check_free_space(const struct profile_store *s, const struct compaction_job *job, struct error *err)
+{
+        struct statvfs fs;
+
+        if (statvfs(s->dir, &fs) || (uint64_t)fs.f_bavail * fs.f_frsize >= job->bytes + 2 * LIMIT_DISK_LOW_BYTES)
+                return ST_OK;
+        return error_os(err, ENOSPC, "cannot merge files of %zu MiB in '%s'", (size_t)(job->bytes >> 20), s->dir);
+}
+
+static enum status merge_and_commit(struct running_merge *r, const struct tables *tables,
+                                    struct compaction_result *total, size_t *failed_part_ret, struct error *err)
+{
+        struct profile_store *s = r->c->s;
+        const struct compaction_job *job = r->job;
+        const struct merge_request request = {
+                .logs = &s->logs,
+                .table = job->partition.table,
+                .columns = job->partition.table == TABLE_SAMPLES ? &tables->columns : NULL,
+                .parts = job->parts,
+                .part_count = job->part_count,
+                .output_count = compaction_count_outputs(job->bytes, &compaction_default_rules),
+                .proceed = proceed_at_rate,
+                .context = r,
+        };
+        struct merge_result merged = { 0 };
+        enum status st = check_free_space(s, job, err);
+
+        *failed_part_ret = MERGE_NO_PART;
+        if (!st)
+                st = merge_parts(&request, &merged, failed_part_ret, err);
+        if (st)
+                return st;
+        st = commit_merge(s, job, &merged, err);
+        metric_add(&read_bytes, (int64_t)merged.bytes_read);
+        metric_add(&written_bytes, (int64_t)merged.bytes_written);
+        if (!st) {
+                metric_add(&merged_files, (int64_t)job->part_count);
+                total->files_before += job->part_count;
+                total->files_after += merged.add_count;
+                total->bytes_read += merged.bytes_read;
+                total->bytes_written += merged.bytes_written;
+                total->merges++;
+                metric_add(&merges, 1); /* last: tests wait for the count */
+        }
+        merge_result_deinit(&merged);
+        return st;
+}
+
+static bool is_about_part(enum status st, const struct error *err)
+{
+        return st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG ||
+               (st == ST_OS && err->os_errno == ENOENT);
+}
+
+/* ST_OK when the next round plans differently: without the part, or with less memory. */
+static enum status handle_failed_merge(struct compaction *c, const struct compaction_job *job, enum status st,
+                                       size_t failed_part, struct compaction_result *total, struct error *err)
+{
+        const struct error why = *err;
+        bool is_memory = st == ST_BUSY || st == ST_TOO_BIG || st == ST_NO_MEMORY;
+
+        if (st == ST_NOT_FOUND)
+                return ST_OK;
+        if (is_memory && job->part_count > 2) {
+                c->memory_shift++;
+                return ST_OK;
+        }
+        if (failed_part != MERGE_NO_PART && is_about_part(st, err)) {
+                st = skip_unmergeable_part(c, job->parts[failed_part], &why, err);
+                total->skipped_files += !st;
+                return st;
+        }
+        return st;
+}
+
+static enum status run_job(struct running_merge *r, const struct tables *tables, struct compaction_result *total,
+                           struct error *err)
+{
+        struct profile_store *s = r->c->s;
+        const struct compaction_job *job = r->job;
+        bool is_locations = job->partition.table == TABLE_LOCATIONS;
+        size_t failed_part;
+        enum status st;
+
+        if (is_locations && pthread_mutex_trylock(&s->resymbolize_lock)) {
+                r->was_ended = true;
+                return ST_BUSY;
+        }
+        st = merge_and_commit(r, tables, total, &failed_part, err);
+        if (is_locations)
+                pthread_mutex_unlock(&s->resymbolize_lock);
+        if (!st)
+                note_success(r->c, &job->partition);
+        else if (!r->was_ended)
+                st = handle_failed_merge(r->c, job, st, failed_part, total, err);
+        if (st && !r->was_ended) {
+                note_failure(r->c, &job->partition, err);
+                total->failed_partitions++;
+        }
+        return st;
+}
+
+/* ---- rounds --------------------------------------------------------------------------------------- */
+
+static struct tables *ref_current_tables(struct profile_store *s)
+{
+        struct tables *t;
+
+        pthread_mutex_lock(&s->lock);
+        t = tables_ref(s->tables);
+        pthread_mutex_unlock(&s->lock);
+        return t;
+}
+
+static struct compaction_rules make_rules(const struct compaction *c)
+{
+        struct compaction_rules rules = compaction_default_rules;
+        uint64_t ceiling = memory_use_ceiling(MEMORY_COMPACTION) / 4 * 3;
+
+        rules.job_memory = ceiling < rules.job_memory ? ceiling : rules.job_memory;
+        rules.job_memory >>= c->memory_shift < 32 ? c->memory_shift : 32;
+        return rules;
+}
+
+enum round { ROUND_MERGED, ROUND_NOTHING_DUE, ROUND_GAVE_WAY, ROUND_FAILED, ROUND_WITHOUT_PLAN };
+
+/* One merge, with c->lock. A partition that failed is postponed. */
+static enum round run_next_merge(struct compaction *c, bool is_full, struct compaction_result *total,
+                                 uint64_t *files_due_ret, struct error *err)
+{
+        const struct compaction_rules rules = make_rules(c);
+        const struct compaction_view view = { .rules = &rules,
+                                              .is_full = is_full,
+                                              .now_s = wall_clock_ns() / NS_PER_S,
+                                              .is_postponed =
+                                                      is_full ? is_postponed_in_call : is_postponed_in_background,
+                                              .is_unmergeable = is_unmergeable_part,
+                                              .context = c };
+        struct tables *tables = ref_current_tables(c->s);
+        struct compaction_job job;
+        struct running_merge r = { .c = c, .job = &job };
+        uint64_t bytes_due;
+        enum status st = choose_compaction_job(tables, &view, &job, files_due_ret, &bytes_due, err);
+        enum round ret = st == ST_NOT_FOUND ? ROUND_NOTHING_DUE : ROUND_WITHOUT_PLAN;
+
+        metric_set(&backlog_files, (int64_t)*files_due_ret);
+        metric_set(&backlog_bytes, (int64_t)bytes_due);
+        if (!st) {
+                st = run_job(&r, tables, total, err);
+                ret = !st ? ROUND_MERGED : r.was_ended ? ROUND_GAVE_WAY : ROUND_FAILED;
+                compaction_job_deinit(&job);
+        }
+        tables_unref(tables);
+        return ret;
+}
+
+static void run_due_merges(struct compaction *c)
+{
+        struct compaction_result total = { 0 };
+        enum round round = ROUND_MERGED;
+
+        while ((round == ROUND_MERGED || round == ROUND_FAILED) && !atomic_load(&c->s->stopping)) {
+                struct error err = { 0 };
+                uint64_t files;
+
+                pthread_mutex_lock(&c->lock);
+                round = run_next_merge(c, false, &total, &files, &err);
+                pthread_mutex_unlock(&c->lock);
+        }
+}
+
+/* Until the work that a merge gave way to is likely to be done. */
+static void pause_compaction(void)
+{
+        const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+        nanosleep(&pause, NULL);
+}
+
+enum status profile_store_compact(struct profile_store *s, profile_store_compact_progress *progress, void *context,
+                                  struct compaction_result *ret, struct error *err)
+{
+        struct compaction *c = s->compaction;
+        struct compaction_result total = { 0 };
+        struct error failure = { 0 };
+        enum round round = ROUND_MERGED;
+        uint64_t files = 0;
+
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        pthread_mutex_lock(&c->lock);
+        c->calls++;
+        pthread_mutex_unlock(&c->lock);
+        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN) {
+                struct error why = { 0 };
+
+                if (atomic_load(&s->stopping)) {
+                        error_set(&failure, ST_BUSY, "the store is being closed");
+                        break;
+                }
+                pthread_mutex_lock(&c->lock);
+                round = run_next_merge(c, true, &total, &files, &why);
+                pthread_mutex_unlock(&c->lock);
+                if (why.code && round != ROUND_NOTHING_DUE && round != ROUND_MERGED && round != ROUND_GAVE_WAY &&
+                    !failure.code)
+                        failure = why;
+                if (round == ROUND_GAVE_WAY)
+                        pause_compaction();
+                if (round == ROUND_MERGED && progress && !progress(context, &total, files)) {
+                        error_set(&failure, ST_BUSY, "the compaction was ended before all files were merged");
+                        break;
+                }
+        }
+        if (ret)
+                *ret = total;
+        if (failure.code && err)
+                *err = failure;
+        return failure.code;
+}
+
+void compaction_measure_backlog(const struct tables *t, uint64_t *files_ret, uint64_t *bytes_ret)
+{
+        const struct compaction_view view = { .rules = &compaction_default_rules, .now_s = wall_clock_ns() / NS_PER_S };
+        struct compaction_job job;
+
+        if (!choose_compaction_job(t, &view, &job, files_ret, bytes_ret, NULL))
+                compaction_job_deinit(&job);
+}
+
+/* ---- thread --------------------------------------------------------------------------------------- */
+
+/* Ingest, flushes and queries go before it. Failures of these calls change nothing but that. */
+static void lower_priority(void)
+{
+        const int who_process = 1, best_effort_lowest = 2 << 13 | 7;
+
+        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+        (void)syscall(SYS_ioprio_set, who_process, 0, best_effort_lowest);
+}
+
+static void *run_compaction_thread(void *context)
+{
+        struct compaction *c = context;
+
+        prctl(PR_SET_NAME, "cairn-compact");
+        lower_priority();
+        while (!atomic_load(&c->s->stopping)) {
+                int64_t until = monotonic_ns() + (int64_t)c->interval_ms * 1000000;
+
+                pthread_mutex_lock(&c->wake_lock);
+                while (!atomic_load(&c->s->stopping) && condition_wait_until(&c->wake, &c->wake_lock, until))
+                        ;
+                pthread_mutex_unlock(&c->wake_lock);
+                run_due_merges(c);
+        }
+        return NULL;
+}
+
+static uint64_t choose_interval(const struct profile_store_options *o)
+{
+        if (o->compact_interval_ms)
+                return o->compact_interval_ms;
+        if (o->flush_interval_ms == UINT64_MAX)
+                return UINT64_MAX;
+        return o->flush_interval_ms < DEFAULT_INTERVAL_MS ? o->flush_interval_ms : DEFAULT_INTERVAL_MS;
+}
+
+enum status compaction_start(struct profile_store *s, struct error *err)
+{
+        struct metric *const all[] = { &merges,     &failures,      &merged_files,  &skipped_files,
+                                       &read_bytes, &written_bytes, &backlog_files, &backlog_bytes };
+        struct compaction *c = calloc(1, sizeof *c);
+        int failed;
+
+        if (!c)
+                return error_no_memory(err);
+        c->s = s;
+        c->interval_ms = choose_interval(&s->options);
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_mutex_init(&c->wake_lock, NULL);
+        pthread_cond_init(&c->wake, NULL);
+        s->compaction = c;
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+                metric_register(all[i]);
+        if (c->interval_ms == UINT64_MAX)
+                return ST_OK;
+        c->thread_runs = true; /* before it reads this */
+        failed = pthread_create(&c->thread, NULL, run_compaction_thread, c);
+        if (failed) {
+                c->thread_runs = false;
+                return error_os(err, failed, "cannot start the compaction thread");
+        }
+        return ST_OK;
+}
+
+void compaction_stop(struct compaction *c)
+{
+        if (!c)
+                return;
+        if (c->thread_runs) {
+                pthread_mutex_lock(&c->wake_lock);
+                pthread_cond_signal(&c->wake);
+                pthread_mutex_unlock(&c->wake_lock);
+                pthread_join(c->thread, NULL);
+        }
+        for (size_t i = 0; i < c->unmergeable_count; i++)
+                free(c->unmergeable[i]);
+        free(c->unmergeable);
+        free(c->failed);
+        pthread_cond_destroy(&c->wake);
+        pthread_mutex_destroy(&c->wake_lock);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}

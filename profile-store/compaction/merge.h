@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_COMPACTION_MERGE_H
+#define CAIRN_PROFILE_STORE_COMPACTION_MERGE_H
+
+/**
+ * @file
+ * Streaming k-way merge of parts of one table and partition into new, sorted parts.
+ *
+ * samples    by profile type, unit, labels, stack, time; every row is kept
+ * stacks     by id; of rows of one id one is kept
+ * locations  by build-id, address, id; of rows of one id the one with the newest frames is kept
+ *
+ * Label columns without a value in any input are left out of the outputs: Delta readers take them as null. Inputs need
+ * not be sorted; those whose row groups overlap are read with all row groups in memory.
+ *
+ * Memory: a row group of each input and one of the output, reserved for MEMORY_COMPACTION.
+ * Threads: one.
+ */
+#include "profile-store/tables.h"
+
+struct merge_request {
+        const struct table_logs *logs; /* for the paths; no commit is made */
+        enum table table;
+        const struct label_columns *columns; /* of the table; samples */
+        struct table_part *const *parts;     /* of one partition */
+        size_t part_count;
+        unsigned output_count; /* files to write at most, of about equal numbers of rows */
+        /* Called often, with the bytes read and written since the last call; may wait. Other than ST_OK ends the merge
+         * with that status. */
+        enum status (*proceed)(void *context, uint64_t bytes, struct error *err);
+        void *context;
+};
+
+struct merge_result {
+        struct table_add *adds; /* owned; durable files, in no commit yet */
+        size_t add_count;
+        uint64_t rows_read, rows_written; /* the rest are duplicates that were dropped */
+        uint64_t bytes_read, bytes_written;
+};
+
+#define MERGE_NO_PART SIZE_MAX
+
+/**
+ * @param failed_part_ret  the part that a failure is about, or MERGE_NO_PART.
+ * @return ST_OK; ST_BAD_DATA, ST_UNSUPPORTED or ST_OS for an unreadable part, or one with a column that the table does
+ *         not have; ST_BUSY or ST_TOO_BIG when memory is refused: merge fewer parts; ST_OS when writing fails; what
+ *         `proceed` returned. No file is left after a failure.
+ */
+enum status merge_parts(const struct merge_request *request, struct merge_result *ret, size_t *failed_part_ret,
+                        struct error *err) MUST_CHECK;
+
+/** Free the result; its files stay. */
+void merge_result_deinit(struct merge_result *r);
+
+/** Unlink the files of a result that was not committed. */
+void merge_result_discard(const struct table_logs *logs, enum table table, const struct merge_result *r);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_COMPACTION_MERGE_INPUT_H
+#define CAIRN_PROFILE_STORE_COMPACTION_MERGE_INPUT_H
+
+/**
+ * @file
+ * One sorted sequence of rows that a merge reads: the row groups [group, group_end) of a part, one in memory at a time,
+ * and the sort key of each row.
+ *
+ * The rows of a group are put into order when they are not; groups that overlap are reported (is_unsorted), since one
+ * group at a time cannot put them into order.
+ *
+ * Memory: the columns of one row group, reserved for MEMORY_COMPACTION. Columns that are null throughout are not read.
+ * Threads: one.
+ */
+#include "common/arena.h"
+#include "profile-store/part_read.h"
+#include "profile-store/table_schema.h"
+
+/* A top-level field of a table and the leaf columns of it. */
+struct merge_field {
+        const char *name;
+        bool is_repeated; /* a list or map */
+        size_t first_leaf, leaf_count;
+};
+
+struct merge_leaf {
+        const char *path;
+        enum parquet_kind kind;
+        bool is_key; /* of a map: never null */
+};
+
+/** The columns of a table, flattened. */
+struct merge_schema {
+        enum table table;
+        struct arena arena;
+        struct merge_field *fields;
+        struct merge_leaf *leaves;
+        size_t field_count, leaf_count;
+        size_t type, unit, stack, time, rest_key, rest_value;     /* leaves of samples; stack also of stacks */
+        size_t build_id, address, id, state, quality, generation; /* leaves of locations */
+        size_t *labels;                                           /* leaves of samples, by label name */
+        const char **label_names;
+        size_t label_count;
+};
+
+enum status merge_schema_init(struct merge_schema *ret, enum table t, const struct label_columns *columns,
+                              struct error *err) MUST_CHECK;
+void merge_schema_deinit(struct merge_schema *s);
+
+/** Order of rows: a, b, c, d. Empty before others. */
+struct merge_key {
+        const uint8_t *a, *b; /* borrowed from the group */
+        uint32_t a_size, b_size;
+        int64_t c;
+        uint64_t d;
+};
+
+int compare_merge_keys(const struct merge_key *x, const struct merge_key *y);
+
+struct merge_input {
+        const struct merge_schema *schema; /* borrowed */
+        const struct part_file *file;      /* borrowed */
+        uint64_t file_rows;
+        uint32_t group, group_end; /* loaded, when row_count is not 0 */
+        uint64_t row, row_count;   /* of the loaded group */
+        struct merge_key key;      /* of the row at hand */
+
+        struct parquet_column *columns; /* by leaf; without rows: null throughout */
+        uint32_t *order;                /* rows in order; NULL: as they are */
+        uint32_t *sets;                 /* samples: the label set of each row */
+        struct parquet_bytes *set_texts;
+        size_t set_count, set_capacity;
+        struct arena arena; /* of set_texts */
+        struct memory_reservation memory;
+};
+
+/**
+ * Begin with the first row.
+ * @return ST_NOT_FOUND without any row; ST_BUSY or ST_TOO_BIG when memory is refused; the failures of part_read.h.
+ */
+enum status merge_input_begin(struct merge_input *in, const struct merge_schema *schema, const struct part_file *file,
+                              uint32_t group, uint32_t group_end, struct error *err) MUST_CHECK;
+void merge_input_deinit(struct merge_input *in);
+
+/** Whether the next row is in the next group: what was borrowed from this one is then invalid after advancing. */
+bool merge_input_is_at_group_end(const struct merge_input *in);
+
+/** Step to the next row. @return ST_NOT_FOUND after the last one; ST_UNSUPPORTED with is_unsorted_ret when the next
+ *  group overlaps this one. */
+enum status merge_input_advance(struct merge_input *in, bool *is_unsorted_ret, struct error *err) MUST_CHECK;
+
+/** The place in the columns of row i, counted in order. */
+static inline uint64_t merge_input_slot(const struct merge_input *in, uint64_t i)
+{
+        return in->order ? in->order[i] : i;
+}
+
+/** Whether a file has only columns of the schema. */
+enum status merge_schema_check_file(const struct merge_schema *schema, const struct part_file *f,
+                                    struct error *err) MUST_CHECK;
+
+/** Whether a leaf is null in all rows of a row group, or missing. */
+bool is_null_throughout(const struct part_file *f, uint32_t group, const char *path);
+
+#endif

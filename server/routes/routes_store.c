@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maintenance of the profile store: compaction on demand. */
+#include "common/json_out.h"
+#include "server/server_internal.h"
+
+/* A shutdown does not wait for the whole store. */
+static bool continue_compaction(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        (void)so_far;
+        (void)files_due;
+        return !atomic_load(http_server_stopping(context));
+}
+
+static void handle_compact(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        struct compaction_result result = { 0 };
+        struct json_out j;
+        struct buf body;
+        struct error err;
+        enum status st = profile_store_compact(s->profiles, continue_compaction, req, &result, &err);
+
+        buf_init(&body, KiB(4));
+        json_out_init(&j, &body);
+        json_out_object(&j, NULL);
+        json_out_uint(&j, "merges", result.merges);
+        json_out_uint(&j, "files_before", result.files_before);
+        json_out_uint(&j, "files_after", result.files_after);
+        json_out_uint(&j, "bytes_read", result.bytes_read);
+        json_out_uint(&j, "bytes_written", result.bytes_written);
+        json_out_uint(&j, "skipped_files", result.skipped_files);
+        json_out_object_end(&j);
+        respond_result(req, st, &body, &err);
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST",
+          .path = "/api/v1/store/compact",
+          .scope = SCOPE_ADMIN,
+          .max_body = KiB(4),
+          .body_type = "application/json",
+          .pool = POOL_ADMIN,
+          .handle = handle_compact,
+          .writes = true },
+};
+const struct route_table store_routes = ROUTE_TABLE(routes);

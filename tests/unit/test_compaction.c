@@ -1,0 +1,720 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compaction of a store: the tables hold the same rows in fewer, sorted files;
+ * files that cannot be merged, other commits and other work are respected.
+ */
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-store/compaction/compaction_jobs.h"
+#include "profile-store/compaction/merge.h"
+#include "profile-store/scan.h"
+#include "tests/support/profiles.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/suite.h"
+#include "tests/support/table_rows.h"
+
+#define DAY_US INT64_C(86400000000)
+
+static struct store_fixture fixture;
+static struct symbol_index *symbols;
+
+static void begin(void)
+{
+        store_fixture_begin(&fixture);
+}
+
+static void end(void)
+{
+        store_fixture_end(&fixture);
+        if (symbols)
+                symbol_index_close(symbols);
+}
+
+/* Samples of several types of stacks, labels and days; each flush shares some of them with others. */
+static void append_mixed(unsigned batch)
+{
+        struct test_profile t;
+        struct error err;
+        char host[32], rare[32];
+
+        snprintf(host, sizeof host, "host=h%u", batch % 3);
+        snprintf(rare, sizeof rare, "rare%u=x", batch % 5);
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+        for (unsigned i = 0; i < 40; i++) {
+                uint32_t stack[2] = { test_location(&t, 0x1000 + 16 * ((i * 7 + batch) % 23)),
+                                      test_location(&t, 0x10) };
+                const char *const labels[] = { host, "service=api", i % 4 ? NULL : rare, NULL };
+
+                test_sample(&t, STORE_FIXTURE_T0 + (i % 10 == 9) * STORE_FIXTURE_DAY_NS + (batch * 40 + i) * 1000,
+                            i + 1, stack, 1 + i % 2, labels);
+        }
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
+static void fill_store(unsigned first, unsigned flushes)
+{
+        for (unsigned i = 0; i < flushes; i++) {
+                append_mixed(first + i);
+                store_fixture_flush(&fixture);
+        }
+}
+
+static struct compaction_result compact(void)
+{
+        struct compaction_result r;
+        struct error err = { 0 };
+
+        check_ok(profile_store_compact(fixture.store, NULL, NULL, &r, &err), &err);
+        return r;
+}
+
+struct store_rows {
+        struct table_rows rows[TABLE_COUNT];
+};
+
+static struct store_rows read_store_rows(void)
+{
+        struct store_rows r;
+
+        for (int t = 0; t < TABLE_COUNT; t++)
+                r.rows[t] = read_table_rows(fixture.store, t);
+        return r;
+}
+
+static void store_rows_deinit(struct store_rows *r)
+{
+        for (int t = 0; t < TABLE_COUNT; t++)
+                table_rows_deinit(&r->rows[t]);
+}
+
+static void check_rows_are(struct store_rows *before)
+{
+        struct store_rows now = read_store_rows();
+
+        for (int t = 0; t < TABLE_COUNT; t++)
+                check_same_rows(&before->rows[t], &now.rows[t]);
+        store_rows_deinit(&now);
+}
+
+START_TEST(the_same_rows_are_in_one_file_a_day)
+{
+        struct store_rows before;
+        struct profile_store_stat stat;
+        struct compaction_result r;
+        int64_t sum;
+
+        fill_store(0, 12);
+        before = read_store_rows();
+        sum = store_fixture_sum(&fixture);
+        stat = store_fixture_stat(&fixture);
+        ck_assert_uint_ge(stat.compaction_backlog_files, 2 * 12);
+        ck_assert_uint_gt(stat.compaction_backlog_bytes, 0);
+        r = compact();
+        ck_assert_uint_ge(r.merges, 4);
+        ck_assert_uint_eq(r.failed_partitions + r.skipped_files, 0);
+        ck_assert_uint_ge(r.files_before, 12 * 2 + 12);
+        stat = store_fixture_stat(&fixture);
+        ck_assert_uint_eq(stat.sample_files, 2);
+        ck_assert_uint_eq(stat.stack_files, 2);
+        ck_assert_uint_eq(stat.location_files, 1);
+        ck_assert_uint_eq(stat.compaction_backlog_files, 0);
+        check_rows_are(&before);
+        ck_assert_int_eq(store_fixture_sum(&fixture), sum);
+        ck_assert_uint_eq(compact().merges, 0);
+        store_fixture_reopen(&fixture);
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+}
+END_TEST
+
+/* "type labels stack time" of a row's text, which has the columns by name. */
+static void get_sort_text(const char *row, char *ret, size_t size)
+{
+        static const char *const parts[] = { " profile_type=",  " label_host=", " label_rare",
+                                             " label_service=", " stack_id=",   " time=" };
+        size_t n = 0;
+
+        ret[0] = 0;
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+                const char *at = strstr(row, parts[i]);
+
+                if (at)
+                        n += (size_t)snprintf(ret + n, size - n, "%.*s", (int)strcspn(at + 1, " ") + 1, at);
+        }
+}
+
+START_TEST(rows_are_sorted_by_type_labels_stack_and_time)
+{
+        const struct tables *t;
+
+        fill_store(0, 12);
+        compact();
+        t = fixture.store->tables;
+        ck_assert_uint_eq(t->part_count[TABLE_SAMPLES], 2);
+        for (size_t i = 0; i < 2; i++) {
+                struct table_rows rows = read_part_rows(t->parts[TABLE_SAMPLES][i]);
+                char before[512] = "", now[512];
+
+                for (size_t k = 0; k < rows.count; k++, memcpy(before, now, sizeof before)) {
+                        get_sort_text(rows.items[k], now, sizeof now);
+                        ck_assert_msg(strcmp(before, now) <= 0, "'%s' comes before '%s'", before, now);
+                }
+                ck_assert_uint_ge(rows.count, 12 * 4);
+                table_rows_deinit(&rows);
+        }
+}
+END_TEST
+
+START_TEST(columns_that_came_later_and_empty_ones_survive)
+{
+        struct store_rows before;
+        struct error err;
+
+        /* The first file has no label columns but its own; the schema grows with each flush. */
+        for (unsigned i = 0; i < 6; i++) {
+                char label[32];
+                struct test_profile t;
+                uint32_t leaf;
+
+                snprintf(label, sizeof label, "key%u=v%u", i, i);
+                test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+                leaf = test_location(&t, 0x1000);
+                test_sample(&t, STORE_FIXTURE_T0 + i, 1, &leaf, 1, i ? (const char *const[]){ label, NULL } : NULL);
+                check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(i), NULL, &err), &err);
+                test_profile_deinit(&t);
+                store_fixture_flush(&fixture);
+        }
+        before = read_store_rows();
+        ck_assert_uint_eq(before.rows[TABLE_SAMPLES].count, 6);
+        compact();
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 1);
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+        /* A label without any value is not in the file, but still in the table. */
+        append_mixed(100);
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(fixture.store->tables->columns.count, 5 + 3);
+}
+END_TEST
+
+START_TEST(labels_without_a_column_of_their_own_are_kept)
+{
+        struct store_rows before;
+        struct error err;
+
+        for (unsigned i = 0; i < 3; i++) {
+                struct test_profile t;
+                uint32_t leaf;
+
+                test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+                leaf = test_location(&t, 0x1000);
+                for (unsigned k = 0; k < LIMIT_LABEL_COLUMNS; k++) {
+                        char label[64];
+
+                        snprintf(label, sizeof label, "key_%u_%u=v", i, k);
+                        test_sample(&t, STORE_FIXTURE_T0 + k, 1, &leaf, 1,
+                                    (const char *const[]){ label, "zone=z", NULL });
+                }
+                check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(i), NULL, &err), &err);
+                test_profile_deinit(&t);
+                store_fixture_flush(&fixture);
+        }
+        before = read_store_rows();
+        ck_assert_ptr_nonnull(strstr(before.rows[TABLE_SAMPLES].items[0], "key"));
+        compact();
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+}
+END_TEST
+
+/* ---- duplicates ------------------------------------------------------------------------------ */
+
+/* Another process with the tables open, as a foreign writer has. */
+static struct table_logs open_foreign_logs(void)
+{
+        struct table_logs l;
+        struct error err;
+
+        check_ok(table_logs_open(fixture.dir, true, 3600000, &l, &err), &err);
+        return l;
+}
+
+/* Commits a copy of a file, which may have been removed, as another writer. */
+static void add_copy_of_part(enum table table, const struct table_part *from, const char *name)
+{
+        struct table_logs logs = open_foreign_logs();
+        struct table_add add = { .name = from->has_day ? make_day_path(from->day, name) : strdup(name),
+                                 .has_day = from->has_day,
+                                 .day = from->day,
+                                 .written = { .rows = from->rows, .bytes = from->bytes } };
+        const struct table_change change = { .table = table, .adds = &add, .add_count = 1 };
+        _cleanup_free_ char *to = make_table_path(&logs, table, add.name), *command = NULL;
+        struct error err;
+
+        ck_assert_int_gt(asprintf(&command, "cp '%s' '%s'", from->path, to), 0);
+        ck_assert_int_eq(system(command), 0);
+        check_ok(tables_commit(&logs, &change, &err), &err);
+        table_add_deinit(&add);
+        table_logs_close(&logs);
+}
+
+static void remove_part_as_foreign_writer(enum table table, struct table_part *part)
+{
+        struct table_logs logs = open_foreign_logs();
+        const struct table_change change = { .table = table, .removes = &part, .remove_count = 1 };
+        struct error err;
+
+        check_ok(tables_commit(&logs, &change, &err), &err);
+        table_logs_close(&logs);
+}
+
+static void check_last_commit(const char *table, const char *wanted)
+{
+        _cleanup_free_ char *log = NULL;
+        _cleanup_buf_ struct buf text;
+        glob_t files;
+        struct error err;
+
+        ck_assert_int_gt(asprintf(&log, "%s/tables/%s/_delta_log/*.json", fixture.dir, table), 0);
+        ck_assert_int_eq(glob(log, 0, NULL, &files), 0);
+        buf_init(&text, MiB(16));
+        check_ok(file_read(files.gl_pathv[files.gl_pathc - 1], &text, &err), &err);
+        globfree(&files);
+        ck_assert_msg(strstr(buf_cstr(&text), wanted), "no %s in %s", wanted, buf_cstr(&text));
+}
+
+START_TEST(a_stack_that_is_there_twice_is_kept_once_without_a_change_of_data)
+{
+        struct store_rows before;
+
+        append_mixed(0);
+        store_fixture_flush(&fixture);
+        before = read_store_rows();
+        add_copy_of_part(TABLE_STACKS, fixture.store->tables->parts[TABLE_STACKS][0], "again.parquet");
+        store_fixture_reopen(&fixture);
+        ck_assert_uint_eq(compact().merges, 1);
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+        check_last_commit("stacks", "\"dataChange\":false");
+        check_last_commit("stacks", "\"OPTIMIZE\"");
+}
+END_TEST
+
+static void begin_with_symbols(void)
+{
+        _cleanup_free_ char *index = store_fixture_path(&fixture, "index");
+        struct error err;
+
+        check_ok(symbol_index_open(index, false, &symbols, &err), &err);
+        fixture.options.symbols = symbols;
+        store_fixture_reopen(&fixture);
+}
+
+static void load_better_symbols(enum symbol_quality quality, const char *name)
+{
+        struct error err;
+
+        test_load_symbols(symbols, STORE_FIXTURE_ID, quality, 0, 64, name, "/src/x.c");
+        check_ok(profile_store_resymbolize(fixture.store, &(struct resymbolize_request){ 0 }, NULL, &err), &err);
+}
+
+static void check_all_names(const char *name)
+{
+        struct table_rows rows = read_table_rows(fixture.store, TABLE_LOCATIONS);
+
+        ck_assert_uint_gt(rows.count, 0);
+        for (size_t i = 0; i < rows.count; i++)
+                ck_assert_msg(strstr(rows.items[i], name), "no '%s' in '%s'", name, rows.items[i]);
+        table_rows_deinit(&rows);
+}
+
+/* The copies are merged before and after the newest file, by name. */
+START_TEST(of_a_location_that_is_there_several_times_the_newest_frames_are_kept)
+{
+        struct table_rows rows;
+        struct tables *raw, *middle;
+        size_t count;
+
+        begin_with_symbols();
+        append_mixed(0);
+        store_fixture_flush(&fixture);
+        raw = tables_ref(fixture.store->tables);
+        load_better_symbols(QUALITY_SYMTAB, "middle");
+        middle = tables_ref(fixture.store->tables);
+        load_better_symbols(QUALITY_DWARF, "newest");
+        check_all_names("newest");
+        add_copy_of_part(TABLE_LOCATIONS, raw->parts[TABLE_LOCATIONS][0], "a.parquet");
+        add_copy_of_part(TABLE_LOCATIONS, middle->parts[TABLE_LOCATIONS][0], "b.parquet");
+        add_copy_of_part(TABLE_LOCATIONS, raw->parts[TABLE_LOCATIONS][0], "y.parquet");
+        add_copy_of_part(TABLE_LOCATIONS, middle->parts[TABLE_LOCATIONS][0], "z.parquet");
+        count = raw->parts[TABLE_LOCATIONS][0]->rows;
+        tables_unref(raw);
+        tables_unref(middle);
+        store_fixture_reopen(&fixture);
+        ck_assert_uint_ge(compact().merges, 1);
+        rows = read_table_rows(fixture.store, TABLE_LOCATIONS);
+        ck_assert_uint_eq(rows.count, count);
+        table_rows_deinit(&rows);
+        check_all_names("newest");
+        check_last_commit("locations", "\"dataChange\":true"); /* rows that differ are gone */
+}
+END_TEST
+
+/* ---- other writers and damage ------------------------------------------------------------------ */
+
+static size_t count_files(const char *pattern)
+{
+        _cleanup_free_ char *path = store_fixture_path(&fixture, pattern);
+        glob_t files;
+        size_t n = 0;
+
+        if (glob(path, 0, NULL, &files) == 0)
+                n = files.gl_pathc;
+        globfree(&files);
+        return n;
+}
+
+START_TEST(a_merge_whose_input_another_writer_removed_is_given_up)
+{
+        struct table_rows before, after;
+        size_t removed;
+
+        fill_store(0, 4);
+        before = read_table_rows(fixture.store, TABLE_SAMPLES);
+        removed = fixture.store->tables->parts[TABLE_SAMPLES][1]->rows;
+        remove_part_as_foreign_writer(TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][1]);
+        compact(); /* begins with the snapshot from before */
+        after = read_table_rows(fixture.store, TABLE_SAMPLES);
+        ck_assert_uint_eq(after.count, before.count - removed);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
+        ck_assert_uint_eq(count_files("tables/samples/date=*/compact-*"), 2); /* that of the first try is gone */
+        table_rows_deinit(&before);
+        table_rows_deinit(&after);
+}
+END_TEST
+
+START_TEST(a_merge_goes_on_beside_a_file_that_another_writer_added)
+{
+        struct table_rows before, after;
+
+        fill_store(0, 4);
+        before = read_table_rows(fixture.store, TABLE_SAMPLES);
+        add_copy_of_part(TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][0], "again.parquet");
+        compact();
+        after = read_table_rows(fixture.store, TABLE_SAMPLES);
+        ck_assert_uint_gt(after.count, before.count);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
+        table_rows_deinit(&before);
+        table_rows_deinit(&after);
+}
+END_TEST
+
+START_TEST(a_damaged_file_is_left_alone_and_the_others_are_merged)
+{
+        struct compaction_result r;
+        const struct table_part *bad;
+        int fd;
+
+        fill_store(0, 5);
+        bad = fixture.store->tables->parts[TABLE_SAMPLES][2];
+        fd = open(bad->path, O_WRONLY | O_CLOEXEC);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(pwrite(fd, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, 30), 8);
+        close(fd);
+        ck_assert_int_eq(truncate(fixture.store->tables->parts[TABLE_STACKS][0]->path, 100), 0);
+        r = compact();
+        ck_assert_uint_eq(r.skipped_files, 2);
+        ck_assert_uint_eq(r.failed_partitions, 0);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 3);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 3);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 1);
+        ck_assert_uint_eq(compact().skipped_files, 0); /* not tried again */
+}
+END_TEST
+
+START_TEST(a_partition_that_fails_does_not_stop_the_others)
+{
+        struct profile_store_health health;
+        struct store_rows before;
+        _cleanup_free_ char *log = NULL, *moved = NULL;
+        struct error err;
+
+        fill_store(0, 5);
+        before = read_store_rows();
+        log = store_fixture_path(&fixture, "tables/stacks/_delta_log");
+        moved = store_fixture_path(&fixture, "tables/stacks/moved");
+        ck_assert_int_eq(rename(log, moved), 0);
+        for (int i = 0; i < 3; i++) {
+                struct compaction_result r;
+
+                profile_store_get_health(fixture.store, &health);
+                ck_assert_int_eq(health.compaction_failing_since, 0);
+                ck_assert_int_ne(profile_store_compact(fixture.store, NULL, NULL, &r, &err), ST_OK);
+                ck_assert_uint_ge(r.failed_partitions, 1);
+        }
+        profile_store_get_health(fixture.store, &health);
+        ck_assert_int_ne(health.compaction_failing_since, 0);
+        ck_assert_ptr_nonnull(strstr(health.compaction_failure, "stacks"));
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 1);
+        ck_assert_int_eq(rename(moved, log), 0);
+        compact();
+        profile_store_get_health(fixture.store, &health);
+        ck_assert_int_eq(health.compaction_failing_since, 0);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 2);
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+}
+END_TEST
+
+/* ---- merging alone ---------------------------------------------------------------------------------- */
+
+static enum status go_on(void *context, uint64_t bytes, struct error *err)
+{
+        (void)err;
+        *(uint64_t *)context += bytes;
+        return ST_OK;
+}
+
+static enum status merge_part_list(struct table_part *const *parts, size_t count, unsigned outputs,
+                                   struct merge_result *ret, struct error *err)
+{
+        uint64_t bytes = 0;
+        size_t failed;
+        const struct merge_request request = { .logs = &fixture.store->logs,
+                                               .table = TABLE_SAMPLES,
+                                               .columns = &fixture.store->tables->columns,
+                                               .parts = parts,
+                                               .part_count = count,
+                                               .output_count = outputs,
+                                               .proceed = go_on,
+                                               .context = &bytes };
+        enum status st = merge_parts(&request, ret, &failed, err);
+
+        if (!st)
+                ck_assert_uint_ge(bytes, ret->bytes_written);
+        return st;
+}
+
+static struct table_rows read_merged_rows(const struct merge_result *m)
+{
+        struct table_rows rows = { 0 };
+
+        for (size_t i = 0; i < m->add_count; i++) {
+                _cleanup_free_ char *path = make_table_path(&fixture.store->logs, TABLE_SAMPLES, m->adds[i].name);
+                struct table_part part = { .path = path };
+                struct table_rows more = read_part_rows(&part);
+
+                rows.items = realloc(rows.items, (rows.count + more.count) * sizeof *rows.items);
+                memcpy(rows.items + rows.count, more.items, more.count * sizeof *more.items);
+                rows.count += more.count;
+                free(more.items);
+        }
+        return rows;
+}
+
+START_TEST(a_merge_of_much_is_split_into_files_that_follow_each_other)
+{
+        struct table_part *const *parts;
+        struct merge_result m;
+        struct table_rows rows;
+        char before[512] = "", now[512];
+        struct error err = { 0 };
+
+        for (unsigned i = 0; i < 3; i++) { /* more rows than are copied at once */
+                for (unsigned k = 0; k < 300; k++)
+                        append_mixed(i * 300 + k);
+                store_fixture_flush(&fixture);
+        }
+        parts = fixture.store->tables->parts[TABLE_SAMPLES];
+        check_ok(merge_part_list(parts, 3, 2, &m, &err), &err);
+        ck_assert_uint_eq(m.add_count, 2);
+        ck_assert_uint_eq(m.rows_read, m.rows_written);
+        ck_assert_uint_ge(m.adds[0].written.rows, m.rows_written / 3);
+        rows = read_merged_rows(&m);
+        ck_assert_uint_eq(rows.count, m.rows_read);
+        for (size_t k = 0; k < rows.count; k++, memcpy(before, now, sizeof before)) {
+                get_sort_text(rows.items[k], now, sizeof now);
+                ck_assert_msg(strcmp(before, now) <= 0, "'%s' comes before '%s'", before, now);
+        }
+        table_rows_deinit(&rows);
+        merge_result_discard(&fixture.store->logs, TABLE_SAMPLES, &m);
+        ck_assert_uint_eq(count_files("tables/samples/date=*/compact-*"), 0);
+        merge_result_deinit(&m);
+}
+END_TEST
+
+/* A file whose row groups overlap, as another program or an older version may have written it. */
+static struct table_part *write_unsorted_part(const char *path)
+{
+        struct table_part *part = calloc(1, sizeof *part);
+        struct parquet_writer_options o = { .size = sizeof o, .row_group_rows = 4 };
+        const struct parquet_field *fields;
+        struct parquet_writer *w;
+        struct arena a;
+        size_t count;
+        struct error err;
+        struct stat st;
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+        arena_init(&a, MiB(1));
+        check_ok(make_table_fields(&a, TABLE_SAMPLES, NULL, false, &fields, &count, &err), &err);
+        check_ok(parquet_writer_create(fd, path, fields, count, &o, &w, &err), &err);
+        for (unsigned i = 0; i < 12; i++) {
+                uint8_t stack[16] = { (uint8_t)(i * 37) };
+
+                for (size_t f = 0; f < count; f++) {
+                        uint32_t node = parquet_writer_node(w, fields[f].name);
+
+                        if (strcmp(fields[f].name, "profile_type") == 0)
+                                parquet_put_str(w, node, i % 3 ? "b" : "a");
+                        else if (strcmp(fields[f].name, "unit") == 0)
+                                parquet_put_str(w, node, "count");
+                        else if (strcmp(fields[f].name, "stack_id") == 0)
+                                parquet_put_bytes(w, node, stack, sizeof stack);
+                        else if (strcmp(fields[f].name, "time") == 0 || strcmp(fields[f].name, "value") == 0)
+                                parquet_put_int(w, node, STORE_FIXTURE_T0 / 1000 + (i * 5) % 12);
+                        else
+                                parquet_put_null(w, node);
+                }
+                check_ok(parquet_writer_end_rows(w, 1, &err), &err);
+        }
+        check_ok(parquet_writer_finish(w, &err), &err);
+        parquet_writer_destroy(w);
+        arena_deinit(&a);
+        ck_assert_int_eq(fstat(fd, &st), 0);
+        close(fd);
+        part->path = strdup(path);
+        part->bytes = (uint64_t)st.st_size;
+        part->has_day = true;
+        return part;
+}
+
+START_TEST(row_groups_that_overlap_are_put_into_order)
+{
+        _cleanup_free_ char *path = store_fixture_path(&fixture, "unsorted.parquet");
+        struct table_part *part = write_unsorted_part(path), *two[2] = { part, part };
+        struct table_rows before = read_part_rows(part), after;
+        char last[512] = "", now[512];
+        struct merge_result m;
+        struct error err = { 0 };
+
+        check_ok(merge_part_list(two, 2, 1, &m, &err), &err);
+        after = read_merged_rows(&m);
+        ck_assert_uint_eq(after.count, 24);
+        for (size_t i = 0; i < after.count; i++, memcpy(last, now, sizeof last)) {
+                get_sort_text(after.items[i], now, sizeof now);
+                ck_assert_msg(strcmp(last, now) <= 0, "'%s' comes before '%s'", last, now);
+                for (size_t k = 0; k < before.count; k++) { /* each of the first is there twice */
+                        if (strcmp(before.items[k], after.items[i]) != 0)
+                                continue;
+                        before.items[k][0]++;
+                        break;
+                }
+        }
+        table_rows_deinit(&before);
+        table_rows_deinit(&after);
+        merge_result_discard(&fixture.store->logs, TABLE_SAMPLES, &m);
+        merge_result_deinit(&m);
+        free(part->path);
+        free(part);
+}
+END_TEST
+
+static enum status stop_at_once(void *context, uint64_t bytes, struct error *err)
+{
+        (void)context;
+        (void)bytes;
+        return error_set(err, ST_BUSY, "stopped by a test");
+}
+
+START_TEST(a_merge_that_is_stopped_leaves_nothing_behind)
+{
+        struct merge_result m = { 0 };
+        struct error err = { 0 };
+        size_t failed;
+
+        fill_store(0, 4);
+        {
+                const struct merge_request request = { .logs = &fixture.store->logs,
+                                                       .table = TABLE_SAMPLES,
+                                                       .columns = &fixture.store->tables->columns,
+                                                       .parts = fixture.store->tables->parts[TABLE_SAMPLES],
+                                                       .part_count = 2,
+                                                       .output_count = 1,
+                                                       .proceed = stop_at_once };
+
+                ck_assert_int_eq(merge_parts(&request, &m, &failed, &err), ST_BUSY);
+        }
+        ck_assert_uint_eq(failed, MERGE_NO_PART);
+        ck_assert_uint_eq(count_files("tables/samples/date=*/compact-*"), 0);
+        ck_assert_uint_eq(count_files("tables/samples/date=*/.tmp-*"), 0);
+}
+END_TEST
+
+static bool stop_after_first(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        ck_assert_uint_ge(files_due, 2);
+        *(unsigned *)context += 1;
+        return so_far->merges < 1;
+}
+
+START_TEST(progress_is_told_and_can_end_it)
+{
+        unsigned calls = 0;
+        struct error err;
+
+        fill_store(0, 4);
+        ck_assert_int_eq(profile_store_compact(fixture.store, stop_after_first, &calls, NULL, &err), ST_BUSY);
+        ck_assert_uint_eq(calls, 1);
+        compact();
+}
+END_TEST
+
+/* With little memory fewer files are merged at once, until all are. */
+START_TEST(a_merge_that_is_refused_memory_takes_fewer_files)
+{
+        struct memory_reservation taken = { .use = MEMORY_COMPACTION };
+        struct store_rows before;
+        struct error err;
+
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        fill_store(0, 20);
+        before = read_store_rows();
+        check_ok(memory_reserve(&taken, memory_use_ceiling(MEMORY_COMPACTION) - KiB(256), &err), &err);
+        compact();
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+        ck_assert_uint_eq(memory_use_held(MEMORY_COMPACTION), taken.bytes);
+        memory_release(&taken);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { the_same_rows_are_in_one_file_a_day,
+                                       rows_are_sorted_by_type_labels_stack_and_time,
+                                       columns_that_came_later_and_empty_ones_survive,
+                                       labels_without_a_column_of_their_own_are_kept,
+                                       a_stack_that_is_there_twice_is_kept_once_without_a_change_of_data,
+                                       of_a_location_that_is_there_several_times_the_newest_frames_are_kept,
+                                       a_merge_whose_input_another_writer_removed_is_given_up,
+                                       a_merge_goes_on_beside_a_file_that_another_writer_added,
+                                       a_damaged_file_is_left_alone_and_the_others_are_merged,
+                                       a_partition_that_fails_does_not_stop_the_others,
+                                       a_merge_of_much_is_split_into_files_that_follow_each_other,
+                                       row_groups_that_overlap_are_put_into_order,
+                                       a_merge_that_is_stopped_leaves_nothing_behind,
+                                       progress_is_told_and_can_end_it,
+                                       a_merge_that_is_refused_memory_takes_fewer_files };
+
+        return suite_run_with("compaction", begin, end, tests, sizeof tests / sizeof *tests);
+}

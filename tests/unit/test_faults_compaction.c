@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compaction under faults: a flush of several files of each table, which are
+ * then merged. Whatever happens each sample counts once, a compaction that was
+ * done stays done, and one that was not leaves no files behind.
+ * Time limit: 900 s.
+ */
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "profile-store/scan.h"
+#include "profile-store/store_internal.h"
+#include "tests/faults/fault_fs.h"
+#include "tests/faults/fault_loop.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define T0 (INT64_C(20000) * INT64_C(86400000000000))
+#define SAMPLES 2
+
+/* What is promised, in this order. */
+enum { APPENDED, FLUSHED, COMPACTED, PROMISES };
+
+static struct profile_store *store;
+
+static enum status open_store(const char *dir, struct error *err)
+{
+        struct profile_store_options options = { .size = sizeof options,
+                                                 .flush_interval_ms = UINT64_MAX,
+                                                 .part_rows = 1 };
+
+        return profile_store_open(dir, &options, &store, err);
+}
+
+static void close_store(void)
+{
+        profile_store_close(store);
+        store = NULL;
+}
+
+/* Samples of the value 1, each on a stack of its own. */
+static enum status append(struct error *err)
+{
+        struct test_profile t;
+        enum status st;
+
+        test_profile_init(&t, ID, "/bin/x");
+        for (unsigned i = 0; i < SAMPLES; i++) {
+                uint32_t leaf = test_location(&t, 0x1000 + i);
+
+                test_sample(&t, T0 + i, 1, &leaf, 1, i ? (const char *const[]){ "odd=1", NULL } : NULL);
+        }
+        st = profile_store_append(store, &t.p, hash_bytes128("batch", 5), NULL, err);
+        test_profile_deinit(&t);
+        return st;
+}
+
+static enum status take_step(unsigned number, struct error *err)
+{
+        switch (number) {
+        case APPENDED:
+                return append(err);
+        case FLUSHED:
+                return profile_store_flush(store, err);
+        default:
+                return profile_store_compact(store, NULL, NULL, NULL, err);
+        }
+}
+
+static enum status go_on(struct error *err)
+{
+        struct profile_store_health health;
+        enum status st = ST_OK;
+
+        profile_store_get_health(store, &health);
+        if (health.sync_failing_since) /* what a service's flush thread does by itself */
+                st = profile_store_flush(store, err);
+        for (unsigned i = 0; !st && i < PROMISES; i++) {
+                if (is_promised(i))
+                        continue;
+                st = take_step(i, err);
+                if (!st)
+                        promise(i);
+        }
+        return st;
+}
+
+/* ---- what is there ---- */
+
+static void each_counts_once(uint32_t promised)
+{
+        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        const struct scan_stacks *stacks;
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err = { 0 };
+        unsigned seen = 0;
+
+        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
+        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
+        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
+        for (size_t i = 0; i < sums.count; i++) {
+                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
+
+                must(stacks->first[i + 1] - stacks->first[i] == 1, "a stack nobody sent");
+                must(sums.items[i].value == 1, "%llx counts %lld times", (unsigned long long)l->address,
+                     (long long)sums.items[i].value);
+                seen |= 1u << (l->address - 0x1000);
+        }
+        must(seen == (1u << SAMPLES) - 1 || (!seen && !(promised >> APPENDED & 1)), "samples are lost: %x", seen);
+        free(sums.items);
+        store_scan_end(scan);
+}
+
+static void is_compacted(void)
+{
+        for (int t = 0; t < TABLE_COUNT; t++)
+                must(store->tables->part_count[t] == 1, "%zu files of %s", store->tables->part_count[t], table_name(t));
+}
+
+static int make_old(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+        static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+
+        (void)st;
+        (void)ftw;
+        return flag == FTW_F ? utimensat(AT_FDCWD, path, long_ago, 0) : 0;
+}
+
+static bool is_live(const char *path)
+{
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                for (size_t i = 0; i < store->tables->part_count[t]; i++) {
+                        if (strcmp(path_base(store->tables->parts[t][i]->path), path_base(path)) == 0)
+                                return true;
+                }
+        }
+        return false;
+}
+
+static int is_no_leftover(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+        (void)st;
+        (void)flag;
+        (void)ftw;
+        must(!strstr(path, "/.tmp-"), "'%s' stays", path);
+        must(!strstr(path, "/compact-") || is_live(path), "'%s' stays", path);
+        return 0;
+}
+
+static void reopen(const char *dir)
+{
+        struct error err = { 0 };
+
+        close_store();
+        must(open_store(dir, &err) == ST_OK, "%s", err.text);
+}
+
+static void check(const char *dir, uint32_t promised)
+{
+        struct error err = { 0 };
+
+        reopen(dir);
+        each_counts_once(promised);
+        if (promised >> COMPACTED & 1)
+                is_compacted();
+        ck_assert_int_eq(nftw(dir, make_old, 16, FTW_PHYS), 0);
+        reopen(dir);
+        ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
+        each_counts_once(promised);
+        if (promised >> FLUSHED & 1) {
+                must(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
+                is_compacted();
+                each_counts_once(promised);
+        }
+        close_store();
+}
+
+static const struct scenario scenario = { open_store, go_on, close_store, check, (UINT32_C(1) << PROMISES) - 1 };
+
+START_TEST(killed_at_any_step_of_a_compaction_each_batch_counts_once)
+{
+        fault_loop_kills(&scenario);
+}
+END_TEST
+
+START_TEST(a_call_that_fails_during_a_compaction_loses_and_doubles_nothing)
+{
+        fault_loop_errors(&scenario);
+}
+END_TEST
+
+START_TEST(a_full_disk_during_a_compaction_is_said_and_left_behind)
+{
+        fault_loop_full_disk(&scenario);
+}
+END_TEST
+
+START_TEST(a_power_cut_during_a_compaction_loses_and_doubles_nothing)
+{
+        fault_loop_power_cuts(&scenario);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { killed_at_any_step_of_a_compaction_each_batch_counts_once,
+                                       a_call_that_fails_during_a_compaction_loses_and_doubles_nothing,
+                                       a_full_disk_during_a_compaction_is_said_and_left_behind,
+                                       a_power_cut_during_a_compaction_loses_and_doubles_nothing };
+
+        setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
+        return suite_run("faults compaction", tests, sizeof tests / sizeof *tests);
+}
