@@ -20,6 +20,8 @@ static const struct usage usage = {
                     "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
                     "       cairn store verify [--json] --data DIR\n"
                     "       cairn store snapshot TARGET [--json] --data DIR\n"
+                    "       cairn store export --output FILE [--format parquet | csv] [--from T] [--to T] [--type T] "
+                    "[--step D] [SELECTOR] --data DIR\n"
                     "       cairn store compact [--server URL | --data DIR] [--json]\n"
                     "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
                     "[--json]",
@@ -27,13 +29,13 @@ static const struct usage usage = {
                  "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
                  "verify checks every file against the log and its statistics, and every reference between the tables. "
                  "snapshot copies DIR to the new directory TARGET, with hard links where files never change. "
+                 "export writes the resolved stacks of a selection as one Parquet or CSV file. "
                  "compact merges small files of the tables now, at the service (default " DEFAULT_SERVER ") or in a "
                  "DIR that no service is running on; the service does so by itself once a day is over or small files "
                  "are many. "
                  "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
                  "or writes one as an OTLP file; ID is a batch id or 'all'. "
-                 "status, files, verify, snapshot, list and export work while the service runs; retry and remove need "
-                 "it stopped.",
+                 "Only retry, remove and compact --data need the service stopped.",
         .examples = "  cairn store status --data ./cairn-data\n"
                     "  cairn store files --sql --data ./cairn-data >files.sql\n"
                     "  cairn store snapshot /backup/cairn-monday --data ./cairn-data\n"
@@ -343,7 +345,13 @@ int command_store(int argc, char **argv)
                 OPTION_STRING("data", 0, "DIR", &c.data, "the service's data directory (default ./cairn-data)"),
                 OPTION_STRING("server", 0, "URL", &service.server, "the service that compacts"),
                 SERVICE_OPTIONS(&service),
-                OPTION_STRING("output", 0, "FILE", &c.output, "where export writes the batch"),
+                OPTION_STRING("output", 0, "FILE", &c.output,
+                              "where export writes; CSV: by default to standard output"),
+                OPTION_STRING("format", 0, "F", &c.format, "of export: parquet (default) or csv"),
+                OPTION_STRING("from", 0, "T", &c.from, "of export: start (default: the oldest sample)"),
+                OPTION_STRING("to", 0, "T", &c.to, "of export: end (default: after the newest sample)"),
+                OPTION_STRING("type", 0, "T", &c.type, "of export: profile type (default: all)"),
+                OPTION_STRING("step", 0, "D", &c.step, "of export: sum the samples of this time (1h)"),
                 OPTION_STRING("table", 0, "TABLE", &c.table, "list files of samples, stacks or locations only"),
                 OPTION_FLAG("sql", 0, &c.sql, "print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
                 OPTION_FLAG("json", 0, &c.json, "print JSON"),
@@ -369,12 +377,15 @@ int command_store(int argc, char **argv)
                 st = store_files_command(&c, &err);
         else if (argc == 1 && strcmp(argv[0], "verify") == 0)
                 st = store_verify_command(&c, &err);
-        else if (argc == 2 && strcmp(argv[0], "snapshot") == 0)
+        else if (argc >= 1 && argc <= 2 && strcmp(argv[0], "export") == 0) {
+                c.selector = argc == 2 ? argv[1] : NULL;
+                st = store_export_command(&c, &err);
+        } else if (argc == 2 && strcmp(argv[0], "snapshot") == 0)
                 st = store_snapshot_command(&c, argv[1], &err);
         else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
                 st = quarantine_command(&c, argc - 1, argv + 1, &err);
         else
                 st = error_set(&err, ST_USAGE,
-                               "expected status, files, verify, snapshot TARGET, compact or quarantine");
+                               "expected status, files, verify, snapshot TARGET, export, compact or quarantine");
         return st ? command_fail("store", st, &err) : EXIT_DONE;
 }

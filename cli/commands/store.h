@@ -12,10 +12,11 @@
 #include "common/error.h"
 
 struct store_command {
-        const char *data;   /* the service's data directory */
-        const char *dir;    /* its profile store, DATA/profiles */
-        const char *output; /* NULL: none given */
-        const char *table;  /* NULL: all */
+        const char *data;                                        /* the service's data directory */
+        const char *dir;                                         /* its profile store, DATA/profiles */
+        const char *output;                                      /* NULL: none given */
+        const char *table;                                       /* NULL: all */
+        const char *selector, *type, *from, *to, *step, *format; /* of export; NULL: not given */
         bool json, sql;
 };
 
@@ -27,6 +28,9 @@ enum status store_files_command(const struct store_command *c, struct error *err
 
 /** cairn store snapshot DIR. */
 enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err) MUST_CHECK;
+
+/** cairn store export. */
+enum status store_export_command(const struct store_command *c, struct error *err) MUST_CHECK;
 
 /** cairn store verify: ST_BAD_DATA when problems were found. */
 enum status store_verify_command(const struct store_command *c, struct error *err) MUST_CHECK;
