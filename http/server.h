@@ -213,7 +213,10 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /** Extra response header; before the answer. */
 void http_set_header(struct http_request *req, const char *name, const char *value);
-/** An open regular file (taken), with Range, Last-Modified, and ETag when etag (without quotes) is not NULL. */
+/**
+ * An open regular file (taken), with Range, Last-Modified, and ETag when etag (without quotes) is not NULL, and the
+ * conditions If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since and If-Range.
+ */
 void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag);
 /** Part of one, which lies inside of it, without Last-Modified and ETag. */
 void http_respond_file_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size);

@@ -2,6 +2,7 @@
 /* Responses of known size, with conditional requests and ranges. */
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "http/server_internal.h"
 
@@ -39,15 +40,42 @@ static void streamed_close(void *context)
         free(s);
 }
 
+/* Whether the body is newer than a date of a header; -1: the header is absent or no date (RFC 9110, 5.6.7). */
+static int is_modified_after(const char *date, time_t modified)
+{
+        struct tm tm = { 0 };
+        const char *end = date ? strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm) : NULL;
+
+        return end && !*end ? modified > timegm(&tm) : -1;
+}
+
+/* In the order of RFC 9110, 13.2.2. 304 or 412, or 0: the body is to be sent. */
+static unsigned check_conditions(struct http_request *req, const char *etag, const time_t *modified)
+{
+        const char *match = http_header(req, "If-Match"), *none_match = http_header(req, "If-None-Match");
+
+        if (etag && match) {
+                if (!is_etag_listed(match, etag))
+                        return 412;
+        } else if (modified && is_modified_after(http_header(req, "If-Unmodified-Since"), *modified) == 1) {
+                return 412;
+        }
+        if (etag && none_match)
+                return is_etag_listed(none_match, etag) ? 304 : 0;
+        return modified && is_modified_after(http_header(req, "If-Modified-Since"), *modified) == 0 ? 304 : 0;
+}
+
 /**
  * Apply conditional and range headers to a body of size bytes.
  * @return 200 or 206 with the part to send; otherwise the request was answered.
  */
-static unsigned negotiate_range(struct http_request *req, uint64_t size, const char *etag, struct byte_range *part)
+static unsigned negotiate_range(struct http_request *req, uint64_t size, const char *etag, const time_t *modified,
+                                struct byte_range *part)
 {
         char text[80];
         const char *if_range = http_header(req, "If-Range");
         bool range_holds = !if_range;
+        unsigned code;
 
         *part = (struct byte_range){ 0, size };
         http_set_header(req, "Accept-Ranges", "bytes");
@@ -55,11 +83,14 @@ static unsigned negotiate_range(struct http_request *req, uint64_t size, const c
                 snprintf(text, sizeof text, "\"%s\"", etag);
                 http_set_header(req, "ETag", text);
                 range_holds |= if_range && strcmp(if_range, text) == 0;
-                if (is_etag_listed(http_header(req, "If-None-Match"), etag)) {
-                        http_respond(req, 304, NULL, "", 0);
-                        return 304;
-                }
         }
+        code = check_conditions(req, etag, modified);
+        if (code == 304)
+                http_respond(req, 304, NULL, "", 0);
+        else if (code)
+                http_fail_code(req, code, "precondition", "'%s' has changed", http_path(req));
+        if (code)
+                return code;
         if (!range_holds || strcmp(req->method, "GET") != 0)
                 return 200;
         switch (parse_range(http_header(req, "Range"), size, part)) {
@@ -95,11 +126,11 @@ static struct MHD_Response *read_small(int fd, uint64_t offset, size_t n)
 
 /* Takes fd. */
 static void respond_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size,
-                         const char *etag)
+                         const char *etag, const time_t *modified)
 {
         struct MHD_Response *response = NULL;
         struct byte_range part;
-        unsigned code = negotiate_range(req, size, etag, &part);
+        unsigned code = negotiate_range(req, size, etag, modified, &part);
         uint64_t n = part.end - part.start;
 
         if (code != 200 && code != 206) {
@@ -122,7 +153,7 @@ static void respond_part(struct http_request *req, const char *content_type, int
 
 void http_respond_file_part(struct http_request *req, const char *content_type, int fd, uint64_t offset, uint64_t size)
 {
-        respond_part(req, content_type, fd, offset, size, NULL);
+        respond_part(req, content_type, fd, offset, size, NULL, NULL);
 }
 
 void http_respond_file(struct http_request *req, const char *content_type, int fd, const char *etag)
@@ -139,13 +170,13 @@ void http_respond_file(struct http_request *req, const char *content_type, int f
         gmtime_r(&st.st_mtime, &tm);
         strftime(modified, sizeof modified, "%a, %d %b %Y %H:%M:%S GMT", &tm);
         http_set_header(req, "Last-Modified", modified);
-        respond_part(req, content_type, fd, 0, (uint64_t)st.st_size, etag);
+        respond_part(req, content_type, fd, 0, (uint64_t)st.st_size, etag, &st.st_mtime);
 }
 
 void http_respond_bytes(struct http_request *req, const char *content_type, void *bytes, size_t size, const char *etag)
 {
         struct byte_range part;
-        unsigned code = negotiate_range(req, size, etag, &part);
+        unsigned code = negotiate_range(req, size, etag, NULL, &part);
         size_t n = (size_t)(part.end - part.start);
         struct error err;
 
@@ -168,7 +199,7 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
                          http_read_body *read, void (*close_state)(void *state), void *state)
 {
         struct byte_range part;
-        unsigned code = negotiate_range(req, size, etag, &part);
+        unsigned code = negotiate_range(req, size, etag, NULL, &part);
         struct streamed *s = code == 200 || code == 206 ? malloc(sizeof *s) : NULL;
 
         if (!s) {

@@ -133,9 +133,26 @@ static char *decode_base64(const char *from)
         return ret;
 }
 
+/* The access key id of "Credential=ID/DATE/REGION/SERVICE/aws4_request", owned; NULL when malformed. */
+static char *find_access_key_id(const char *value)
+{
+        const char *at = strstr(value, "Credential=");
+        size_t n = at ? strcspn(at += strlen("Credential="), ", ") : 0;
+
+        for (int parts = 0; parts < 4; parts++) {
+                while (n && at[n - 1] != '/')
+                        n--;
+                if (!n--)
+                        return NULL;
+        }
+        return n ? strndup(at, n) : NULL;
+}
+
 /*
  * Bearer token, or password of Basic authentication with any user name: clients that can configure only a URL
- * (debuginfod clients, services with this one as upstream) use https://x:TOKEN@HOST. RFC 6750, RFC 7617.
+ * (debuginfod clients, services with this one as upstream) use https://x:TOKEN@HOST. RFC 6750, RFC 7617. S3 clients
+ * send the token as the id of their access key; their signature, which proves that they know a secret too, is not
+ * verified.
  */
 void find_request_token(struct http_request *req)
 {
@@ -149,5 +166,7 @@ void find_request_token(struct http_request *req)
                 pair = decode_base64(value + 6 + strspn(value + 6, " "));
                 colon = pair ? strchr(pair, ':') : NULL;
                 req->token = colon ? strdup(colon + 1) : NULL;
+        } else if (value && strncmp(value, "AWS4-HMAC-SHA256 ", 17) == 0) {
+                req->token = find_access_key_id(value + 17);
         }
 }

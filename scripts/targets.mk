@@ -60,6 +60,11 @@ check-soak: ## drive the service, built with sanitizers, with honest and hostile
 	$(Q)$(MAKE) --no-print-directory O=$(SOAK_BUILD) SAN=$(if $(SAN),$(SAN),address$(comma)undefined) -j$(JOBS) $(SOAK_BUILD)/cairn
 	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
 
+READ_SECONDS ?= 30
+check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes and re-symbolizes (READ_SECONDS=600; installs them)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) READ_SECONDS=$(READ_SECONDS) tests/interop/readers
+
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
@@ -94,4 +99,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-soak check-fresh fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-soak check-readers check-fresh fuzz format lint install uninstall clean help

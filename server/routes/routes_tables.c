@@ -2,25 +2,13 @@
 /*
  * Read-only access to the three tables for remote engines: a list of the live files, and the files with range requests.
  */
-#include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/file.h"
 #include "common/json_out.h"
 #include "profile-store/delta/delta_log.h"
-#include "server/server_internal.h"
-
-static const char *const tables[] = { "samples", "stacks", "locations" };
-
-static bool is_table(const char *name)
-{
-        for (size_t i = 0; i < 3; i++)
-                if (strcmp(tables[i], name) == 0)
-                        return true;
-        return false;
-}
+#include "profile-store/table_schema.h"
+#include "server/routes/table_files.h"
 
 /* ---- listing ---- */
 
@@ -77,7 +65,7 @@ static void handle_table_list(struct http_request *req, void *context)
         struct error err;
         enum status st = ST_OK;
 
-        if (*only && !is_table(only)) {
+        if (*only && !is_table_name(only)) {
                 http_fail_code(req, 404, "not_found",
                                "unknown table '%.60s'; the tables are samples, stacks and locations", only);
                 return;
@@ -86,9 +74,9 @@ static void handle_table_list(struct http_request *req, void *context)
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
         json_out_array(&j, "tables");
-        for (size_t i = 0; !st && i < 3; i++)
-                if (!*only || strcmp(only, tables[i]) == 0)
-                        st = put_table(&j, context, tables[i], &err);
+        for (size_t i = 0; !st && i < TABLE_COUNT; i++)
+                if (!*only || strcmp(only, table_name(i)) == 0)
+                        st = put_table(&j, context, table_name(i), &err);
         json_out_array_end(&j);
         json_out_object_end(&j);
         if (!st) {
@@ -101,66 +89,21 @@ static void handle_table_list(struct http_request *req, void *context)
 
 /* ---- files ---- */
 
-static bool has_file_suffix(const char *text, const char *end)
-{
-        size_t n = strlen(text), k = strlen(end);
-
-        return n > k && strcmp(text + n - k, end) == 0;
-}
-
-/*
- * No component may be empty or start with a dot, so a path cannot leave the directory, and temporary files are hidden.
- */
-static bool path_is_plain(const char *path)
-{
-        for (const char *p = path;; p++) {
-                size_t n = strcspn(p, "/");
-
-                if (n == 0 || *p == '.')
-                        return false;
-                p += n;
-                if (!*p)
-                        return true;
-        }
-}
-
-static bool is_public(const char *path)
-{
-        if (!path_is_plain(path))
-                return false;
-        if (strncmp(path, "_delta_log/", 11) == 0)
-                return !strchr(path + 11, '/') &&
-                       (has_file_suffix(path, ".json") || has_file_suffix(path, ".parquet") ||
-                        strcmp(path + 11, "_last_checkpoint") == 0);
-        return has_file_suffix(path, ".parquet");
-}
-
 static void handle_table_file(struct http_request *req, void *context)
 {
-        const char *table = http_path_part(req, "table"), *path = http_path_part(req, "path");
-        struct server *s = context;
-        _cleanup_free_ char *full = NULL;
-        struct stat st;
-        char etag[64];
-        int fd;
+        const char *path = http_path_part(req, "path");
+        size_t n = strlen(path);
+        struct table_file f;
+        struct error err;
 
-        if (!is_table(table) || !is_public(path) || asprintf(&full, "%s/%s/%s", s->tables_dir, table, path) < 0) {
-                full = NULL;
-                http_fail_code(req, 404, "not_found", "'%.200s' does not exist", http_path(req));
+        if (open_table_file(context, http_path_part(req, "table"), path, &f, &err)) {
+                http_fail(req, err.code, &err);
                 return;
         }
-        fd = open(full, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-                if (fd >= 0)
-                        close(fd);
-                http_fail_code(req, 404, "not_found", "'%.200s' does not exist", http_path(req));
-                return;
-        }
-        snprintf(etag, sizeof etag, "%" PRIx64 "-%" PRIx64 "-%" PRIx64, (uint64_t)st.st_ino, (uint64_t)st.st_size,
-                 (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
         http_respond_file(req,
-                          has_file_suffix(path, ".parquet") ? "application/vnd.apache.parquet" : "application/json", fd,
-                          etag);
+                          n > 8 && strcmp(path + n - 8, ".parquet") == 0 ? "application/vnd.apache.parquet"
+                                                                         : "application/json",
+                          f.fd, f.etag);
 }
 
 static const struct http_route routes[] = {

@@ -51,11 +51,11 @@ class Strings:
 
 
 def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at_ns=None, stack=None, attribute=None,
-         location_mapping=None, mapping_file="program", names=(), id_kind="gnu"):
+         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label=""):
     """One profile; values are those of its samples, one sample each, all of the one stack.
 
     names: frames known by name, leaf first, in place of addresses. stack, attribute, location_mapping: indices to put
-    where right ones belong.
+    where right ones belong. label: "KEY=VALUE", one more.
     """
     s = Strings()
     attributes, functions, locations = b"", b"", []
@@ -78,6 +78,9 @@ def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at
                         packed(4, [value]))
     profile = blob(1, sample_type) + samples + fixed64(3, at_ns) + num(4, 10**9) + blob(5, sample_type) + num(6, 10**7)
     resource = blob(1, blob(1, "service.name") + blob(2, blob(1, service)))
+    if label:
+        key, value = label.split("=", 1)
+        resource += blob(1, blob(1, key) + blob(2, blob(1, value)))
     dictionary = blob(1, b"") + blob(1, mapping) + blob(2, b"") + b"".join(blob(2, l) for l in locations) + blob(3, b"")
     dictionary += functions + blob(4, b"") + b"".join(blob(5, t) for t in s.items) + blob(6, b"") + attributes + stacks
     return blob(1, blob(1, resource) + blob(2, blob(2, profile))) + blob(2, dictionary)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ROUTES_S3_LIST_H
+#define CAIRN_SERVER_ROUTES_S3_LIST_H
+
+/**
+ * @file
+ * ListObjectsV2 of the tables (docs/formats/s3.md): the files that the logs name, and the logs.
+ *
+ * Memory: the matching names of one table's log folder, and a snapshot of its log; of the answer at most
+ * S3_KEYS_MAX keys.
+ * Threads: any.
+ */
+#include "common/buf.h"
+#include "server/server_internal.h"
+
+#define S3_BUCKET "cairn"
+#define S3_KEYS_MAX 1000
+#define S3_KEY_BYTES_MAX 1024
+
+struct s3_list_request {
+        const char *prefix, *delimiter;    /* "" without */
+        const char *start_after;           /* only keys after this one; "" from the first */
+        const char *token;                 /* as requested, "" without; start_after says the same */
+        const char *requested_start_after; /* "" without */
+        uint64_t max_keys;                 /* at most S3_KEYS_MAX */
+        bool encodes_url;                  /* encoding-type=url */
+};
+
+/** Append the XML of the answer. ST_TOO_BIG when out is full. */
+enum status write_s3_list(const struct server *s, const struct s3_list_request *request, struct buf *out,
+                          struct error *err) MUST_CHECK;
+
+/** Append text with the characters escaped that XML reserves; control characters, which XML cannot have, become '?'. */
+void append_xml_text(struct buf *to, const char *text);
+
+/** A continuation token is the last key in hexadecimal. False when it is none. */
+bool parse_s3_token(const char *token, char key_ret[static S3_KEY_BYTES_MAX + 1]);
+
+#endif

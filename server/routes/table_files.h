@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ROUTES_TABLE_FILES_H
+#define CAIRN_SERVER_ROUTES_TABLE_FILES_H
+
+/**
+ * @file
+ * Files of the tables for remote readers: which ones they may read, and their entity tags.
+ *
+ * Threads: any.
+ */
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "server/server_internal.h"
+
+#define TABLE_NAME_COUNT 3
+extern const char *const table_names[TABLE_NAME_COUNT]; /* in byte order */
+
+bool is_table_name(const char *name);
+
+/** Whether a path below a table's folder is a data file or one of the log, and cannot leave the folder. */
+bool is_readable_table_path(const char *path);
+
+#define TABLE_FILE_ETAG_SIZE 48
+
+struct table_file {
+        int fd; /* owned */
+        struct stat stat;
+        char etag[TABLE_FILE_ETAG_SIZE]; /* without quotes */
+};
+
+/**
+ * Open a file of a table that is_readable_table_path() allows. The entity tag depends on its content only: on the size
+ * and the last 64 KiB, which hold a Parquet file's footer with the places and statistics of all columns.
+ *
+ * @return ST_NOT_FOUND when there is no such regular file.
+ */
+enum status open_table_file(const struct server *s, const char *table, const char *path, struct table_file *ret,
+                            struct error *err) MUST_CHECK;
+
+#endif
