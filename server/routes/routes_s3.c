@@ -102,7 +102,7 @@ static bool parse_list_request(struct http_request *req, struct s3_list_request 
         return true;
 }
 
-static void handle_list(struct http_request *req, void *context)
+static void handle_s3_list(struct http_request *req, void *context)
 {
         char key[S3_KEY_BYTES_MAX + 1];
         struct s3_list_request request;
@@ -122,7 +122,7 @@ static void handle_list(struct http_request *req, void *context)
         http_fail(req, st, &err);
 }
 
-static void handle_bucket(struct http_request *req, void *context)
+static void handle_s3_bucket(struct http_request *req, void *context)
 {
         struct buf body;
 
@@ -131,7 +131,7 @@ static void handle_bucket(struct http_request *req, void *context)
         if (strcmp(http_method(req), "HEAD") == 0) {
                 http_respond(req, 200, "application/xml", "", 0);
         } else if (strcmp(get_param(req, "list-type"), "2") == 0) {
-                handle_list(req, context);
+                handle_s3_list(req, context);
         } else if (http_query(req, "location")) {
                 buf_init(&body, KiB(1));
                 buf_append_str(&body, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<LocationConstraint "
@@ -144,7 +144,7 @@ static void handle_bucket(struct http_request *req, void *context)
 
 /* ---- objects ---- */
 
-static void handle_object(struct http_request *req, void *context)
+static void handle_s3_object(struct http_request *req, void *context)
 {
         const char *key = http_path_part(req, "key"), *slash = strchr(key, '/');
         _cleanup_free_ char *table = slash ? strndup(key, (size_t)(slash - key)) : NULL;
@@ -186,17 +186,17 @@ static const struct http_route routes[] = {
         { .method = "GET",
           .path = "/cairn",
           .scope = SCOPE_READ,
-          .handle = handle_bucket,
+          .handle = handle_s3_bucket,
           .put_error = write_s3_error },
         { .method = "GET",
           .path = "/cairn/",
           .scope = SCOPE_READ,
-          .handle = handle_bucket,
+          .handle = handle_s3_bucket,
           .put_error = write_s3_error },
         { .method = "GET",
           .path = "/cairn/{key...}",
           .scope = SCOPE_READ,
-          .handle = handle_object,
+          .handle = handle_s3_object,
           .put_error = write_s3_error },
         { .method = "PUT",
           .path = "/cairn/{key...}",

@@ -161,24 +161,24 @@ static bool may_match(const struct s3_list_request *request, const char *folder)
 
 /* ---- a table's log ---- */
 
-struct name_list {
+struct log_names {
         char **items;
         size_t count, capacity;
 };
 
-static void name_list_deinit(struct name_list *l)
+static void log_names_deinit(struct log_names *l)
 {
         for (size_t i = 0; i < l->count; i++)
                 free(l->items[i]);
         free(l->items);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_log_names(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static enum status read_log_names(const struct s3_list *l, const char *table, struct name_list *names,
+static enum status read_log_names(const struct s3_list *l, const char *table, struct log_names *names,
                                   struct error *err)
 {
         _cleanup_free_ char *dir = NULL;
@@ -203,13 +203,13 @@ static enum status read_log_names(const struct s3_list *l, const char *table, st
                 names->count++;
         }
         if (names->count)
-                qsort(names->items, names->count, sizeof *names->items, compare_names);
+                qsort(names->items, names->count, sizeof *names->items, compare_log_names);
         return ST_OK;
 }
 
 static enum status add_log_keys(struct s3_list *l, const char *table, struct error *err)
 {
-        _cleanup_(name_list_deinit) struct name_list names = { 0 };
+        _cleanup_(log_names_deinit) struct log_names names = { 0 };
         char folder[64];
         enum status st;
 
