@@ -9,4 +9,13 @@
 enum status chunk_read(const uint8_t *data, const struct parquet_node *node, const struct read_chunk *chunk,
                        uint64_t rows, struct parquet_column *ret, struct error *err) MUST_CHECK;
 
+/** What chunk_read() refuses before it reads a page: types, and counts that do not fit each other. */
+enum status chunk_check(const struct parquet_node *node, const struct read_chunk *chunk, uint64_t rows,
+                        struct error *err) MUST_CHECK;
+
+/* Of an open file, for other readers of its chunks. */
+const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32_t group, uint32_t node);
+const uint8_t *parquet_file_data(const struct parquet_file *f);
+const char *parquet_file_name(const struct parquet_file *f);
+
 #endif

@@ -177,87 +177,170 @@ static uint32_t unpack_bits(const uint8_t *data, const uint8_t *end, size_t i, u
         return (uint32_t)(le64toh(raw) >> (bit % 8) & ((1ull << width) - 1));
 }
 
-struct run {
-        bool packed;
-        size_t count; /* of values to take */
-        uint32_t value;
-        const uint8_t *data;
-        const uint8_t *end;
-};
+/* 8 values of width bits at a time, each half of them from one or two loads of 8 bytes. */
+static void unpack_groups(const uint8_t *from, unsigned width, uint32_t *ret, size_t groups)
+{
+        uint64_t mask = (1ull << width) - 1;
 
-/* The next run, cut to at most left values. */
-static bool read_hybrid_run(struct reader *r, unsigned width, size_t left, struct run *ret)
+        for (size_t g = 0; g < groups; g++, from += width, ret += 8) {
+                unsigned step = width <= 16 ? 4 : 2;
+
+                for (unsigned k = 0; k < 8; k += step) {
+                        uint64_t raw;
+
+                        memcpy(&raw, from + k * width / 8, sizeof raw);
+                        raw = le64toh(raw) >> (k * width % 8);
+                        ret[k] = (uint32_t)(raw & mask);
+                        ret[k + 1] = (uint32_t)(raw >> width & mask);
+                        if (step == 4) {
+                                ret[k + 2] = (uint32_t)(raw >> 2 * width & mask);
+                                ret[k + 3] = (uint32_t)(raw >> 3 * width & mask);
+                        }
+                }
+        }
+}
+
+/* The values [first, first + count) of width (at most 32) bits; reads no byte past end. */
+static void unpack_range(const uint8_t *data, const uint8_t *end, size_t first, unsigned width, uint32_t *ret,
+                         size_t count)
+{
+        size_t i = 0, groups;
+
+        for (; i < count && (first + i) % 8; i++)
+                ret[i] = unpack_bits(data, end, first + i, width);
+        groups = width == 31 ? 0 : (count - i) / 8; /* two values of 31 bits may lie in 9 bytes */
+        data += (first + i) / 8 * width;
+        first = i;
+        while (groups &&
+               (size_t)(end - data) < groups * width + sizeof(uint64_t)) /* the last load must end before end */
+                groups--;
+        unpack_groups(data, width, ret + i, groups);
+        for (i += groups * 8; i < count; i++)
+                ret[i] = unpack_bits(data, end, i - first, width);
+}
+
+/* Begin the next run, of at least one value. */
+static bool begin_hybrid_run(struct hybrid_reader *h)
 {
         uint64_t header, count;
 
-        if (!reader_uleb128(r, &header))
+        if (!reader_uleb128(&h->bytes, &header))
                 return false;
         count = header >> 1;
-        ret->packed = header & 1;
-        if (ret->packed) {
+        h->packed = header & 1;
+        h->at = 0;
+        if (h->packed) {
                 uint64_t bytes;
 
-                if (__builtin_mul_overflow(count, (uint64_t)width, &bytes) || !reader_bytes(r, bytes, &ret->data))
+                if (__builtin_mul_overflow(count, (uint64_t)h->width, &bytes) ||
+                    !reader_bytes(&h->bytes, bytes, &h->data))
                         return false;
-                ret->end = ret->data + bytes;
+                h->end = h->data + bytes;
                 count = count > UINT64_MAX / 8 ? UINT64_MAX : count * 8;
         } else {
                 uint32_t le = 0;
 
-                if (!reader_bytes(r, (width + 7) / 8, &ret->data))
+                if (!reader_bytes(&h->bytes, (h->width + 7) / 8, &h->data))
                         return false;
-                memcpy(&le, ret->data, (width + 7) / 8);
-                ret->value = le32toh(le);
+                memcpy(&le, h->data, (h->width + 7) / 8);
+                h->value = le32toh(le);
         }
-        ret->count = count < left ? (size_t)count : left;
+        h->left = count;
         return count != 0;
+}
+
+bool hybrid_begin(struct hybrid_reader *h, const struct reader *bytes, unsigned width)
+{
+        *h = (struct hybrid_reader){ .bytes = *bytes, .width = width };
+        return width <= 32;
+}
+
+bool hybrid_peek_run(struct hybrid_reader *h, size_t *count_ret)
+{
+        if (!h->left && !begin_hybrid_run(h))
+                return false;
+        *count_ret = h->packed ? 0 : (size_t)h->left;
+        return true;
+}
+
+bool hybrid_read(struct hybrid_reader *h, uint32_t *ret, size_t count)
+{
+        while (count) {
+                size_t n;
+
+                if (!h->left && !begin_hybrid_run(h))
+                        return false;
+                n = h->left < count ? (size_t)h->left : count;
+                if (h->packed)
+                        unpack_range(h->data, h->end, h->at, h->width, ret, n);
+                else
+                        for (size_t k = 0; k < n; k++)
+                                ret[k] = h->value;
+                h->at += n;
+                h->left -= n;
+                ret += n;
+                count -= n;
+        }
+        return true;
+}
+
+bool hybrid_skip(struct hybrid_reader *h, size_t count)
+{
+        while (count) {
+                size_t n;
+
+                if (!h->left && !begin_hybrid_run(h))
+                        return false;
+                n = h->left < count ? (size_t)h->left : count;
+                h->at += n;
+                h->left -= n;
+                count -= n;
+        }
+        return true;
 }
 
 bool decode_hybrid(struct reader *r, unsigned width, uint32_t *ret, size_t count)
 {
-        if (width > 32)
-                return false;
-        for (size_t i = 0; i < count;) {
-                struct run run;
+        struct hybrid_reader h;
 
-                if (!read_hybrid_run(r, width, count - i, &run))
-                        return false;
-                if (run.packed) {
-                        for (size_t k = 0; k < run.count; k++)
-                                ret[i + k] = unpack_bits(run.data, run.end, k, width);
-                } else {
-                        for (size_t k = 0; k < run.count; k++)
-                                ret[i + k] = run.value;
-                }
-                i += run.count;
-        }
+        if (!hybrid_begin(&h, r, width) || !hybrid_read(&h, ret, count))
+                return false;
+        *r = h.bytes;
         return true;
 }
 
 bool decode_levels(struct reader *r, uint8_t max, uint8_t *ret, size_t count)
 {
-        unsigned width = bits_for_max(max);
+        struct hybrid_reader h;
 
-        for (size_t i = 0; i < count;) {
-                struct run run;
+        if (!hybrid_begin(&h, r, bits_for_max(max)))
+                return false;
+        while (count) {
+                uint32_t levels[64];
+                size_t n;
 
-                if (!read_hybrid_run(r, width, count - i, &run))
+                if (!hybrid_peek_run(&h, &n))
                         return false;
-                if (!run.packed) {
-                        if (run.value > max)
+                if (n) {
+                        n = n < count ? n : count;
+                        if (h.value > max || !hybrid_skip(&h, n))
                                 return false;
-                        memset(ret + i, (int)run.value, run.count);
-                        i += run.count;
-                        continue;
-                }
-                for (size_t k = 0; k < run.count; k++, i++) {
-                        uint32_t level = unpack_bits(run.data, run.end, k, width);
-
-                        if (level > max)
+                        memset(ret, (int)h.value, n);
+                } else {
+                        n = count < 64 ? count : 64;
+                        n = h.left < n ? (size_t)h.left : n;
+                        if (!hybrid_read(&h, levels, n))
                                 return false;
-                        ret[i] = (uint8_t)level;
+                        for (size_t k = 0; k < n; k++) {
+                                if (levels[k] > max)
+                                        return false;
+                                ret[k] = (uint8_t)levels[k];
+                        }
                 }
+                ret += n;
+                count -= n;
         }
+        *r = h.bytes;
         return true;
 }
 
@@ -271,14 +354,24 @@ static bool decode_zigzag(struct reader *r, uint64_t *ret)
         return true;
 }
 
-/* Add count deltas of width bits to previous, one after the other. */
-static uint64_t decode_miniblock(const uint8_t *data, unsigned width, uint64_t min, uint64_t previous, int64_t *ret,
-                                 size_t count)
+/* Add count deltas of width bits to previous, one after the other; reads no byte past end. */
+static uint64_t decode_miniblock(const uint8_t *data, const uint8_t *end, unsigned width, uint64_t min,
+                                 uint64_t previous, int64_t *ret, size_t count)
 {
         uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1;
         unsigned __int128 acc = 0;
         unsigned held = 0;
 
+        if (width <= 56 && (size_t)(end - data) >= count * width / 8 + sizeof(uint64_t)) {
+                for (size_t i = 0, bit = 0; i < count; i++, bit += width) {
+                        uint64_t raw;
+
+                        memcpy(&raw, data + bit / 8, sizeof raw);
+                        previous += min + (le64toh(raw) >> (bit % 8) & mask);
+                        ret[i] = (int64_t)previous;
+                }
+                return previous;
+        }
         for (size_t i = 0; i < count; i++) {
                 for (; held < width; held += 8)
                         acc |= (unsigned __int128)*data++ << held;
@@ -313,7 +406,8 @@ bool decode_delta(struct reader *r, int64_t *ret, size_t count)
 
                         if (widths[m] > 64 || !reader_bytes(r, per * widths[m] / 8, &data))
                                 return false;
-                        previous = decode_miniblock(data, widths[m], min, previous, ret + done, take);
+                        previous =
+                                decode_miniblock(data, r->data + r->size, widths[m], min, previous, ret + done, take);
                         done += take;
                 }
         }

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The integer encodings of data pages, writing side. Failures stay in the buf.
+ * The integer encodings of data pages. Failures of writing stay in the buf.
  * Source: parquet-format Encodings.md.
  */
 #include <stdbool.h>
@@ -28,6 +28,25 @@ void encode_delta(struct buf *out, const int64_t *values, size_t count);
 
 /** PLAIN booleans: one bit each, lowest bit first. */
 void encode_bools(struct buf *out, const int64_t *values, size_t count);
+
+/** Reads an RLE/bit-packed hybrid piece by piece. */
+struct hybrid_reader {
+        struct reader bytes; /* after the run at hand */
+        unsigned width;
+        bool packed; /* the run at hand: bit-packed values, or one value again and again */
+        uint32_t value;
+        const uint8_t *data, *end;
+        size_t at;     /* values taken of it */
+        uint64_t left; /* values left in it */
+};
+
+/** False for a width over 32 bits. bytes is copied; the data stays borrowed. */
+bool hybrid_begin(struct hybrid_reader *h, const struct reader *bytes, unsigned width) MUST_CHECK;
+
+/** The number of equal values, h->value, that come next as one run; 0 before a bit-packed run. False at the end. */
+bool hybrid_peek_run(struct hybrid_reader *h, size_t *count_ret) MUST_CHECK;
+bool hybrid_read(struct hybrid_reader *h, uint32_t *ret, size_t count) MUST_CHECK;
+bool hybrid_skip(struct hybrid_reader *h, size_t count) MUST_CHECK;
 
 /** count values of an RLE/bit-packed hybrid of width 0 to 32 bits; the cursor ends behind the last run used. */
 bool decode_hybrid(struct reader *r, unsigned width, uint32_t *ret, size_t count) MUST_CHECK;

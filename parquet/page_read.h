@@ -5,12 +5,34 @@
 /**
  * @file
  * Pages of a column chunk: header, checksum, decompression.
+ *
+ * Threads: a source belongs to one thread.
  */
 #include <stdbool.h>
 #include <zstd.h>
 
 #include "common/reader.h"
 #include "parquet/reader.h"
+
+struct page_header {
+        int32_t type;
+        uint64_t unpacked;
+        uint64_t stored;
+        bool has_crc;
+        int32_t crc;
+        bool has_detail; /* the header of the page's own type */
+        uint64_t value_count;
+        int32_t encoding;
+        int32_t def_encoding, rep_encoding;
+        uint64_t def_bytes, rep_bytes; /* v2 */
+        bool is_compressed;            /* v2 */
+};
+
+/* A page as it is in the file. */
+struct stored_page {
+        struct page_header header;
+        struct reader payload; /* of the file's data */
+};
 
 struct read_page {
         int32_t type; /* enum parquet_page */
@@ -19,7 +41,13 @@ struct read_page {
         bool levels_apart;    /* v2: levels are not in the payload, but in rep_levels and def_levels */
         struct reader rep_levels;
         struct reader def_levels;
-        struct reader payload; /* unpacked; valid as long as the file's data and the column's pages */
+        struct reader payload; /* unpacked; valid as long as the file's data and the memory given to page_open() */
+};
+
+/* Memory of an unpacked page, for one page after the other; owned. */
+struct page_buffer {
+        uint8_t *data;
+        size_t capacity;
 };
 
 struct page_source {
@@ -29,5 +57,17 @@ struct page_source {
         uint64_t unpacked_bytes;       /* so far */
         struct parquet_column *column; /* owns the decompressed pages */
 };
+
+/** The next data or dictionary page; neither its checksum nor its content is looked at. ST_NOT_FOUND after the last. */
+enum status page_next(struct page_source *s, struct stored_page *ret, struct error *err) MUST_CHECK;
+
+/**
+ * Check and unpack a page.
+ * @param into  receives the unpacked bytes, and grows; NULL: they are kept by the source's column.
+ */
+enum status page_open(struct page_source *s, const struct stored_page *stored, struct page_buffer *into,
+                      struct read_page *ret, struct error *err) MUST_CHECK;
+
+void page_source_deinit(struct page_source *s);
 
 #endif

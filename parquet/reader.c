@@ -64,6 +64,24 @@ uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group)
         return f->footer.groups[group].rows;
 }
 
+const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32_t group, uint32_t node)
+{
+        const struct parquet_node *n = &f->footer.schema.nodes[node];
+
+        assert(group < f->footer.group_count && node < f->footer.schema.node_count && n->column != PARQUET_NO_COLUMN);
+        return &f->footer.groups[group].chunks[n->column];
+}
+
+const uint8_t *parquet_file_data(const struct parquet_file *f)
+{
+        return f->data;
+}
+
+const char *parquet_file_name(const struct parquet_file *f)
+{
+        return f->name;
+}
+
 /* The number of a bound; false when its size is not its type's. */
 static bool bound_number(const struct parquet_node *n, const struct raw_bound *b, int64_t *int_ret, double *double_ret)
 {

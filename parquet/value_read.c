@@ -51,11 +51,17 @@ static bool read_plain_numbers(struct reader *r, uint8_t physical, int64_t *ret,
 
         if (!reader_bytes(r, count * width, &from))
                 return false;
+        if (width == 8) {
+                memcpy(ret, from, count * 8);
+                for (size_t i = 0; i < count; i++)
+                        ret[i] = (int64_t)le64toh((uint64_t)ret[i]);
+                return true;
+        }
         for (size_t i = 0; i < count; i++) {
-                uint64_t raw = 0;
+                uint32_t raw;
 
-                memcpy(&raw, from + i * width, width);
-                ret[i] = widen_number(physical, le64toh(raw));
+                memcpy(&raw, from + i * 4, sizeof raw);
+                ret[i] = widen_number(physical, le32toh(raw));
         }
         return true;
 }
@@ -175,6 +181,25 @@ static bool read_codes(struct reader *r, uint32_t *ret, size_t count, uint32_t e
         return largest < entry_count;
 }
 
+static bool is_equal_value(const struct parquet_bytes *a, const struct parquet_bytes *b)
+{
+        return a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* Give PLAIN values, which were read to the end of the dictionary, codes; equal neighbours share an entry. */
+static void number_plain_bytes(struct parquet_column *c, const struct parquet_bytes *values, size_t at, size_t count)
+{
+        uint32_t first = c->dict_count;
+
+        for (size_t i = 0; i < count; i++) {
+                const struct parquet_bytes value = values[i];
+
+                if (c->dict_count == first || !is_equal_value(&value, &c->dict[c->dict_count - 1]))
+                        c->dict[c->dict_count++] = value;
+                c->codes[at + i] = c->dict_count - 1;
+        }
+}
+
 static enum status read_byte_values(struct value_reader *v, struct read_page *p, size_t at, size_t count,
                                     struct error *err)
 {
@@ -198,8 +223,7 @@ static enum status read_byte_values(struct value_reader *v, struct read_page *p,
                                                    : read_delta_length(&p->payload, dict, count);
                 if (!ok)
                         return report_bad_values(p, err);
-                for (size_t i = 0; i < count; i++)
-                        c->codes[at + i] = c->dict_count++;
+                number_plain_bytes(c, dict, at, count);
                 return ST_OK;
         default:
                 return error_set(err, ST_UNSUPPORTED, "byte values in encoding %d", p->encoding);

@@ -61,6 +61,21 @@ enum status part_file_read_column(const struct part_file *f, uint32_t group, con
         return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has another type than it should", column, f->path);
 }
 
+enum status part_file_open_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
+                                  struct parquet_cursor *c, struct error *err)
+{
+        const struct parquet_schema *schema = parquet_file_schema(f->file);
+        uint32_t node = parquet_schema_find(schema, column);
+
+        if (!node || schema->nodes[node].column == PARQUET_NO_COLUMN)
+                return error_set(err, ST_BAD_DATA, "'%s' has no column '%s'", f->path, column);
+        if ((schema->nodes[node].kind != kind && !(is_bytes_kind(schema->nodes[node].kind) && is_bytes_kind(kind))) ||
+            schema->nodes[node].max_rep)
+                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has another type than it should", column,
+                                 f->path);
+        return parquet_cursor_open(c, f->file, group, node, err);
+}
+
 bool part_read_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret)
 {
         if (c->codes[i] == PARQUET_NULL_CODE || c->dict[c->codes[i]].size != sizeof ret->bytes)

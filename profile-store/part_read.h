@@ -10,6 +10,7 @@
  * Threads: a part_file may be shared by readers.
  */
 #include "common/file.h"
+#include "parquet/column_cursor.h"
 #include "parquet/reader.h"
 #include "profile-store/key_map.h"
 #include "profile-store/location_rows.h"
@@ -32,6 +33,10 @@ bool part_file_has_column(const struct part_file *f, const char *column);
 /** A column of a row group, of exactly this kind, one slot a row (or, for a path through a list, with offsets). */
 enum status part_file_read_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
                                   struct parquet_column *ret, struct error *err) MUST_CHECK;
+
+/** Open a cursor on a column of a row group, of exactly this kind and outside of lists. */
+enum status part_file_open_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
+                                  struct parquet_cursor *c, struct error *err) MUST_CHECK;
 
 /** Row i of a stack_id column; false when it is null or not 16 bytes. */
 bool part_read_stack_id(const struct parquet_column *c, uint64_t i, struct hash128 *ret);

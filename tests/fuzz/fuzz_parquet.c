@@ -2,6 +2,7 @@
 /* Opens bytes as a Parquet file and touches every value of every column. */
 #include <string.h>
 
+#include "parquet/column_cursor.h"
 #include "parquet/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,6 +42,55 @@ static void touch(const struct parquet_column *c)
         sink += sum;
 }
 
+static bool is_same_value(const struct parquet_cursor *cursor, const struct parquet_piece *p, uint32_t i,
+                          const struct parquet_column *c, uint64_t row)
+{
+        uint32_t count, at = p->is_run ? 0 : i;
+        const struct parquet_bytes *dict = parquet_cursor_dict(cursor, &count), *a, *b;
+
+        if (c->ints)
+                return p->ints[at] == c->ints[row];
+        if (p->codes[at] == PARQUET_NULL_CODE || c->codes[row] == PARQUET_NULL_CODE)
+                return p->codes[at] == c->codes[row];
+        a = &dict[p->codes[at]];
+        b = &c->dict[c->codes[row]];
+        return a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* False when the cursor fails. */
+static bool walk_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group, uint32_t node,
+                        const struct parquet_column *c)
+{
+        uint64_t rows = parquet_file_group_rows(f, group);
+
+        for (uint64_t row = 0; row < rows;) {
+                struct parquet_piece p;
+
+                if (row % 5 == 4) {
+                        if (parquet_cursor_skip(cursor, 1, NULL))
+                                return false;
+                        row++;
+                        continue;
+                }
+                if (parquet_cursor_read(cursor, rows - row < 700 ? (uint32_t)(rows - row) : 700, &p, NULL))
+                        return false;
+                for (uint32_t i = 0; c && i < p.count; i++) {
+                        if (!is_same_value(cursor, &p, i, c, row + i))
+                                abort();
+                }
+                row += p.count;
+        }
+        return true;
+}
+
+/* A column that can be read whole has the same values for a cursor; one that cannot must not crash it. */
+static void touch_by_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group, uint32_t node,
+                            const struct parquet_column *c)
+{
+        if (!parquet_cursor_open(cursor, f, group, node, NULL) && !walk_cursor(cursor, f, group, node, c) && c)
+                abort();
+}
+
 static void touch_stats(const struct parquet_file *f, uint32_t group, uint32_t node)
 {
         struct parquet_stats s;
@@ -54,11 +104,14 @@ static void touch_stats(const struct parquet_file *f, uint32_t group, uint32_t n
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        struct parquet_cursor *cursor = parquet_cursor_create(NULL, NULL);
         struct parquet_file *f = NULL;
         const struct parquet_schema *schema;
 
-        if (parquet_file_open(data, size, "fuzz", &f, NULL))
+        if (!cursor || parquet_file_open(data, size, "fuzz", &f, NULL)) {
+                parquet_cursor_destroy(cursor);
                 return 0;
+        }
         schema = parquet_file_schema(f);
         sink += parquet_schema_find(schema, "a.list.element");
         for (uint32_t group = 0; group < parquet_file_row_groups(f) && group < 16; group++) {
@@ -66,12 +119,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         struct parquet_column c;
 
                         touch_stats(f, group, schema->columns[i]);
-                        if (parquet_read_column(f, group, schema->columns[i], &c, NULL))
+                        if (parquet_read_column(f, group, schema->columns[i], &c, NULL)) {
+                                touch_by_cursor(cursor, f, group, schema->columns[i], NULL);
                                 continue;
+                        }
                         touch(&c);
+                        touch_by_cursor(cursor, f, group, schema->columns[i], &c);
                         parquet_column_deinit(&c);
                 }
         }
+        parquet_cursor_destroy(cursor);
         parquet_file_close(f);
         return 0;
 }

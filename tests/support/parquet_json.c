@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/parquet_json.h"
 
+#include <string.h>
+
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
+#include "parquet/column_cursor.h"
 #include "parquet/reader.h"
 
 struct dump {
@@ -116,6 +119,75 @@ static void dump_node(struct dump *d, const char *key, uint32_t node, uint64_t r
         }
 }
 
+/* ---- the same values read by a cursor ---- */
+
+static bool has_piece_value(const struct parquet_cursor *cursor, const struct parquet_piece *p, uint32_t i,
+                            const struct parquet_column *c, uint64_t row)
+{
+        uint32_t count, at = p->is_run ? 0 : i;
+        const struct parquet_bytes *dict = parquet_cursor_dict(cursor, &count), *a, *b;
+
+        if (c->ints)
+                return p->ints && p->ints[at] == c->ints[row];
+        if (slot_is_null(c, row) || p->codes[at] == PARQUET_NULL_CODE)
+                return slot_is_null(c, row) && p->codes[at] == PARQUET_NULL_CODE;
+        a = &dict[p->codes[at]];
+        b = &c->dict[c->codes[row]];
+        return p->codes[at] < count && a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* Steps of 1 to 3 * step rows are skipped or read, in turns that differ from step to step. */
+static enum status compare_with_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group,
+                                       uint32_t node, const struct parquet_column *c, uint32_t step, struct error *err)
+{
+        uint32_t state = step;
+        enum status st = parquet_cursor_open(cursor, f, group, node, err);
+
+        for (uint64_t row = 0; !st && row < c->row_count;) {
+                uint64_t n = 1 + (state >> 8) % (3 * step);
+
+                state = state * 1664525 + 1013904223;
+                n = n < c->row_count - row ? n : c->row_count - row;
+                if (state >> 31) {
+                        st = parquet_cursor_skip(cursor, n, err);
+                        row += n;
+                        continue;
+                }
+                for (uint64_t end = row + n; !st && row < end;) {
+                        struct parquet_piece p;
+
+                        st = parquet_cursor_read(cursor, (uint32_t)(end - row), &p, err);
+                        for (uint32_t i = 0; !st && i < p.count; i++) {
+                                if (!has_piece_value(cursor, &p, i, c, row + i))
+                                        st = error_set(err, ST_BAD_DATA, "a cursor reads another value in row %ju",
+                                                       (uintmax_t)(row + i));
+                        }
+                        row += p.count;
+                }
+        }
+        return st;
+}
+
+/* One cursor for all columns, as scans use it. */
+static enum status compare_with_cursors(struct dump *d, struct parquet_file *f, uint32_t group, struct error *err)
+{
+        static const uint32_t steps[] = { 1, 7, 300, 20000, 1000000 };
+        struct parquet_cursor *cursor = parquet_cursor_create(NULL, NULL);
+        enum status st = cursor ? ST_OK : error_no_memory(err);
+
+        for (uint32_t i = 0; !st && i < d->schema->column_count; i++) {
+                const struct parquet_node *n = &d->schema->nodes[d->schema->columns[i]];
+
+                if (n->max_rep || n->max_def > 1 || n->kind == PARQUET_DOUBLE)
+                        continue;
+                for (size_t k = 0; !st && k < sizeof steps / sizeof *steps; k++)
+                        st = compare_with_cursor(cursor, f, group, d->schema->columns[i], &d->columns[i], steps[k],
+                                                 err);
+        }
+        parquet_cursor_destroy(cursor);
+        return st;
+}
+
 static enum status dump_group(struct dump *d, struct parquet_file *f, uint32_t group, struct buf *ret,
                               struct error *err)
 {
@@ -125,6 +197,8 @@ static enum status dump_group(struct dump *d, struct parquet_file *f, uint32_t g
         d->columns = calloc(d->schema->column_count, sizeof *d->columns);
         for (; !st && read < d->schema->column_count; read++)
                 st = parquet_read_column(f, group, d->schema->columns[read], &d->columns[read], err);
+        if (!st)
+                st = compare_with_cursors(d, f, group, err);
         for (uint64_t row = 0; !st && row < parquet_file_group_rows(f, group); row++) {
                 json_out_init(&d->out, ret);
                 dump_node(d, NULL, 0, row, row);

@@ -5,7 +5,8 @@
 /*
  * A Parquet file as JSON lines, one object a row: binary in hexadecimal,
  * timestamps as they are, maps as objects, a struct whose leaves are all null
- * as null.
+ * as null. Each column outside of lists and groups is also read by a cursor
+ * (parquet/column_cursor.h), which must see the same values.
  */
 #include "common/buf.h"
 
