@@ -15,6 +15,11 @@ struct candidate_label {
         struct parquet_bytes name, value;
 };
 
+struct step_sum {
+        int64_t value; /* saturates */
+        uint64_t samples;
+};
+
 struct group_summing {
         struct store_scan *scan;
         const struct scan_group_by *by;
@@ -24,7 +29,9 @@ struct group_summing {
         struct key_map sum_keys;   /* (group, item) to the number of the sum */
         struct scan_group_sums sums;
         size_t group_capacity, sum_capacity, stack_capacity;
-        struct buf identity; /* of the group that is looked up */
+        struct step_sum *steps; /* of the rows at hand, by step; zero between them */
+        uint32_t *touched;      /* steps of the rows at hand */
+        struct buf identity;    /* of the group that is looked up */
         struct candidate_label *candidate;
         size_t candidate_count, candidate_capacity;
 };
@@ -44,6 +51,8 @@ static void group_summing_deinit(struct group_summing *s)
         key_map_deinit(&s->sum_keys);
         scan_group_sums_deinit(&s->sums);
         buf_deinit(&s->identity);
+        free(s->steps);
+        free(s->touched);
         free(s->candidate);
         free(s->keys);
 }
@@ -55,7 +64,9 @@ static enum status group_summing_init(struct group_summing *s, struct store_scan
         s->group_keys.memory.use = s->stack_keys.memory.use = s->sum_keys.memory.use = MEMORY_QUERIES;
         buf_init(&s->identity, MiB(64));
         s->keys = calloc(by->label_count + 1, sizeof *s->keys);
-        if (!s->keys)
+        s->steps = calloc(by->step_count + 1, sizeof *s->steps);
+        s->touched = calloc(by->step_count + 1, sizeof *s->touched);
+        if (!s->keys || !s->steps || !s->touched)
                 return error_no_memory(err);
         for (size_t i = 0; i < by->label_count; i++) {
                 char *name = arena_strndup(&scan->arena, by->labels[i], strlen(by->labels[i]));
@@ -230,7 +241,7 @@ static enum status number_stack(struct group_summing *s, const struct hash128 *i
 }
 
 static enum status add_group_value(struct group_summing *s, uint32_t group, uint32_t item, int64_t value,
-                                   struct error *err)
+                                   uint64_t samples, struct error *err)
 {
         struct hash128 key = make_u64_key((uint64_t)group << 32 | item);
         struct scan_group_sum *sum;
@@ -253,28 +264,33 @@ static enum status add_group_value(struct group_summing *s, uint32_t group, uint
         sum = &s->sums.items[*number];
         if (__builtin_add_overflow(sum->value, value, &sum->value))
                 sum->value = value > 0 ? INT64_MAX : INT64_MIN;
-        sum->samples++;
+        sum->samples += samples;
         return ST_OK;
+}
+
+/* The number of the step that a time is in; false outside of all. */
+static bool find_step(const struct scan_group_by *by, int64_t time_us, uint32_t *ret)
+{
+        int64_t since = time_us * 1000 - by->first_unix_ns;
+
+        if (since < 0 || (uint64_t)(since / by->step_ns) >= by->step_count)
+                return false;
+        *ret = (uint32_t)(since / by->step_ns);
+        return true;
 }
 
 static enum status add_group_sample(struct group_summing *s, uint32_t group, int64_t time_us,
                                     const struct hash128 *stack, int64_t value, struct error *err)
 {
-        const struct scan_group_by *by = s->by;
         uint32_t item = 0;
         enum status st;
 
-        if (by->totals)
-                return add_group_value(s, group, 0, value, err);
-        if (by->step_ns) {
-                int64_t since = time_us * 1000 - by->first_unix_ns, step = since / by->step_ns;
-
-                if (since < 0 || (uint64_t)step >= by->step_count)
-                        return ST_OK;
-                return add_group_value(s, group, (uint32_t)step, value, err);
-        }
+        if (s->by->totals)
+                return add_group_value(s, group, 0, value, 1, err);
+        if (s->by->step_ns)
+                return find_step(s->by, time_us, &item) ? add_group_value(s, group, item, value, 1, err) : ST_OK;
         st = number_stack(s, stack, &item, err);
-        return st ? st : add_group_value(s, group, item, value, err);
+        return st ? st : add_group_value(s, group, item, value, 1, err);
 }
 
 /* ---- batches of the head ---- */
@@ -299,19 +315,17 @@ static enum status find_batch_group(struct group_summing *s, const struct batch 
                                       err);
 }
 
-static enum status sum_batch_groups(struct group_summing *s, const struct scan_chunk *chunk, struct error *err)
+static enum status sum_batch_range(struct group_summing *s, const struct batch *b, const struct row_range *range,
+                                   struct work_meter *meter, struct error *err)
 {
-        const struct batch *b = chunk->batch;
         const struct batch_sample *last = NULL;
         uint32_t group = NO_GROUP;
         enum status st = ST_OK;
 
-        for (uint32_t i = 0; !st && i < b->sample_count; i++) {
+        for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
                 const struct batch_sample *sample = &b->samples[i];
 
-                if (!chunk->selection->mask[i])
-                        continue;
-                st = work_meter_add(s->scan->meter, 8, err);
+                st = work_meter_add(meter, 8, err);
                 if (!st && (!last || last->type != sample->type || last->label_set != sample->label_set)) {
                         const char *id = b->types[sample->type].id;
 
@@ -328,6 +342,15 @@ static enum status sum_batch_groups(struct group_summing *s, const struct scan_c
         return st;
 }
 
+static enum status sum_batch_groups(struct group_summing *s, const struct scan_chunk *chunk, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t k = 0; !st && k < chunk->rows->count; k++)
+                st = sum_batch_range(s, chunk->batch, &chunk->rows->items[k], &chunk->thread->meter, err);
+        return st;
+}
+
 /* ---- row groups of parts ---- */
 
 struct label_source {
@@ -337,7 +360,7 @@ struct label_source {
 };
 
 struct group_columns {
-        struct parquet_column values, stacks, units, types, periods, rest_keys, rest_values;
+        struct parquet_column values, times, stacks, units, types, periods, rest_keys, rest_values;
         struct label_source *labels; /* of the keys, or of all label columns */
         size_t label_count;
         bool needs_rest;
@@ -345,8 +368,8 @@ struct group_columns {
 
 static void group_columns_deinit(struct group_columns *c)
 {
-        struct parquet_column *all[] = { &c->values,  &c->stacks,    &c->units,      &c->types,
-                                         &c->periods, &c->rest_keys, &c->rest_values };
+        struct parquet_column *all[] = { &c->values, &c->times,   &c->stacks,    &c->units,
+                                         &c->types,  &c->periods, &c->rest_keys, &c->rest_values };
 
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
                 parquet_column_deinit(all[i]);
@@ -381,6 +404,7 @@ static enum status read_group_columns(const struct group_summing *s, const struc
                 bool wanted;
         } columns[] = {
                 { "value", PARQUET_INT64, &c->values, true },
+                { "time", PARQUET_TIMESTAMP, &c->times, s->by->step_ns != 0 },
                 { "stack_id", PARQUET_BINARY, &c->stacks, sums_by_stack(s) },
                 { "unit", PARQUET_STRING, &c->units, true },
                 { "profile_type", PARQUET_STRING, &c->types, true },
@@ -401,10 +425,11 @@ static enum status read_group_columns(const struct group_summing *s, const struc
                 c->needs_rest |= !c->labels[i].has_column;
         }
         for (size_t i = 0; !st && i < count; i++) {
-                st = work_meter_check(s->scan->meter, err);
+                st = work_meter_check(&chunk->thread->meter, err);
                 if (!st)
                         st = read_label_source(chunk, all->names[i], &c->labels[c->label_count++], err);
         }
+        c->needs_rest = c->needs_rest && !group_lacks_rest_labels(chunk->file, chunk->group);
         if (!st && c->needs_rest)
                 st = part_file_read_column(chunk->file, chunk->group, "labels_rest.key_value.key", PARQUET_STRING,
                                            &c->rest_keys, err);
@@ -451,9 +476,10 @@ static bool has_same_group(const struct group_columns *c, uint64_t a, uint64_t b
 }
 
 /* The value of a label that has no column; "" without one. */
-static struct parquet_bytes find_rest_value(const struct group_columns *c, uint64_t row, const char *name)
+static struct parquet_bytes find_group_rest(const struct group_columns *c, uint64_t row, const char *name)
 {
-        for (uint32_t slot = c->rest_keys.offsets[row]; slot < c->rest_keys.offsets[row + 1]; slot++) {
+        for (uint32_t slot = c->needs_rest ? c->rest_keys.offsets[row] : 0;
+             c->needs_rest && slot < c->rest_keys.offsets[row + 1]; slot++) {
                 struct parquet_bytes key = get_slot_text(&c->rest_keys, slot);
 
                 if (key.size == strlen(name) && memcmp(key.data, name, key.size) == 0)
@@ -462,12 +488,12 @@ static struct parquet_bytes find_rest_value(const struct group_columns *c, uint6
         return (struct parquet_bytes){ (const uint8_t *)"", 0 };
 }
 
-static enum status find_row_group(struct group_summing *s, const struct group_columns *c, uint64_t row, uint32_t *ret,
-                                  struct error *err)
+static enum status find_row_group(struct group_summing *s, const struct group_columns *c, uint64_t row,
+                                  struct work_meter *meter, uint32_t *ret, struct error *err)
 {
         size_t keys = s->by->all_labels ? 0 : s->by->label_count;
         uint64_t series[2] = { 0 };
-        enum status st = work_meter_add(s->scan->meter, 16 * (c->label_count + 1), err);
+        enum status st = work_meter_add(meter, 16 * (c->label_count + 1), err);
 
         s->candidate_count = 0;
         for (size_t i = 0; !st && i < keys; i++) {
@@ -475,14 +501,14 @@ static enum status find_row_group(struct group_summing *s, const struct group_co
 
                 st = add_candidate_label(
                         s, as_text_bytes(l->name),
-                        l->has_column ? get_slot_text(&l->text, row) : find_rest_value(c, row, l->name), err);
+                        l->has_column ? get_slot_text(&l->text, row) : find_group_rest(c, row, l->name), err);
         }
         for (size_t i = keys; !st && i < c->label_count; i++)
                 if (c->labels[i].has_column)
                         st = collect_label(s, series, as_text_bytes(c->labels[i].name),
                                            get_slot_text(&c->labels[i].text, row), err);
-        for (uint32_t slot = needs_all_labels(s) ? c->rest_keys.offsets[row] : 0;
-             !st && needs_all_labels(s) && slot < c->rest_keys.offsets[row + 1]; slot++)
+        for (uint32_t slot = c->needs_rest && needs_all_labels(s) ? c->rest_keys.offsets[row] : 0;
+             !st && c->needs_rest && needs_all_labels(s) && slot < c->rest_keys.offsets[row + 1]; slot++)
                 st = collect_label(s, series, get_slot_text(&c->rest_keys, slot), get_slot_text(&c->rest_values, slot),
                                    err);
         return st ? st
@@ -490,35 +516,90 @@ static enum status find_row_group(struct group_summing *s, const struct group_co
                                       c->periods.ints[row], series, ret, err);
 }
 
+/* The end of the rows from `first` on that are in its group. */
+static uint32_t find_group_end(const struct group_columns *c, uint32_t first, uint32_t end)
+{
+        uint32_t i = first + 1;
+
+        while (i < end && has_same_group(c, i, first))
+                i++;
+        return i;
+}
+
+/* Sums by step, or in total, are collected for all rows of a group before each is added once. */
+static enum status sum_rows_by_step(struct group_summing *s, const struct group_columns *c, uint32_t group,
+                                    uint32_t first, uint32_t end, struct error *err)
+{
+        size_t touched = 0;
+        enum status st = ST_OK;
+
+        for (uint32_t i = first; !st && i < end; i++) {
+                uint32_t step = 0;
+                struct step_sum *sum;
+
+                if (s->by->step_ns && !s->by->totals && !find_step(s->by, c->times.ints[i], &step))
+                        continue;
+                sum = &s->steps[step];
+                if (!sum->samples)
+                        s->touched[touched++] = step;
+                sum->samples++;
+                if (__builtin_add_overflow(sum->value, c->values.ints[i], &sum->value))
+                        sum->value = c->values.ints[i] > 0 ? INT64_MAX : INT64_MIN;
+        }
+        for (size_t i = 0; i < touched; i++) {
+                struct step_sum *sum = &s->steps[s->touched[i]];
+
+                if (!st)
+                        st = add_group_value(s, group, s->touched[i], sum->value, sum->samples, err);
+                *sum = (struct step_sum){ 0 };
+        }
+        return st;
+}
+
+static enum status sum_rows_by_stack(struct group_summing *s, const struct group_columns *c, uint32_t group,
+                                     uint32_t first, uint32_t end, const char *path, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (uint32_t i = first; !st && i < end; i++) {
+                struct hash128 stack;
+
+                if (!part_read_stack_id(&c->stacks, i, &stack))
+                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", path);
+                st = add_group_sample(s, group, 0, &stack, c->values.ints[i], err);
+        }
+        return st;
+}
+
+static enum status sum_row_range(struct group_summing *s, const struct group_columns *c, const struct scan_chunk *chunk,
+                                 const struct row_range *range, struct error *err)
+{
+        uint32_t end = range->first + range->count;
+        enum status st = ST_OK;
+
+        for (uint32_t first = range->first, next; !st && first < end; first = next) {
+                struct parquet_bytes type = get_slot_text(&c->types, first);
+                uint32_t group;
+
+                next = find_group_end(c, first, end);
+                st = work_meter_add(&chunk->thread->meter, 8 * (uint64_t)(next - first), err);
+                if (st || !is_wanted_type(s, (const char *)type.data, type.size))
+                        continue;
+                st = find_row_group(s, c, first, &chunk->thread->meter, &group, err);
+                if (!st)
+                        st = sums_by_stack(s) ? sum_rows_by_stack(s, c, group, first, next, chunk->file->path, err)
+                                              : sum_rows_by_step(s, c, group, first, next, err);
+        }
+        return st;
+}
+
 static enum status sum_row_groups(struct group_summing *s, const struct scan_chunk *chunk, struct error *err)
 {
         _cleanup_(group_columns_deinit) struct group_columns c = { 0 };
-        const struct row_selection *rows = chunk->selection;
-        uint64_t last = UINT64_MAX;
-        uint32_t group = NO_GROUP;
         enum status st = read_group_columns(s, chunk, &c, err);
 
-        for (uint64_t i = 0; !st && i < rows->row_count; i++) {
-                struct hash128 stack = { 0 };
-
-                if (!rows->mask[i])
-                        continue;
-                st = work_meter_add(s->scan->meter, 8, err);
-                if (!st && (last == UINT64_MAX || !has_same_group(&c, i, last))) {
-                        struct parquet_bytes type = get_slot_text(&c.types, i);
-
-                        if (is_wanted_type(s, (const char *)type.data, type.size))
-                                st = find_row_group(s, &c, i, &group, err);
-                        else
-                                group = NO_GROUP;
-                        last = i;
-                }
-                if (st || group == NO_GROUP)
-                        continue;
-                if (sums_by_stack(s) && !part_read_stack_id(&c.stacks, i, &stack))
-                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", chunk->file->path);
-                st = add_group_sample(s, group, rows->times_us[i], &stack, c.values.ints[i], err);
-        }
+        for (size_t k = 0; !st && k < chunk->rows->count; k++)
+                st = sum_row_range(s, &c, chunk, &chunk->rows->items[k], err);
         return st;
 }
 
@@ -534,7 +615,7 @@ enum status store_scan_sum_groups(struct store_scan *scan, const struct scan_fil
         enum status st = group_summing_init(&s, scan, by, err);
 
         if (!st)
-                st = scan_visit_chunks(scan, filter, sum_chunk_groups, &s, err);
+                st = scan_visit_chunks(scan, filter, sum_chunk_groups, (void *[]){ &s }, 1, err);
         if (st)
                 return st;
         *ret = s.sums;

@@ -6,8 +6,8 @@
  * A scan visits chunks: each batch of the head and each row group of a samples
  * part, with the rows that a filter selects.
  */
-#include "profile-store/scan.h"
 #include "profile-store/part_read.h"
+#include "profile-store/scan.h"
 #include "profile-store/store_internal.h"
 
 struct store_scan {
@@ -19,25 +19,119 @@ struct store_scan {
         struct work_meter *meter; /* NULL: unlimited; borrowed */
 };
 
-/* The rows of a row group, or the samples of a batch, that a filter selects: mask has one byte per row. */
-struct row_selection {
-        uint8_t *mask; /* owned */
-        uint64_t row_count, selected_count;
-        int64_t *times_us; /* of the rows of a row group; owned. NULL for a batch */
-};
-void row_selection_deinit(struct row_selection *s);
-#define _cleanup_row_selection_ _cleanup_(row_selection_deinit)
+/* ---- rows ---- */
 
-/* Visit every chunk with selected rows; exactly one of batch and file is set. */
+/* Rows of a row group, or samples of a batch: [first, first + count). */
+struct row_range {
+        uint32_t first, count;
+};
+
+/* Ascending ranges that do not touch. */
+struct row_ranges {
+        struct row_range *items; /* owned */
+        size_t count, capacity;
+        uint64_t rows; /* in all ranges */
+};
+enum status row_ranges_add(struct row_ranges *r, uint32_t first, uint32_t count, struct error *err) MUST_CHECK;
+void row_ranges_clear(struct row_ranges *r);
+void row_ranges_deinit(struct row_ranges *r);
+
+/* ---- filter ---- */
+
+/* A filter with its bounds in the tables' unit: time_us in [from_us, to_us). */
+struct row_filter {
+        const struct scan_filter *filter;
+        int64_t from_us, to_us;
+        char **names;   /* of each matcher: its label in column spelling */
+        char **columns; /* of each matcher: the column of its label */
+        bool any_id;    /* a matcher is of trace_id or span_id */
+};
+enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err) MUST_CHECK;
+void row_filter_deinit(struct row_filter *r);
+
+/* Whether a part can have rows of the time range. */
+bool part_may_match(const struct row_filter *r, const struct table_part *part);
+
+struct scan_thread;
+
+/* The selected rows of a row group or batch, in thread->selected. */
+enum status select_group_rows(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
+                              uint32_t group, struct error *err) MUST_CHECK;
+enum status select_batch_samples(struct scan_thread *t, const struct row_filter *r, const struct batch *b,
+                                 struct error *err) MUST_CHECK;
+
+/* ---- threads ---- */
+
+/* Cursors of a thread; each is for one column at a time. */
+enum scan_cursor { CURSOR_FILTER, CURSOR_KEY, CURSOR_TIME, CURSOR_STACK, CURSOR_VALUE, SCAN_CURSORS };
+
+/* What one thread of a scan has for itself. */
+struct scan_thread {
+        struct scan_run *run;
+        struct work_meter meter;
+        struct parquet_cursor *cursors[SCAN_CURSORS]; /* made when first used */
+        struct row_ranges selected, narrowed;
+        uint8_t *verdicts;
+        size_t verdict_capacity;
+        struct memory_reservation memory; /* of the cursors */
+        size_t uncounted;                 /* of their next bytes so many are not reserved */
+        void *context;                    /* of the visitor */
+};
+
+/*
+ * Evaluate a matcher. Its regular expression and the scan's meter belong to one thread at a time, so this takes a lock:
+ * call it once for each entry of a dictionary.
+ */
+bool scan_match_label(struct scan_thread *t, const struct label_matcher *m, const char *text, size_t n);
+
+/* One row group or batch with selected rows; exactly one of batch and file is set. */
 struct scan_chunk {
+        struct scan_thread *thread;
         const struct batch *batch;
         const struct part_file *file;
         uint32_t group;
-        const struct row_selection *selection;
+        const struct row_ranges *rows;
 };
 typedef enum status visit_chunk(void *context, const struct scan_chunk *chunk, struct error *err);
+
+/* How many threads may visit chunks at once: the size of contexts below. */
+size_t scan_count_threads(void);
+
+/*
+ * Visit every chunk with selected rows: on up to context_count threads, each with a context of its own, in any order;
+ * with one context in the order of the parts, on the calling thread. A failure ends it.
+ */
 enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
-                              void *context, struct error *err) MUST_CHECK;
+                              void *const *contexts, size_t context_count, struct error *err) MUST_CHECK;
+
+/* ---- columns ---- */
+
+/*
+ * Open a cursor of the thread on a column of the chunk's row group. ST_BAD_DATA when it is missing, in a list or of
+ * another kind.
+ */
+enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
+                             const char *column, enum parquet_kind kind, struct parquet_cursor **ret,
+                             struct error *err) MUST_CHECK;
+
+/* One byte for each entry of the dictionary at hand, zero at first: at least count of them. */
+enum status scan_reserve_verdicts(struct scan_thread *t, size_t count, struct error *err) MUST_CHECK;
+void scan_clear_verdicts(struct scan_thread *t);
+
+/* Called for the pieces of the selected rows, in order; row is that of piece->count rows. */
+typedef enum status visit_piece(void *context, uint32_t row, const struct parquet_piece *piece, struct error *err);
+enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, const struct row_ranges *rows,
+                              visit_piece *visit, void *context, struct error *err) MUST_CHECK;
+
+/*
+ * Called once for each distinct text of the selected rows of a column (equal texts may come twice), "" for null.
+ */
+typedef enum status visit_text(void *context, const char *text, size_t n, struct error *err);
+enum status scan_visit_texts(const struct scan_chunk *chunk, const char *column, visit_text *visit, void *context,
+                             struct error *err) MUST_CHECK;
+
+/* Whether no row of the row group has labels without a column. */
+bool group_lacks_rest_labels(const struct part_file *f, uint32_t group);
 
 /* store_scan_sum() for its sample counts: with values of several units the unit is "" and the values are meaningless.
  */

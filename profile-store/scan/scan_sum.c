@@ -1,79 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/array.h"
 #include "profile-store/scan/scan_internal.h"
+#include "profile-store/scan/stack_table.h"
+
+/* ---- units and types ---- */
+
+/* What the values of a selection are, as far as one thread has seen. */
+struct value_kinds {
+        char unit[32], type[256];
+        bool any_unit, any_type, several_units, several_types;
+};
+
+static bool is_noted(const char *noted, size_t capacity, const char *text, size_t n)
+{
+        size_t size = strlen(noted);
+
+        return size == (n < capacity ? n : capacity - 1) && memcmp(noted, text, size) == 0;
+}
+
+static void note_unit(struct value_kinds *k, const char *text, size_t n)
+{
+        if (!k->any_unit)
+                snprintf(k->unit, sizeof k->unit, "%.*s", (int)(n < sizeof k->unit ? n : sizeof k->unit), text);
+        else if (!is_noted(k->unit, sizeof k->unit, text, n))
+                k->several_units = true;
+        k->any_unit = true;
+}
+
+static void note_type(struct value_kinds *k, const char *text, size_t n)
+{
+        if (!k->any_type)
+                snprintf(k->type, sizeof k->type, "%.*s", (int)(n < sizeof k->type ? n : sizeof k->type), text);
+        else if (!is_noted(k->type, sizeof k->type, text, n))
+                k->several_types = true;
+        k->any_type = true;
+}
+
+/* ---- one thread ---- */
+
+/* The sum of the rows of a row group with one stack. */
+struct code_sum {
+        int64_t value;
+        uint64_t samples;
+};
+
+#define UNCOUNTED_CODES 4096 /* memory for so few is not reserved */
 
 struct stack_summing {
-        struct work_meter *meter;
-        struct key_map stacks; /* id to number in sums */
-        struct stack_sums sums;
-        size_t capacity;
-        bool any, several_types, any_unit, several_units;
+        struct stack_table table;
+        struct value_kinds kinds;
+        bool any_unit;          /* values of several units may be summed: only their counts matter */
+        struct code_sum *codes; /* by code of the row group at hand; zero between row groups */
+        size_t code_capacity;
+        struct memory_reservation memory; /* of codes */
 };
+
+static void summing_init(struct stack_summing *s, bool any_unit)
+{
+        *s = (struct stack_summing){ .any_unit = any_unit, .memory.use = MEMORY_QUERIES };
+        stack_table_init(&s->table);
+}
 
 static void summing_deinit(struct stack_summing *s)
 {
-        key_map_deinit(&s->stacks);
-        free(s->sums.items);
+        stack_table_deinit(&s->table);
+        free(s->codes);
+        memory_release(&s->memory);
 }
 
 /* Summed values must have one unit, unless only sample counts are used. */
-static enum status note_sample_unit(struct stack_summing *s, const char *unit, size_t n, struct error *err)
+static enum status check_one_unit(const struct stack_summing *s, const char *unit, size_t n, struct error *err)
 {
-        if (!s->any)
-                snprintf(s->sums.unit, sizeof s->sums.unit, "%.*s", (int)n, unit);
-        else if (strlen(s->sums.unit) == (n < sizeof s->sums.unit ? n : sizeof s->sums.unit - 1) &&
-                 memcmp(s->sums.unit, unit, strlen(s->sums.unit)) == 0)
+        if (!s->kinds.several_units || s->any_unit)
                 return ST_OK;
-        else if (s->any_unit)
-                s->several_units = true;
-        else
-                return error_set(err, ST_USAGE, "the selection has values in %s and in %.*s; choose a profile type",
-                                 s->sums.unit, (int)(n < 32 ? n : 32), unit);
+        return error_set(err, ST_USAGE, "the selection has values in %s and in %.*s; choose a profile type",
+                         s->kinds.unit, (int)(n < 32 ? n : 32), unit);
+}
+
+static enum status add_unit(void *context, const char *text, size_t n, struct error *err)
+{
+        struct stack_summing *s = context;
+
+        note_unit(&s->kinds, text, n);
+        return check_one_unit(s, text, n, err);
+}
+
+static enum status add_type(void *context, const char *text, size_t n, struct error *err)
+{
+        struct stack_summing *s = context;
+
+        (void)err;
+        note_type(&s->kinds, text, n);
         return ST_OK;
 }
 
-static void note_sample_type(struct stack_summing *s, const char *type, size_t n)
-{
-        if (!s->any) {
-                snprintf(s->sums.type, sizeof s->sums.type, "%.*s", (int)n, type);
-        } else if (!s->several_types && (strlen(s->sums.type) != n || memcmp(s->sums.type, type, n) != 0)) {
-                s->several_types = true;
-                s->sums.type[0] = 0;
-        }
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-        int64_t sum;
-
-        if (__builtin_add_overflow(a, b, &sum))
-                return b > 0 ? INT64_MAX : INT64_MIN;
-        return sum;
-}
-
-static enum status add_stack_value(struct stack_summing *s, const struct hash128 *stack, int64_t value,
-                                   struct error *err)
-{
-        uint64_t *number;
-        bool added;
-        enum status st = work_meter_add(s->meter, 8, err);
-
-        if (!st)
-                st = key_map_put(&s->stacks, stack, s->sums.count, &added, &number, err);
-        if (st)
-                return st;
-        if (added) {
-                if (!array_reserve(&s->sums.items, &s->capacity, s->sums.count))
-                        return error_no_memory(err);
-                s->sums.items[s->sums.count] = (struct stack_sum){ 0 };
-                memcpy(s->sums.items[s->sums.count++].id, stack->bytes, sizeof stack->bytes);
-        }
-        s->sums.items[*number].value = add_saturating(s->sums.items[*number].value, value);
-        s->sums.items[*number].samples++;
-        return ST_OK;
-}
+/* ---- batches ---- */
 
 static enum status sum_batch(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
 {
@@ -81,65 +103,201 @@ static enum status sum_batch(struct stack_summing *s, const struct scan_chunk *c
         uint32_t last_type = UINT32_MAX;
         enum status st = ST_OK;
 
-        for (uint32_t i = 0; !st && i < b->sample_count; i++) {
-                const struct batch_sample *sample = &b->samples[i];
+        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
+                const struct row_range *range = &chunk->rows->items[k];
 
-                if (!chunk->selection->mask[i])
-                        continue;
-                if (sample->type != last_type) {
+                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
+                        const struct batch_sample *sample = &b->samples[i];
                         const struct batch_type *type = &b->types[sample->type];
 
-                        st = note_sample_unit(s, type->unit, strlen(type->unit), err);
-                        if (st)
-                                return st;
-                        note_sample_type(s, type->id, strlen(type->id));
-                        s->any = true;
-                        last_type = sample->type;
+                        if (sample->type != last_type) {
+                                st = add_unit(s, type->unit, strlen(type->unit), err);
+                                note_type(&s->kinds, type->id, strlen(type->id));
+                                last_type = sample->type;
+                        }
+                        if (!st)
+                                st = stack_table_add(&s->table, b->stacks[sample->stack].id.bytes, sample->value, 1,
+                                                     err);
+                        if (!st)
+                                st = work_meter_add(&chunk->thread->meter, 8, err);
                 }
-                st = add_stack_value(s, &b->stacks[sample->stack].id, sample->value, err);
         }
         return st;
 }
 
-static struct parquet_bytes get_text_slot(const struct parquet_column *c, uint64_t i)
+/* ---- row groups ---- */
+
+struct group_sum {
+        struct stack_summing *summing;
+        const struct scan_chunk *chunk;
+        struct parquet_cursor *stacks, *values;
+        uint32_t value_row; /* of the next value */
+        const struct parquet_bytes *dict;
+};
+
+static enum status reserve_codes(struct stack_summing *s, size_t count, struct error *err)
 {
-        if (c->codes[i] == PARQUET_NULL_CODE)
-                return (struct parquet_bytes){ (const uint8_t *)"", 0 };
-        return c->dict[c->codes[i]];
+        size_t capacity = count + count / 4;
+        struct code_sum *codes;
+        enum status st;
+
+        if (count <= s->code_capacity)
+                return ST_OK;
+        st = capacity > UNCOUNTED_CODES ? memory_resize(&s->memory, capacity * sizeof *codes, err) : ST_OK;
+        if (st)
+                return st;
+        codes = realloc(s->codes, capacity * sizeof *codes);
+        if (!codes)
+                return error_no_memory(err);
+        memset(codes + s->code_capacity, 0, (capacity - s->code_capacity) * sizeof *codes);
+        s->codes = codes;
+        s->code_capacity = capacity;
+        return ST_OK;
+}
+
+static enum status add_code_total(struct group_sum *g, uint32_t code, __int128 value, uint64_t samples,
+                                  struct error *err)
+{
+        const struct parquet_bytes *id = &g->dict[code];
+
+        if (id->size != sizeof(stack_id))
+                return error_set(err, ST_BAD_DATA, "'%s' has a sample whose stack id has %zu bytes, not 16",
+                                 g->chunk->file->path, id->size);
+        return stack_table_add(&g->summing->table, id->data, value, samples, err);
+}
+
+/* A sum that leaves 64 bits goes to the table, which is exact, and begins again. */
+static enum status add_overflowing(struct group_sum *g, uint32_t code, int64_t value, struct error *err)
+{
+        struct code_sum *sum = &g->summing->codes[code];
+        enum status st = add_code_total(g, code, sum->value, sum->samples, err);
+
+        *sum = (struct code_sum){ .value = value, .samples = 1 };
+        return st;
+}
+
+static enum status add_equal_values(struct group_sum *g, uint32_t code, int64_t value, uint32_t count,
+                                    struct error *err)
+{
+        struct code_sum *sum = &g->summing->codes[code];
+        int64_t total;
+
+        if (__builtin_mul_overflow(value, (int64_t)count, &total) || __builtin_add_overflow(sum->value, total, &total))
+                return add_code_total(g, code, (__int128)value * count, count, err);
+        sum->value = total;
+        sum->samples += count;
+        return ST_OK;
+}
+
+/* All rows have one stack. */
+static enum status add_stack_run(struct group_sum *g, uint32_t code, const struct parquet_piece *values,
+                                 struct error *err)
+{
+        struct code_sum *sum = &g->summing->codes[code];
+        int64_t total = sum->value;
+
+        if (values->is_run)
+                return add_equal_values(g, code, values->ints[0], values->count, err);
+        for (uint32_t i = 0; i < values->count; i++) {
+                if (__builtin_add_overflow(total, values->ints[i], &total)) {
+                        __int128 exact = 0;
+
+                        for (i = 0; i < values->count; i++)
+                                exact += values->ints[i];
+                        return add_code_total(g, code, exact, values->count, err);
+                }
+        }
+        sum->value = total;
+        sum->samples += values->count;
+        return ST_OK;
+}
+
+static enum status add_row_values(struct group_sum *g, const uint32_t *codes, const struct parquet_piece *values,
+                                  struct error *err)
+{
+        struct code_sum *sums = g->summing->codes;
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < values->count; i++) {
+                struct code_sum *sum = &sums[codes[i]];
+                int64_t value = values->ints[values->is_run ? 0 : i];
+
+                if (__builtin_add_overflow(sum->value, value, &value))
+                        st = add_overflowing(g, codes[i], values->ints[values->is_run ? 0 : i], err);
+                else
+                        *sum = (struct code_sum){ value, sum->samples + 1 };
+        }
+        return st;
+}
+
+static enum status check_stack_codes(const struct group_sum *g, const struct parquet_piece *stacks, struct error *err)
+{
+        for (uint32_t i = 0; i < (stacks->is_run ? 1 : stacks->count); i++) {
+                if (stacks->codes[i] == PARQUET_NULL_CODE)
+                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", g->chunk->file->path);
+        }
+        return ST_OK;
+}
+
+static enum status sum_piece(void *context, uint32_t row, const struct parquet_piece *stacks, struct error *err)
+{
+        struct group_sum *g = context;
+        uint32_t dict_count, done = 0;
+        enum status st;
+
+        g->dict = parquet_cursor_dict(g->stacks, &dict_count);
+        st = reserve_codes(g->summing, dict_count, err);
+        if (!st)
+                st = check_stack_codes(g, stacks, err);
+        if (!st)
+                st = parquet_cursor_skip(g->values, row - g->value_row, err);
+        while (!st && done < stacks->count) {
+                struct parquet_piece values;
+
+                st = parquet_cursor_read(g->values, stacks->count - done, &values, err);
+                if (!st)
+                        st = stacks->is_run ? add_stack_run(g, stacks->codes[0], &values, err)
+                                            : add_row_values(g, stacks->codes + done, &values, err);
+                done += values.count;
+        }
+        g->value_row = row + stacks->count;
+        return st;
+}
+
+/* The table gets each stack of the row group once. */
+static enum status add_group_totals(struct group_sum *g, struct error *err)
+{
+        struct stack_summing *s = g->summing;
+        uint32_t count;
+        enum status st = ST_OK;
+
+        g->dict = parquet_cursor_dict(g->stacks, &count);
+        for (uint32_t i = 0; !st && i < count && i < s->code_capacity; i++) {
+                if (!s->codes[i].samples)
+                        continue;
+                st = add_code_total(g, i, s->codes[i].value, s->codes[i].samples, err);
+                s->codes[i] = (struct code_sum){ 0 };
+        }
+        return st ? st : work_meter_add(&g->chunk->thread->meter, count, err);
 }
 
 static enum status sum_group(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
 {
-        _cleanup_parquet_column_ struct parquet_column values = { 0 }, stacks = { 0 }, units = { 0 }, types = { 0 };
-        uint64_t last = UINT64_MAX;
-        enum status st = part_file_read_column(chunk->file, chunk->group, "value", PARQUET_INT64, &values, err);
+        struct group_sum g = { .summing = s, .chunk = chunk };
+        struct scan_thread *t = chunk->thread;
+        enum status st = scan_visit_texts(chunk, "unit", add_unit, s, err);
 
         if (!st)
-                st = part_file_read_column(chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &stacks, err);
+                st = scan_visit_texts(chunk, "profile_type", add_type, s, err);
         if (!st)
-                st = part_file_read_column(chunk->file, chunk->group, "unit", PARQUET_STRING, &units, err);
+                st = scan_open_column(t, CURSOR_STACK, chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &g.stacks,
+                                      err);
         if (!st)
-                st = part_file_read_column(chunk->file, chunk->group, "profile_type", PARQUET_STRING, &types, err);
-        for (uint64_t i = 0; !st && i < chunk->selection->row_count; i++) {
-                struct hash128 stack;
-
-                if (!chunk->selection->mask[i])
-                        continue;
-                if (last == UINT64_MAX || units.codes[i] != units.codes[last] || types.codes[i] != types.codes[last]) {
-                        struct parquet_bytes unit = get_text_slot(&units, i), type = get_text_slot(&types, i);
-
-                        st = note_sample_unit(s, (const char *)unit.data, unit.size, err);
-                        if (st)
-                                return st;
-                        note_sample_type(s, (const char *)type.data, type.size);
-                        s->any = true;
-                        last = i;
-                }
-                if (!part_read_stack_id(&stacks, i, &stack))
-                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", chunk->file->path);
-                st = add_stack_value(s, &stack, values.ints[i], err);
-        }
-        return st;
+                st = scan_open_column(t, CURSOR_VALUE, chunk->file, chunk->group, "value", PARQUET_INT64, &g.values,
+                                      err);
+        if (!st)
+                st = scan_visit_pieces(t, g.stacks, chunk->rows, sum_piece, &g, err);
+        return st ? st : add_group_totals(&g, err);
 }
 
 static enum status sum_chunk(void *context, const struct scan_chunk *chunk, struct error *err)
@@ -147,19 +305,56 @@ static enum status sum_chunk(void *context, const struct scan_chunk *chunk, stru
         return chunk->batch ? sum_batch(context, chunk, err) : sum_group(context, chunk, err);
 }
 
+/* ---- all threads ---- */
+
+static enum status merge_summings(struct stack_summing *s, size_t count, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 1; !st && i < count; i++) {
+                struct value_kinds *k = &s[i].kinds;
+
+                s->kinds.several_units |= k->several_units;
+                s->kinds.several_types |= k->several_types;
+                if (k->any_unit)
+                        st = add_unit(s, k->unit, strlen(k->unit), err);
+                if (k->any_type)
+                        note_type(&s->kinds, k->type, strlen(k->type));
+                if (!st)
+                        st = stack_table_merge(&s->table, &s[i].table, err);
+        }
+        return st;
+}
+
 static enum status sum_selection(struct store_scan *scan, const struct scan_filter *filter, bool any_unit,
                                  struct stack_sums *ret, struct error *err)
 {
-        _cleanup_(summing_deinit) struct stack_summing s = { .any_unit = any_unit, .meter = scan->meter };
-        enum status st = scan_visit_chunks(scan, filter, sum_chunk, &s, err);
+        size_t threads = scan_count_threads();
+        _cleanup_free_ struct stack_summing *s = calloc(threads, sizeof *s);
+        _cleanup_free_ void **contexts = calloc(threads, sizeof *contexts);
+        struct stack_sums sums = { 0 };
+        enum status st;
 
-        if (st)
-                return st;
-        if (s.several_units)
-                s.sums.unit[0] = 0;
-        *ret = s.sums;
-        s.sums.items = NULL;
-        return ST_OK;
+        if (!s || !contexts)
+                return error_no_memory(err);
+        for (size_t i = 0; i < threads; i++) {
+                summing_init(&s[i], any_unit);
+                contexts[i] = &s[i];
+        }
+        st = scan_visit_chunks(scan, filter, sum_chunk, contexts, threads, err);
+        if (!st)
+                st = merge_summings(s, threads, err);
+        if (!st)
+                st = stack_table_finish(&s->table, scan->meter, &sums.items, &sums.count, err);
+        if (!st && !s->kinds.several_units)
+                memcpy(sums.unit, s->kinds.unit, sizeof sums.unit);
+        if (!st && !s->kinds.several_types)
+                memcpy(sums.type, s->kinds.type, sizeof sums.type);
+        for (size_t i = 0; i < threads; i++)
+                summing_deinit(&s[i]);
+        if (!st)
+                *ret = sums;
+        return st;
 }
 
 enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
@@ -174,57 +369,97 @@ enum status scan_count_samples(struct store_scan *scan, const struct scan_filter
         return sum_selection(scan, filter, true, ret, err);
 }
 
-/* ---- each sample -------------------------------------------------------------------------------- */
+/* ---- each sample ---- */
 
 struct sample_visit {
-        struct work_meter *meter;
         store_scan_sample *each;
         void *context;
+        const struct scan_chunk *chunk;
+        struct parquet_cursor *stacks, *values, *times;
+        uint32_t next_row; /* of values and times */
 };
 
-static enum status visit_batch_samples(const struct sample_visit *c, const struct scan_chunk *chunk, struct error *err)
+static enum status visit_batch_samples(const struct sample_visit *v, const struct scan_chunk *chunk, struct error *err)
 {
         const struct batch *b = chunk->batch;
         enum status st = ST_OK;
 
-        for (uint32_t i = 0; !st && i < b->sample_count; i++) {
-                const struct batch_sample *s = &b->samples[i];
+        for (size_t k = 0; !st && k < chunk->rows->count; k++) {
+                const struct row_range *range = &chunk->rows->items[k];
 
-                if (chunk->selection->mask[i] && !(st = work_meter_add(c->meter, 4, err)))
-                        st = c->each(c->context, s->time_us * 1000, s->value, b->stacks[s->stack].id.bytes);
+                for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
+                        const struct batch_sample *s = &b->samples[i];
+
+                        st = work_meter_add(&chunk->thread->meter, 4, err);
+                        if (!st)
+                                st = v->each(v->context, s->time_us * 1000, s->value, b->stacks[s->stack].id.bytes);
+                }
         }
+        return st;
+}
+
+static enum status visit_row(const struct sample_visit *v, const struct parquet_bytes *dict, uint32_t code,
+                             int64_t time_us, int64_t value, struct error *err)
+{
+        if (code == PARQUET_NULL_CODE || dict[code].size != sizeof(stack_id))
+                return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", v->chunk->file->path);
+        return v->each(v->context, time_us * 1000, value, dict[code].data);
+}
+
+static enum status visit_sample_piece(void *context, uint32_t row, const struct parquet_piece *stacks,
+                                      struct error *err)
+{
+        struct sample_visit *v = context;
+        struct parquet_piece values = { 0 }, times = { 0 };
+        uint32_t value_at = 0, time_at = 0, dict_count;
+        const struct parquet_bytes *dict = parquet_cursor_dict(v->stacks, &dict_count);
+        enum status st = parquet_cursor_skip(v->values, row - v->next_row, err);
+
+        if (!st)
+                st = parquet_cursor_skip(v->times, row - v->next_row, err);
+        for (uint32_t i = 0; !st && i < stacks->count; i++, value_at++, time_at++) {
+                if (value_at == values.count) {
+                        st = parquet_cursor_read(v->values, stacks->count - i, &values, err);
+                        value_at = 0;
+                }
+                if (!st && time_at == times.count) {
+                        st = parquet_cursor_read(v->times, stacks->count - i, &times, err);
+                        time_at = 0;
+                }
+                if (!st)
+                        st = visit_row(v, dict, stacks->codes[stacks->is_run ? 0 : i],
+                                       times.ints[times.is_run ? 0 : time_at],
+                                       values.ints[values.is_run ? 0 : value_at], err);
+        }
+        v->next_row = row + stacks->count;
         return st;
 }
 
 static enum status visit_chunk_samples(void *context, const struct scan_chunk *chunk, struct error *err)
 {
-        const struct sample_visit *c = context;
-        _cleanup_parquet_column_ struct parquet_column values = { 0 }, stacks = { 0 };
+        struct sample_visit *v = context;
+        struct scan_thread *t = chunk->thread;
         enum status st;
 
+        v->chunk = chunk;
+        v->next_row = 0;
         if (chunk->batch)
-                return visit_batch_samples(c, chunk, err);
-        st = part_file_read_column(chunk->file, chunk->group, "value", PARQUET_INT64, &values, err);
+                return visit_batch_samples(v, chunk, err);
+        st = scan_open_column(t, CURSOR_STACK, chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &v->stacks, err);
         if (!st)
-                st = part_file_read_column(chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &stacks, err);
-        for (uint64_t i = 0; !st && i < chunk->selection->row_count; i++) {
-                struct hash128 stack;
-
-                if (!chunk->selection->mask[i])
-                        continue;
-                if (!part_read_stack_id(&stacks, i, &stack))
-                        return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", chunk->file->path);
-                st = work_meter_add(c->meter, 4, err);
-                if (!st)
-                        st = c->each(c->context, chunk->selection->times_us[i] * 1000, values.ints[i], stack.bytes);
-        }
-        return st;
+                st = scan_open_column(t, CURSOR_VALUE, chunk->file, chunk->group, "value", PARQUET_INT64, &v->values,
+                                      err);
+        if (!st)
+                st = scan_open_column(t, CURSOR_TIME, chunk->file, chunk->group, "time", PARQUET_TIMESTAMP, &v->times,
+                                      err);
+        return st ? st : scan_visit_pieces(t, v->stacks, chunk->rows, visit_sample_piece, v, err);
 }
 
 enum status store_scan_visit(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
                              void *context, struct error *err)
 {
-        struct sample_visit c = { .meter = scan->meter, .each = each, .context = context };
+        struct sample_visit v = { .each = each, .context = context };
+        void *contexts[] = { &v };
 
-        return scan_visit_chunks(scan, filter, visit_chunk_samples, &c, err);
+        return scan_visit_chunks(scan, filter, visit_chunk_samples, contexts, 1, err);
 }

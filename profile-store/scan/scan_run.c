@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Row groups are spread over threads: the calling one, and helpers while CPUs are left. Files are opened by the thread
+ * that takes them; their row groups are then free for all.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "common/limits.h"
+#include "profile-store/scan/scan_internal.h"
+
+#define SCAN_THREADS 16          /* at most, of one scan */
+#define ROWS_PER_THREAD 200000   /* fewer do not pay for a thread */
+#define UNCOUNTED_BYTES KiB(256) /* memory of a thread's cursors that is not reserved */
+#define CHUNK_UNITS 1024         /* of the work meter, for opening a row group */
+
+/* A samples part of which row groups are left or being read. */
+struct open_part {
+        struct part_file file;
+        uint32_t next_group, group_count, running;
+        struct open_part *next;
+};
+
+struct scan_run {
+        struct store_scan *scan;
+        const struct row_filter *filter;
+        visit_chunk *visit;
+
+        pthread_mutex_t lock; /* of the fields below */
+        pthread_cond_t changed;
+        struct table_part **parts; /* that may match */
+        size_t part_count, next_part, next_batch;
+        unsigned opening; /* threads that open a part */
+        struct open_part *open;
+        enum status failed;
+        struct error error;
+        _Atomic bool ended; /* some thread failed */
+
+        pthread_mutex_t meter_lock; /* of the scan's meter, and so of its regular expressions */
+};
+
+/* ---- the meter ---- */
+
+static enum status check_scan_meter(void *context, struct error *err)
+{
+        struct scan_run *run = context;
+        enum status st;
+
+        if (atomic_load_explicit(&run->ended, memory_order_relaxed))
+                return error_set(err, ST_TIMEOUT, "another thread of the query failed");
+        pthread_mutex_lock(&run->meter_lock);
+        st = work_meter_check(run->scan->meter, err);
+        pthread_mutex_unlock(&run->meter_lock);
+        return st;
+}
+
+bool scan_match_label(struct scan_thread *t, const struct label_matcher *m, const char *text, size_t n)
+{
+        bool is_equal, matches;
+
+        switch (m->op) {
+        case LABEL_EQUAL:
+        case LABEL_NOT_EQUAL:
+                is_equal = strlen(m->value) == n && memcmp(m->value, text, n) == 0;
+                return is_equal == (m->op == LABEL_EQUAL);
+        default:
+                pthread_mutex_lock(&t->run->meter_lock);
+                matches = m->match(m->context, text, n);
+                pthread_mutex_unlock(&t->run->meter_lock);
+                return matches == (m->op == LABEL_REGEX);
+        }
+}
+
+/* ---- columns ---- */
+
+static enum status reserve_cursor_memory(void *context, size_t n, struct error *err)
+{
+        struct scan_thread *t = context;
+        size_t uncounted = n < t->uncounted ? n : t->uncounted;
+        enum status st = memory_reserve(&t->memory, n - uncounted, err);
+
+        if (!st)
+                t->uncounted -= uncounted;
+        return st;
+}
+
+enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
+                             const char *column, enum parquet_kind kind, struct parquet_cursor **ret, struct error *err)
+{
+        if (!t->cursors[which])
+                t->cursors[which] = parquet_cursor_create(reserve_cursor_memory, t);
+        if (!t->cursors[which])
+                return error_no_memory(err);
+        *ret = t->cursors[which];
+        return part_file_open_column(f, group, column, kind, *ret, err);
+}
+
+enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, const struct row_ranges *rows,
+                              visit_piece *visit, void *context, struct error *err)
+{
+        uint32_t at = 0;
+        enum status st = work_meter_add(&t->meter, CHUNK_UNITS, err);
+
+        for (size_t i = 0; !st && i < rows->count; i++) {
+                uint32_t end = rows->items[i].first + rows->items[i].count;
+
+                st = parquet_cursor_skip(c, rows->items[i].first - at, err);
+                for (at = rows->items[i].first; !st && at < end;) {
+                        struct parquet_piece piece;
+
+                        st = parquet_cursor_read(c, end - at, &piece, err);
+                        if (!st)
+                                st = visit(context, at, &piece, err);
+                        if (!st)
+                                st = work_meter_add(&t->meter, piece.is_run ? 8 : 8 + piece.count, err);
+                        at += piece.count;
+                }
+        }
+        return st;
+}
+
+struct text_visit {
+        struct scan_thread *thread;
+        struct parquet_cursor *cursor;
+        visit_text *visit;
+        void *context;
+        bool null_visited;
+};
+
+static enum status visit_code(struct text_visit *v, uint32_t code, struct error *err)
+{
+        uint32_t count;
+        const struct parquet_bytes *dict = parquet_cursor_dict(v->cursor, &count);
+
+        if (code == PARQUET_NULL_CODE) {
+                if (v->null_visited)
+                        return ST_OK;
+                v->null_visited = true;
+                return v->visit(v->context, "", 0, err);
+        }
+        if (v->thread->verdicts[code])
+                return ST_OK;
+        v->thread->verdicts[code] = 1;
+        return v->visit(v->context, (const char *)dict[code].data, dict[code].size, err);
+}
+
+static enum status visit_text_piece(void *context, uint32_t row, const struct parquet_piece *piece, struct error *err)
+{
+        struct text_visit *v = context;
+        uint32_t count, last;
+        enum status st;
+
+        (void)row;
+        parquet_cursor_dict(v->cursor, &count);
+        st = scan_reserve_verdicts(v->thread, count, err);
+        if (!st)
+                st = visit_code(v, last = piece->codes[0], err);
+        for (uint32_t i = 1; !st && !piece->is_run && i < piece->count; i++) {
+                if (piece->codes[i] != last)
+                        st = visit_code(v, last = piece->codes[i], err);
+        }
+        return st;
+}
+
+enum status scan_visit_texts(const struct scan_chunk *chunk, const char *column, visit_text *visit, void *context,
+                             struct error *err)
+{
+        struct scan_thread *t = chunk->thread;
+        struct text_visit v = { .thread = t, .visit = visit, .context = context };
+        enum status st =
+                scan_open_column(t, CURSOR_KEY, chunk->file, chunk->group, column, PARQUET_STRING, &v.cursor, err);
+
+        if (st)
+                return st;
+        scan_clear_verdicts(t);
+        return scan_visit_pieces(t, v.cursor, chunk->rows, visit_text_piece, &v, err);
+}
+
+/* ---- tasks ---- */
+
+enum task_kind { TASK_NONE, TASK_GROUP, TASK_BATCH };
+
+struct scan_task {
+        enum task_kind kind;
+        struct open_part *part;
+        uint32_t group;
+        const struct batch *batch;
+};
+
+static void fail_run(struct scan_run *run, enum status st, const struct error *err)
+{
+        pthread_mutex_lock(&run->lock);
+        if (!run->failed) {
+                run->failed = st;
+                run->error = *err;
+        }
+        atomic_store(&run->ended, true);
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->lock);
+}
+
+/* With the lock. */
+static bool take_open_group(struct scan_run *run, struct scan_task *ret)
+{
+        for (struct open_part *p = run->open; p; p = p->next) {
+                if (p->next_group < p->group_count) {
+                        p->running++;
+                        *ret = (struct scan_task){ .kind = TASK_GROUP, .part = p, .group = p->next_group++ };
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* Called with the lock, which it releases while it opens the file. */
+static enum status open_next_part(struct scan_run *run, struct error *err)
+{
+        const struct table_part *part = run->parts[run->next_part++];
+        struct open_part *p, **end;
+        enum status st;
+
+        run->opening++;
+        pthread_mutex_unlock(&run->lock);
+        p = calloc(1, sizeof *p);
+        st = p ? part_file_open(part, &p->file, err) : error_no_memory(err);
+        if (!st)
+                p->group_count = part_file_count_groups(&p->file);
+        pthread_mutex_lock(&run->lock);
+        run->opening--;
+        pthread_cond_broadcast(&run->changed);
+        if (st || !p->group_count) {
+                if (p)
+                        part_file_close(&p->file);
+                free(p);
+                return st;
+        }
+        for (end = &run->open; *end;)
+                end = &(*end)->next;
+        *end = p;
+        return ST_OK;
+}
+
+/* A file is closed after its last row group. */
+static void finish_group(struct scan_run *run, struct open_part *p)
+{
+        struct open_part **at;
+        bool done;
+
+        pthread_mutex_lock(&run->lock);
+        done = --p->running == 0 && p->next_group == p->group_count;
+        for (at = &run->open; done && *at != p;)
+                at = &(*at)->next;
+        if (done)
+                *at = p->next;
+        pthread_mutex_unlock(&run->lock);
+        if (!done)
+                return;
+        part_file_close(&p->file);
+        free(p);
+}
+
+static enum status take_task(struct scan_run *run, struct scan_task *ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        *ret = (struct scan_task){ 0 };
+        pthread_mutex_lock(&run->lock);
+        while (!st && !run->failed && !take_open_group(run, ret)) {
+                if (run->next_part < run->part_count) {
+                        st = open_next_part(run, err);
+                } else if (run->opening) {
+                        pthread_cond_wait(&run->changed, &run->lock);
+                } else {
+                        if (run->next_batch < run->scan->head_count)
+                                *ret = (struct scan_task){ .kind = TASK_BATCH,
+                                                           .batch = run->scan->head[run->next_batch++] };
+                        break;
+                }
+        }
+        pthread_mutex_unlock(&run->lock);
+        return st;
+}
+
+static enum status run_task(struct scan_thread *t, const struct scan_task *task, struct error *err)
+{
+        struct scan_run *run = t->run;
+        struct scan_chunk chunk = { .thread = t, .batch = task->batch, .group = task->group, .rows = &t->selected };
+        enum status st = work_meter_check(&t->meter, err);
+
+        if (task->kind == TASK_GROUP)
+                chunk.file = &task->part->file;
+        if (!st)
+                st = chunk.batch ? select_batch_samples(t, run->filter, task->batch, err)
+                                 : select_group_rows(t, run->filter, chunk.file, task->group, err);
+        if (!st && t->selected.rows)
+                st = run->visit(t->context, &chunk, err);
+        if (chunk.file)
+                finish_group(run, task->part);
+        return st;
+}
+
+/* ---- threads ---- */
+
+static _Atomic size_t helper_count; /* helpers of all scans of the process */
+
+size_t scan_count_threads(void)
+{
+        cpu_set_t cpus;
+        int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+
+        return count < SCAN_THREADS ? (size_t)(count > 1 ? count : 1) : SCAN_THREADS;
+}
+
+static void run_thread(struct scan_thread *t)
+{
+        enum status st = ST_OK;
+
+        while (!st) {
+                struct scan_task task;
+                struct error err = { 0 };
+
+                st = take_task(t->run, &task, &err);
+                if (!st && task.kind == TASK_NONE)
+                        return;
+                if (!st)
+                        st = run_task(t, &task, &err);
+                if (st)
+                        fail_run(t->run, st, &err);
+        }
+}
+
+static void *run_helper(void *context)
+{
+        prctl(PR_SET_NAME, "cairn-scan");
+        run_thread(context);
+        return NULL;
+}
+
+static bool acquire_helper(size_t cpus)
+{
+        size_t running = atomic_load(&helper_count);
+
+        while (running + 1 < cpus) {
+                if (atomic_compare_exchange_weak(&helper_count, &running, running + 1))
+                        return true;
+        }
+        return false;
+}
+
+static void scan_thread_init(struct scan_thread *t, struct scan_run *run, void *context)
+{
+        *t = (struct scan_thread){
+                .run = run, .context = context, .memory.use = MEMORY_QUERIES, .uncounted = UNCOUNTED_BYTES
+        };
+        work_meter_init(&t->meter, run->scan->meter ? check_scan_meter : NULL, run);
+}
+
+static void scan_thread_deinit(struct scan_thread *t)
+{
+        for (int i = 0; i < SCAN_CURSORS; i++)
+                parquet_cursor_destroy(t->cursors[i]);
+        row_ranges_deinit(&t->selected);
+        row_ranges_deinit(&t->narrowed);
+        free(t->verdicts);
+        memory_release(&t->memory);
+}
+
+/* Helpers that cannot be started leave their work to the calling thread. */
+static void run_threads(struct scan_run *run, void *const *contexts, size_t count)
+{
+        struct scan_thread threads[SCAN_THREADS];
+        pthread_t ids[SCAN_THREADS];
+        size_t started = 1, cpus = scan_count_threads();
+
+        while (started < count && started < SCAN_THREADS && acquire_helper(cpus)) {
+                scan_thread_init(&threads[started], run, contexts[started]);
+                if (pthread_create(&ids[started], NULL, run_helper, &threads[started])) {
+                        scan_thread_deinit(&threads[started]);
+                        atomic_fetch_sub(&helper_count, 1);
+                        break;
+                }
+                started++;
+        }
+        scan_thread_init(&threads[0], run, contexts[0]);
+        run_thread(&threads[0]);
+        for (size_t i = 1; i < started; i++) {
+                pthread_join(ids[i], NULL);
+                atomic_fetch_sub(&helper_count, 1);
+        }
+        for (size_t i = 0; i < started; i++)
+                scan_thread_deinit(&threads[i]);
+}
+
+static void close_open_parts(struct scan_run *run)
+{
+        while (run->open) {
+                struct open_part *p = run->open;
+
+                run->open = p->next;
+                part_file_close(&p->file);
+                free(p);
+        }
+}
+
+static enum status run_visits(struct scan_run *run, void *const *contexts, size_t context_count, struct error *err)
+{
+        const struct tables *t = run->scan->tables;
+        uint64_t rows = 0;
+        size_t useful;
+
+        run->parts = calloc(t->part_count[TABLE_SAMPLES] + 1, sizeof(struct table_part *));
+        if (!run->parts)
+                return error_no_memory(err);
+        for (size_t i = 0; i < t->part_count[TABLE_SAMPLES]; i++) {
+                struct table_part *part = t->parts[TABLE_SAMPLES][i];
+
+                if (part_may_match(run->filter, part)) {
+                        run->parts[run->part_count++] = part;
+                        rows += part->rows;
+                }
+        }
+        useful = (size_t)(rows / ROWS_PER_THREAD + 1);
+        run_threads(run, contexts, useful < context_count ? useful : context_count);
+        close_open_parts(run);
+        free(run->parts);
+        if (run->failed && err)
+                *err = run->error;
+        return run->failed;
+}
+
+enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
+                              void *const *contexts, size_t context_count, struct error *err)
+{
+        _cleanup_(row_filter_deinit) struct row_filter r;
+        struct scan_run run = { .scan = scan, .filter = &r, .visit = visit };
+        enum status st = row_filter_init(&r, filter, err);
+
+        if (!st && scan->meter)
+                st = work_meter_check(scan->meter, err);
+        if (st)
+                return st;
+        pthread_mutex_init(&run.lock, NULL);
+        pthread_mutex_init(&run.meter_lock, NULL);
+        pthread_cond_init(&run.changed, NULL);
+        st = run_visits(&run, contexts, context_count, err);
+        pthread_cond_destroy(&run.changed);
+        pthread_mutex_destroy(&run.meter_lock);
+        pthread_mutex_destroy(&run.lock);
+        return st;
+}

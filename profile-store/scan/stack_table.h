@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_SCAN_STACK_TABLE_H
+#define CAIRN_PROFILE_STORE_SCAN_STACK_TABLE_H
+
+/**
+ * @file
+ * Totals by stack id. Sums are exact in 128 bits, so that their order does not matter; results saturate at 64.
+ *
+ * Memory: 40 bytes a stack, up to twice that while growing, and 8 to 16 bytes of slots; reserved from the budget for
+ * queries. Threads: one at a time.
+ */
+#include "common/memory_budget.h"
+#include "profile-store/scan.h"
+
+struct stack_total {
+        stack_id id;
+        uint64_t samples;
+        int64_t value_high; /* the sum in two's complement: high and low 64 bits */
+        uint64_t value_low;
+};
+
+/* Start with stack_table_init(). */
+struct stack_table {
+        struct stack_total *items;
+        size_t count, capacity;
+        uint32_t *slots; /* number of the item + 1; 0: free */
+        size_t slot_count;
+        uint64_t seeds[2];
+        struct memory_reservation memory;
+};
+
+void stack_table_init(struct stack_table *t);
+void stack_table_deinit(struct stack_table *t);
+
+enum status stack_table_add(struct stack_table *t, const uint8_t id[16], __int128 value, uint64_t samples,
+                            struct error *err) MUST_CHECK;
+
+/** Add all totals of another table, which is emptied. */
+enum status stack_table_merge(struct stack_table *into, struct stack_table *from, struct error *err) MUST_CHECK;
+
+/** The totals by id, in the memory of the table, which is empty afterwards. Free with free(). */
+enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, struct stack_sum **ret,
+                               size_t *count_ret, struct error *err) MUST_CHECK;
+
+#endif
