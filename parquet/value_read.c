@@ -114,14 +114,24 @@ static struct parquet_bytes *grow_dict(struct value_reader *v, size_t count)
 
 static bool read_plain_bytes(struct reader *r, const struct parquet_node *n, struct parquet_bytes *ret, size_t count)
 {
+        const uint8_t *at = r->data + r->pos, *end = r->data + r->size;
+
         for (size_t i = 0; i < count; i++) {
                 uint32_t size = n->type_length;
 
-                if ((n->physical == PHYSICAL_BYTE_ARRAY && !reader_u32(r, &size)) ||
-                    !reader_bytes(r, size, &ret[i].data))
+                if (n->physical == PHYSICAL_BYTE_ARRAY) {
+                        if ((size_t)(end - at) < sizeof size)
+                                return false;
+                        memcpy(&size, at, sizeof size);
+                        size = le32toh(size);
+                        at += sizeof size;
+                }
+                if (size > (size_t)(end - at))
                         return false;
-                ret[i].size = size;
+                ret[i] = (struct parquet_bytes){ at, size };
+                at += size;
         }
+        r->pos = (size_t)(at - r->data);
         return true;
 }
 

@@ -218,7 +218,7 @@ static bool get_column_stats(const struct part_file *f, uint32_t group, const ch
         return true;
 }
 
-static int compare_texts(const void *a, size_t an, const void *b, size_t bn)
+static int compare_bound(const void *a, size_t an, const void *b, size_t bn)
 {
         int order = memcmp(a, b, an < bn ? an : bn);
 
@@ -235,8 +235,8 @@ static bool group_may_hold_text(const struct part_file *f, uint32_t group, const
                 return true;
         if (s.has_null_count && s.null_count == s.value_count)
                 return false;
-        return !(s.has_min && compare_texts(text, n, s.min_bytes, s.min_size) < 0) &&
-               !(s.has_max && compare_texts(text, n, s.max_bytes, s.max_size) > 0);
+        return !(s.has_min && compare_bound(text, n, s.min_bytes, s.min_size) < 0) &&
+               !(s.has_max && compare_bound(text, n, s.max_bytes, s.max_size) > 0);
 }
 
 static bool group_may_match(const struct row_filter *r, const struct part_file *f, uint32_t group, bool *all_times_ret)

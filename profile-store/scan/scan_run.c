@@ -261,7 +261,7 @@ static void finish_group(struct scan_run *run, struct open_part *p)
         free(p);
 }
 
-static enum status take_task(struct scan_run *run, struct scan_task *ret, struct error *err)
+static enum status take_scan_task(struct scan_run *run, struct scan_task *ret, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -321,7 +321,7 @@ static void run_thread(struct scan_thread *t)
                 struct scan_task task;
                 struct error err = { 0 };
 
-                st = take_task(t->run, &task, &err);
+                st = take_scan_task(t->run, &task, &err);
                 if (!st && task.kind == TASK_NONE)
                         return;
                 if (!st)
@@ -368,7 +368,7 @@ static void scan_thread_deinit(struct scan_thread *t)
 }
 
 /* Helpers that cannot be started leave their work to the calling thread. */
-static void run_threads(struct scan_run *run, void *const *contexts, size_t count)
+static void run_scan_threads(struct scan_run *run, void *const *contexts, size_t count)
 {
         struct scan_thread threads[SCAN_THREADS];
         pthread_t ids[SCAN_THREADS];
@@ -422,7 +422,7 @@ static enum status run_visits(struct scan_run *run, void *const *contexts, size_
                 }
         }
         useful = (size_t)(rows / ROWS_PER_THREAD + 1);
-        run_threads(run, contexts, useful < context_count ? useful : context_count);
+        run_scan_threads(run, contexts, useful < context_count ? useful : context_count);
         close_open_parts(run);
         free(run->parts);
         if (run->failed && err)

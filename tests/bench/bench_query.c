@@ -5,9 +5,10 @@
  *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES
  *           A store of 100 hosts with 4 of 20 services each, made by the writer of the parts: SAMPLES and STACKS and
  *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s).
- *   bench_query run DIR ROUNDS [NAME=VALUE ...]
- *           Operation and parameters of a query: prints the seconds of the first call, the least of ROUNDS more and
- *           the size of the answer. OPERATION "sum" prints the sums by stack instead of an answer.
+ *   bench_query run DIR
+ *           For each line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least
+ *           seconds and least CPU seconds of ROUNDS more, size of the answer, largest memory so far in KiB. The
+ *           operation "sum" is store_scan_sum() alone.
  *   bench_query sums DIR FILE [NAME=VALUE ...]
  *           The sums by stack as CSV.
  */
@@ -263,7 +264,7 @@ static int generate(const char *dir, char **sizes)
         struct error err;
 
         must(file_make_dirs(dir, &err), &err);
-        must(table_logs_open(dir, false, &w.logs, &err), &err);
+        must(table_logs_open(dir, false, 900000, &w.logs, &err), &err);
         make_labels(&w);
         make_locations(&w);
         make_stacks(&w);
@@ -323,6 +324,14 @@ static enum status sum_stacks(struct profile_store *store, struct parameters *p,
         return st;
 }
 
+static double get_cpu_seconds(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static double time_query(struct profile_store *store, const char *operation, struct parameters *p, size_t *size_ret)
 {
         int64_t start = monotonic_ns();
@@ -363,12 +372,12 @@ static int run(const char *dir)
         char line[4096];
 
         open_store(dir, &store);
-        printf("open\t%.6f\t%.6f\t0\t0\n", seconds_since(start), seconds_since(start));
+        printf("open\t%.6f\t%.6f\t0\t0\t0\n", seconds_since(start), seconds_since(start));
         fflush(stdout);
         while (fgets(line, sizeof line, stdin)) {
                 char *words[32], *rest = NULL;
                 struct parameters p = { .texts = words + 2 };
-                double first, best;
+                double first, best, cpu = 1e9;
                 struct rusage usage;
                 size_t size;
                 int n = 0;
@@ -381,12 +390,14 @@ static int run(const char *dir)
                 p.count = n - 2;
                 first = best = time_query(store, words[0], &p, &size);
                 for (unsigned long i = strtoul(words[1], NULL, 10); i > 0; i--) {
-                        double seconds = time_query(store, words[0], &p, &size);
+                        double before = get_cpu_seconds(), seconds = time_query(store, words[0], &p, &size);
+                        double used = get_cpu_seconds() - before;
 
                         best = seconds < best ? seconds : best;
+                        cpu = used < cpu ? used : cpu;
                 }
                 getrusage(RUSAGE_SELF, &usage);
-                printf("%s\t%.6f\t%.6f\t%zu\t%ld\n", words[0], first, best, size, usage.ru_maxrss);
+                printf("%s\t%.6f\t%.6f\t%.6f\t%zu\t%ld\n", words[0], first, best, cpu, size, usage.ru_maxrss);
                 fflush(stdout);
         }
         profile_store_close(store);
