@@ -141,8 +141,15 @@ static void make_locations(struct world *w)
                         uint64_t object = done / per_object, place = done % per_object;
                         char function[64], file[64], mapping[32];
                         struct scan_frame frames[2] = {
-                                { function, function, file, (int64_t)(place % 400 + 1), place % 3 == 0 },
-                                { "run_task", "run_task", "src/task.c", 40, false },
+                                { .function = function,
+                                  .linkage_name = function,
+                                  .file = file,
+                                  .line = (int64_t)(place % 400 + 1),
+                                  .inlined = place % 3 == 0 },
+                                { .function = "run_task",
+                                  .linkage_name = "run_task",
+                                  .file = "src/task.c",
+                                  .line = 40 },
                         };
                         struct location_row row = { .kind = ADDRESS_OBJECT, .generation = 1 };
 
@@ -334,8 +341,11 @@ static double get_cpu_seconds(void)
 
 static double time_query(struct profile_store *store, const char *operation, struct parameters *p, size_t *size_ret)
 {
+        const struct query_input in = { .param = get_parameter,
+                                        .param_context = p,
+                                        .now_unix_ns = DAY0 * US_PER_DAY * 1000 };
         int64_t start = monotonic_ns();
-        const char *content_type;
+        struct query_answer about;
         struct buf answer;
         struct error err;
 
@@ -348,9 +358,7 @@ static double time_query(struct profile_store *store, const char *operation, str
                 return seconds_since(start);
         }
         buf_init(&answer, SIZE_MAX / 2);
-        must(query_run(store, operation, get_parameter, p, DAY0 * US_PER_DAY * 1000, NULL, &answer, &content_type,
-                       &err),
-             &err);
+        must(query_run(store, operation, &in, &answer, &about, &err), &err);
         *size_ret = answer.size;
         buf_deinit(&answer);
         return seconds_since(start);
