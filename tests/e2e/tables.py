@@ -90,6 +90,14 @@ def main():
     after, db = check(os.path.join(top, 'after'), 'after healing', 0)
     ok(before.num_rows == after.num_rows and table(os.path.join(top, 'after'), 'samples').version() == 4,
        'healing commits nothing to the samples')
+    compacted, _ = check(os.path.join(top, 'compacted'), 'after compaction', 0)
+    log = table(os.path.join(top, 'compacted'), 'samples').history()
+    # Label columns without a value in a day's files are left out of them, and read as null.
+    key = lambda row: sorted((k, repr(v)) for k, v in row.items() if v is not None and v != [])
+    ok(sorted(map(key, compacted.to_pylist())) == sorted(map(key, after.to_pylist())),
+       'compaction leaves every row as it is')
+    ok(len(table(os.path.join(top, 'compacted'), 'samples').file_uris()) == 3 and
+       any(c['operation'] == 'OPTIMIZE' for c in log), 'in one file a day, by commits that say so', log[:2])
     row = db.execute("SELECT file, line FROM stack_frames WHERE function = 'work_3_inner' LIMIT 1").fetchone()
     ok(row == ('/src/work.c', 41), 'healed frames have their file and line', row)
     print(f'1..{count}')

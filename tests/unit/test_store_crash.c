@@ -5,9 +5,11 @@
  * A child appends batches and flushes all the time; after each acknowledgement
  * it tells the batch's number through a pipe. It is killed at a random moment,
  * the next child goes on in the same directory, and sends the batches again
- * whose acknowledgement nobody heard. Batch i is one sample of the value 1 on a
+ * whose acknowledgement nobody heard. Files are merged meanwhile, by the store
+ * itself and on demand, so it is killed in flushes and merges. Batch i is one sample of the value 1 on a
  * stack of its own, so that a lost or a doubled batch is seen for itself.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -55,10 +57,21 @@ static void append(struct profile_store *store, uint32_t i)
         test_profile_deinit(&t);
 }
 
+static void *compact_for_ever(void *store)
+{
+        struct error err = { 0 };
+
+        for (;;)
+                ck_assert_msg(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
+        return NULL;
+}
+
 static void write_for_ever(const char *dir, uint32_t first, int pipe_fd)
 {
         struct profile_store *store = open_store(dir, 1);
+        pthread_t compactor;
 
+        ck_assert_int_eq(pthread_create(&compactor, NULL, compact_for_ever, store), 0);
         for (uint32_t i = first;; i++) {
                 append(store, i);
                 if (write(pipe_fd, &i, sizeof i) != sizeof i)
@@ -148,6 +161,8 @@ START_TEST(every_acknowledged_batch_is_there_once_after_kills_at_random_moments)
         }
         store = open_store(dir, UINT64_MAX);
         ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        check(store, next);
+        ck_assert_msg(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
         check(store, next);
         profile_store_close(store);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);

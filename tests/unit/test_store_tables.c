@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables as other programs see them. With STORE_SAMPLES=DIR the stores stay
- * in DIR/before and DIR/after (healing), each with what a query of ours says of
+ * in DIR/before, DIR/after (healing) and DIR/compacted (after that), each with what a query of ours says of
  * it in top.tsv, for tests/e2e/tables.t to compare.
  */
 #include <inttypes.h>
@@ -147,12 +147,20 @@ static void fill(const char *dir)
         }
 }
 
+static void load_all_symbols(void)
+{
+        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 8, "work", "/src/work.c");
+        test_load_symbols(symbols, KERNEL_ID, QUALITY_DWARF, KERNEL_TEXT, 1, "vfs", "/src/fs/read_write.c");
+}
+
 START_TEST(totals_stay_when_the_past_is_healed)
 {
         const char *keep = getenv("STORE_SAMPLES");
         char temporary[] = "/tmp/cairn-tables-XXXXXX";
         const char *top = keep ? keep : mkdtemp(temporary);
-        _cleanup_free_ char *before = path_join(top, "before"), *after = path_join(top, "after");
+        _cleanup_free_ char *before = path_join(top, "before"), *after = path_join(top, "after"),
+                            *compacted = path_join(top, "compacted");
+        struct compaction_result merged;
         struct profile_store_stat stat;
         struct resymbolize_result result;
         struct error err;
@@ -164,8 +172,7 @@ START_TEST(totals_stay_when_the_past_is_healed)
         close_all();
         fill(after);
         ck_assert_int_eq(total(), raw);
-        test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 8, "work", "/src/work.c");
-        test_load_symbols(symbols, KERNEL_ID, QUALITY_DWARF, KERNEL_TEXT, 1, "vfs", "/src/fs/read_write.c");
+        load_all_symbols();
         ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 32 + 8);
         ck_assert_int_eq(total(), raw);
@@ -174,6 +181,18 @@ START_TEST(totals_stay_when_the_past_is_healed)
         ck_assert_uint_eq(stat.unresolved_locations, 0);
         ck_assert_uint_eq(stat.sample_rows, 800);
         write_top(after);
+        close_all();
+        fill(compacted);
+        load_all_symbols();
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
+        ok(profile_store_compact(store, NULL, NULL, &merged, &err), &err);
+        ck_assert_uint_gt(merged.merges, 3);
+        ck_assert_int_eq(total(), raw);
+        ok(profile_store_stat(store, &stat, &err), &err);
+        ck_assert_uint_eq(stat.sample_rows, 800);
+        ck_assert_uint_eq(stat.sample_files, 3);
+        ck_assert_uint_eq(stat.location_files, 1);
+        write_top(compacted);
         close_all();
         if (!keep)
                 ck_assert_int_eq(file_remove_tree(top, NULL), ST_OK);

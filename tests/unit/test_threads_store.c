@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appenders, flushes, healing and queries at once: a query sees every batch
- * that was acknowledged before it began, and none twice, while batches move
- * from the head to the parts.
+ * Appenders, flushes, healing, compaction and queries at once: a query sees
+ * every batch that was acknowledged before it began, and none twice, while
+ * batches move from the head to the parts and from part to part.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,6 +67,21 @@ static void *heal_all(void *context)
         return NULL;
 }
 
+/* Beside the compaction thread, which waits until there are ten files. */
+static void *compact_all(void *context)
+{
+        uint64_t *merges = context;
+        struct compaction_result r;
+        struct error err = { 0 };
+
+        do {
+                ok(profile_store_compact(store, NULL, NULL, &r, &err), &err);
+                ck_assert_uint_eq(r.skipped_files, 0);
+                *merges += r.merges;
+        } while (atomic_load(&appenders_done) < APPENDERS);
+        return NULL;
+}
+
 static int64_t total(void)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
@@ -94,7 +109,8 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         char dir[] = "/tmp/cairn-threads-XXXXXX";
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 5 };
         _cleanup_free_ char *index = NULL;
-        pthread_t threads[APPENDERS], healer;
+        pthread_t threads[APPENDERS], healer, compactor;
+        uint64_t merges = 0;
         struct profile_store_stat stat;
         struct error err;
 
@@ -106,6 +122,7 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         for (uintptr_t i = 0; i < APPENDERS; i++)
                 ck_assert_int_eq(pthread_create(&threads[i], NULL, append_all, (void *)i), 0);
         ck_assert_int_eq(pthread_create(&healer, NULL, heal_all, NULL), 0);
+        ck_assert_int_eq(pthread_create(&compactor, NULL, compact_all, &merges), 0);
         while (atomic_load(&appenders_done) < APPENDERS) {
                 int least = atomic_load(&acknowledged);
                 int64_t seen = total();
@@ -116,12 +133,18 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
         for (int i = 0; i < APPENDERS; i++)
                 pthread_join(threads[i], NULL);
         pthread_join(healer, NULL);
+        pthread_join(compactor, NULL);
         ok(profile_store_flush(store, &err), &err);
+        ck_assert_int_eq(total(), APPENDERS * BATCHES);
+        compact_all(&merges);
+        ck_assert_uint_gt(merges, 0);
         ck_assert_int_eq(total(), APPENDERS * BATCHES);
         ok(profile_store_stat(store, &stat, &err), &err);
         ck_assert_uint_eq(stat.sample_rows, APPENDERS * BATCHES);
         ck_assert_uint_eq(stat.location_rows, BATCHES);
         ck_assert_uint_eq(stat.failed_flushes, 0);
+        ck_assert_uint_eq(stat.sample_files, 1);
+        ck_assert_uint_eq(stat.location_files, 1);
         ck_assert_uint_eq(stat.unresolved_locations, 0);
         profile_store_close(store);
         symbol_index_close(symbols);
