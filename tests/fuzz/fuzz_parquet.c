@@ -58,7 +58,7 @@ static bool is_same_value(const struct parquet_cursor *cursor, const struct parq
 }
 
 /* False when the cursor fails. */
-static bool walk_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group, uint32_t node,
+static bool walk_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group,
                         const struct parquet_column *c)
 {
         uint64_t rows = parquet_file_group_rows(f, group);
@@ -87,7 +87,7 @@ static bool walk_cursor(struct parquet_cursor *cursor, const struct parquet_file
 static void touch_by_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group, uint32_t node,
                             const struct parquet_column *c)
 {
-        if (!parquet_cursor_open(cursor, f, group, node, NULL) && !walk_cursor(cursor, f, group, node, c) && c)
+        if (!parquet_cursor_open(cursor, f, group, node, NULL) && !walk_cursor(cursor, f, group, c) && c)
                 abort();
 }
 

@@ -285,7 +285,7 @@ START_TEST(full_debuginfo_leaves_nothing_to_upload_not_even_for_its_gaps)
         ingest("ff", KNOWN, 3);
         flush();
         load("ff", QUALITY_DWARF, false);
-        ok(profile_store_resymbolize(store, NULL, 0, NULL, NULL, &result, &err), &err);
+        ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ok(store_scan_begin(store, &scan, &err), &err);
         ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);

@@ -42,11 +42,11 @@ static void make_profile(struct profile *p)
                 .mapping = map, .kind = ADDRESS_FILE_OFFSET, .address = 0x2000, .line_count = 2
         };
         l.first_line = p->lines.count;
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7 }, &n, NULL),
-                         0);
+        ck_assert_int_eq(
+                profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7, 0 }, &n, NULL), 0);
         ck_assert_int_eq(profile_add_line(p,
                                           &(struct profile_line){ str(p, "outer(int)"), str(p, "_Z5outeri"),
-                                                                  str(p, "a.cc"), 70 },
+                                                                  str(p, "a.cc"), 70, 0 },
                                           &n, NULL),
                          0);
         ck_assert_int_eq(profile_add_location(p, &l, &inlined, NULL), ST_OK);
@@ -55,14 +55,16 @@ static void make_profile(struct profile *p)
                                        .is_kernel = true,
                                        .first_line = p->lines.count,
                                        .line_count = 1 };
-        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0 }, &n, NULL), 0);
+        ck_assert_int_eq(profile_add_line(p, &(struct profile_line){ str(p, "do_syscall_64"), 0, 0, 0, 0 }, &n, NULL),
+                         0);
         ck_assert_int_eq(profile_add_location(p, &l, &kernel, NULL), ST_OK);
         l = (struct profile_location){
                 .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .first_line = p->lines.count, .line_count = 1
         };
-        ck_assert_int_eq(
-                profile_add_line(p, &(struct profile_line){ str(p, "main.py:run"), 0, str(p, "main.py"), 3 }, &n, NULL),
-                0);
+        ck_assert_int_eq(profile_add_line(p,
+                                          &(struct profile_line){ str(p, "main.py:run"), 0, str(p, "main.py"), 3, 0 },
+                                          &n, NULL),
+                         0);
         ck_assert_int_eq(profile_add_location(p, &l, &interpreted, NULL), ST_OK);
         l = (struct profile_location){ .mapping = PROFILE_NONE, .address = 0x7f0000001000 };
         ck_assert_int_eq(profile_add_location(p, &l, &raw, NULL), ST_OK);
