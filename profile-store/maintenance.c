@@ -7,6 +7,7 @@
 #include "common/condition.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
+#include "profile-store/retention.h"
 #include "profile-store/table_clean.h"
 
 static struct metric removed_files =
@@ -63,6 +64,14 @@ enum status store_maintain(struct profile_store *s, struct error *err)
 {
         enum status st;
 
+        if (s->options.limits.age_s || s->options.limits.size_bytes) {
+                struct expiry removed = { 0 };
+
+                st = profile_store_expire(s, NULL, false, &removed, err);
+                expiry_deinit(&removed);
+                if (st)
+                        return st;
+        }
         pthread_mutex_lock(&s->writer_lock);
         st = store_reconcile(s, err);
         if (!st)
@@ -111,6 +120,7 @@ enum status maintenance_start(struct profile_store *s, struct error *err)
         metric_register(&orphans);
         metric_register(&log_files);
         metric_register(&failures);
+        retention_register_metrics();
         failed = pthread_create(&s->maintenance_thread, NULL, run_maintenance_thread, s);
         if (failed)
                 return error_os(err, failed, "cannot start the maintenance thread");

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The store's background job for what grows otherwise: files that were removed from the tables, orphans of
- * interrupted writers, and the log itself.
+ * The store's background job for what grows otherwise: samples past their retention, files that were removed from the
+ * tables, orphans of interrupted writers, and the log itself.
  *
  * It runs every MAINTENANCE_INTERVAL_S on a thread of its own, and takes the writer lock for each step. A step that
  * fails is tried again by the next run.

@@ -29,6 +29,12 @@
 
 struct profile_store;
 
+/* How much of the samples is kept (profile-store/retention.h); 0: no limit. */
+struct sample_limits {
+        uint64_t age_s;
+        uint64_t size_bytes; /* of the files of all tables */
+};
+
 struct profile_store_options {
         size_t size; /* sizeof this struct */
         bool read_only;
@@ -39,6 +45,7 @@ struct profile_store_options {
         uint64_t removed_grace_ms;    /* files removed from the tables stay for readers of older versions; 0: 1 h */
         uint64_t compact_interval_ms; /* between looks for files to merge; 0: default, with the flush thread;
                                          UINT64_MAX: only profile_store_compact() */
+        struct sample_limits limits;  /* applied by the maintenance */
         uint64_t part_rows;           /* maximum of one file; 0: as many as a reader accepts */
         struct symbol_index *symbols; /* borrowed; NULL leaves every location unresolved */
         /* Called after a flush with the build-ids that lack debuginfo, for federation. May be NULL.

@@ -19,7 +19,7 @@ char *make_table_path(const struct table_logs *l, enum table t, const char *name
         return asprintf(&ret, "%s/%s/%s", l->dir, table_name(t), name) < 0 ? NULL : ret;
 }
 
-static void format_day(int64_t day, char ret[static 32])
+void format_table_day(int64_t day, char ret[static 32])
 {
         time_t seconds = (time_t)(day * S_PER_DAY);
         struct tm tm;
@@ -43,7 +43,7 @@ char *make_day_path(int64_t day, const char *name)
 {
         char text[32], *ret;
 
-        format_day(day, text);
+        format_table_day(day, text);
         return asprintf(&ret, "date=%s/%s", text, name) < 0 ? NULL : ret;
 }
 
@@ -330,7 +330,7 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 const struct table_add *a = &change->adds[i];
 
                 if (a->has_day)
-                        format_day(a->day, lists.days[i]);
+                        format_table_day(a->day, lists.days[i]);
                 lists.partitions[i] = (struct delta_partition){ .key = "date", .value = lists.days[i] };
                 lists.adds[i] = (struct delta_add){ .path = a->name,
                                                     .size = a->written.bytes,

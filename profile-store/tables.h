@@ -105,6 +105,9 @@ char *make_table_path(const struct table_logs *l, enum table t, const char *name
 /** Whether a part of locations may have rows of an object, by its statistics in the log. */
 bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id);
 
+/** "2026-01-31" for days since 1970. */
+void format_table_day(int64_t day, char ret[static 32]);
+
 /** "date=2026-01-31/NAME", owned. */
 char *make_day_path(int64_t day, const char *name);
 

@@ -252,6 +252,7 @@ static enum status open_profiles(struct server *s, const char *dir, struct error
                 .read_only = s->options->read_only,
                 .flush_interval_ms = s->options->flush_interval_ms,
                 .removed_grace_ms = s->options->removed_grace_ms,
+                .limits = s->options->sample_limits,
                 .flush_bytes = compute_queue_share(FLUSH_BYTES, 4),
                 .max_queued_bytes = compute_queue_share(QUEUED_BYTES, 1),
                 .symbols = s->symbols,

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "debuginfo-store/retention.h"
+#include "profile-store/store.h"
 #include "sandbox/fork_server.h"
 
 struct server_options {
@@ -35,15 +36,16 @@ struct server_options {
         size_t retention_count;
         const char *const *scan_dirs; /* trees of packages and ELF files to serve */
         size_t scan_dir_count;
-        uint64_t scan_interval_s;    /* 0: they are walked at the start and when asked for */
-        uint64_t scan_cache_bytes;   /* of what is taken out of archives */
-        struct fork_server *nursery; /* that forks the workers which do it; NULL: they are programs. Borrowed */
-        uint64_t flush_interval_ms;  /* 0: default */
-        uint64_t removed_grace_ms;   /* of files removed from the tables; 0: default */
-        uint64_t max_age_s;          /* older samples are rejected; 0: none */
-        uint64_t max_ahead_s;        /* samples later than now plus this are rejected; 0: none */
-        uint64_t query_timeout_s;    /* of one query */
-        uint64_t max_connections;    /* 0: default, as is the next; http_options */
+        uint64_t scan_interval_s;           /* 0: they are walked at the start and when asked for */
+        uint64_t scan_cache_bytes;          /* of what is taken out of archives */
+        struct fork_server *nursery;        /* that forks the workers which do it; NULL: they are programs. Borrowed */
+        uint64_t flush_interval_ms;         /* 0: default */
+        struct sample_limits sample_limits; /* retention of samples */
+        uint64_t removed_grace_ms;          /* of files removed from the tables; 0: default */
+        uint64_t max_age_s;                 /* older samples are rejected; 0: none */
+        uint64_t max_ahead_s;               /* samples later than now plus this are rejected; 0: none */
+        uint64_t query_timeout_s;           /* of one query */
+        uint64_t max_connections;           /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
         uint64_t address_rate; /* requests per second of an address without a known token; 0: no limit */

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "profile-store/retention.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/setup.h"
 #include "server/server.h"
@@ -88,7 +89,7 @@ int command_serve(int argc, char **argv)
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
-        struct option_list urls = { 0 }, origins = { 0 }, hosts = { 0 }, rules = { 0 }, trees = { 0 };
+        struct option_list urls = { 0 }, origins = { 0 }, hosts = { 0 }, rules = { 0 }, trees = { 0 }, samples = { 0 };
         struct retention_rule retention[RETENTION_RULES_MAX];
         uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
@@ -127,6 +128,8 @@ int command_serve(int argc, char **argv)
                 OPTION_LIST("retain", 0, "RULE", &rules,
                             "how long debuginfo is kept, as label=nightly,age=30d or size=200G; the first matching "
                             "counts"),
+                OPTION_LIST("retain-samples", 0, "RULE", &samples,
+                            "how long samples are kept, as age=30d or size=200G (forever); repeatable"),
                 OPTION_STRING("memory", 0, "SIZE", &memory,
                               "memory budget, as 2G (half of the machine's or the cgroup's); at least 256M"),
                 OPTION_UINT("query-timeout", 0, "SECONDS", &o.query_timeout_s, "stop a query after this long (60)"),
@@ -171,6 +174,8 @@ int command_serve(int argc, char **argv)
                 st = collect_upstreams(&upstreams, &urls, upstreams_path, words, &err);
         if (!st)
                 st = check_scanned_trees(&o, trees.count, scan_cache_mib, &err);
+        for (size_t i = 0; i < samples.count && !st; i++)
+                st = sample_limits_parse(samples.items[i], &o.sample_limits, &err);
         if (!st)
                 st = retention_rules_parse(rules.items, rules.count, retention, &err);
         if (!st) {
@@ -201,5 +206,6 @@ int command_serve(int argc, char **argv)
         options_list_deinit(&origins);
         options_list_deinit(&rules);
         options_list_deinit(&trees);
+        options_list_deinit(&samples);
         return st ? command_fail("serve", st, &err) : EXIT_DONE;
 }

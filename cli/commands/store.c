@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn store: status, compaction and quarantine of a data directory's profile store. */
+/* cairn store: status, compaction, retention and quarantine of a data directory's profile store. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,15 +16,17 @@
 #include "profile-store/table_schema.h"
 
 static const struct usage usage = {
-        .synopsis = "cairn store status --data DIR [--json]\n"
-                    "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
-                    "       cairn store verify [--json] --data DIR\n"
-                    "       cairn store snapshot TARGET [--json] --data DIR\n"
-                    "       cairn store export --output FILE [--format parquet | csv] [--from T] [--to T] [--type T] "
-                    "[--step D] [SELECTOR] --data DIR\n"
-                    "       cairn store compact [--server URL | --data DIR] [--json]\n"
-                    "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
-                    "[--json]",
+        .synopsis =
+                "cairn store status --data DIR [--json]\n"
+                "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
+                "       cairn store verify [--json] --data DIR\n"
+                "       cairn store snapshot TARGET [--json] --data DIR\n"
+                "       cairn store export --output FILE [--format parquet | csv] [--from T] [--to T] [--type T] "
+                "[--step D] [SELECTOR] --data DIR\n"
+                "       cairn store compact [--server URL | --data DIR] [--json]\n"
+                "       cairn store expire [--dry-run] [--retain-samples RULE]... --data DIR | --server URL [--json]\n"
+                "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
+                "[--json]",
         .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
                  "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
                  "verify checks every file against the log and its statistics, and every reference between the tables. "
@@ -33,12 +35,16 @@ static const struct usage usage = {
                  "compact merges small files of the tables now, at the service (default " DEFAULT_SERVER ") or in a "
                  "DIR that no service is running on; the service does so by itself once a day is over or small files "
                  "are many. "
+                 "expire removes the days of samples that are past their retention, by the rules of the service or of "
+                 "--retain-samples, and prints what went, or with --dry-run what would go. "
                  "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
                  "or writes one as an OTLP file; ID is a batch id or 'all'. "
-                 "Only retry, remove and compact --data need the service stopped.",
+                 "Only retry, remove, compact --data, and expire --data without --dry-run need the service stopped.",
         .examples = "  cairn store status --data ./cairn-data\n"
                     "  cairn store files --sql --data ./cairn-data >files.sql\n"
                     "  cairn store snapshot /backup/cairn-monday --data ./cairn-data\n"
+                    "  cairn store expire --dry-run --retain-samples age=30d,size=200G --data ./cairn-data\n"
+                    "  cairn store quarantine --data ./cairn-data\n"
                     "  cairn store quarantine retry all --data ./cairn-data",
 };
 
@@ -339,12 +345,9 @@ static enum status quarantine_command(const struct store_command *c, int argc, c
 int command_store(int argc, char **argv)
 {
         struct store_command c = { 0 };
-        struct service_options service = { 0 };
         _cleanup_free_ char *dir = NULL;
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &c.data, "the service's data directory (default ./cairn-data)"),
-                OPTION_STRING("server", 0, "URL", &service.server, "the service that compacts"),
-                SERVICE_OPTIONS(&service),
                 OPTION_STRING("output", 0, "FILE", &c.output,
                               "where export writes; CSV: by default to standard output"),
                 OPTION_STRING("format", 0, "F", &c.format, "of export: parquet (default) or csv"),
@@ -354,6 +357,11 @@ int command_store(int argc, char **argv)
                 OPTION_STRING("step", 0, "D", &c.step, "of export: sum the samples of this time (1h)"),
                 OPTION_STRING("table", 0, "TABLE", &c.table, "list files of samples, stacks or locations only"),
                 OPTION_FLAG("sql", 0, &c.sql, "print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
+                OPTION_LIST("retain-samples", 0, "RULE", &c.retain,
+                            "what expire keeps, as age=30d or size=200G; repeatable"),
+                OPTION_FLAG("dry-run", 0, &c.dry_run, "expire: say what would go"),
+                OPTION_STRING("server", 0, "URL", &c.service.server, "the service that compacts or expires"),
+                SERVICE_OPTIONS(&c.service),
                 OPTION_FLAG("json", 0, &c.json, "print JSON"),
                 OPTION_END,
         };
@@ -361,7 +369,8 @@ int command_store(int argc, char **argv)
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
         if (!st && argc == 1 && strcmp(argv[0], "compact") == 0) {
-                st = run_store_compact(&service, c.data, c.json, &err);
+                st = run_store_compact(&c.service, c.data, c.json, &err);
+                options_list_deinit(&c.retain);
                 return st ? command_fail("store", st, &err) : EXIT_DONE;
         }
         if (!c.data)
@@ -382,10 +391,14 @@ int command_store(int argc, char **argv)
                 st = store_export_command(&c, &err);
         } else if (argc == 2 && strcmp(argv[0], "snapshot") == 0)
                 st = store_snapshot_command(&c, argv[1], &err);
+        else if (argc == 1 && strcmp(argv[0], "expire") == 0)
+                st = store_expire_command(&c, &err);
         else if (argc >= 1 && strcmp(argv[0], "quarantine") == 0)
                 st = quarantine_command(&c, argc - 1, argv + 1, &err);
         else
-                st = error_set(&err, ST_USAGE,
-                               "expected status, files, verify, snapshot TARGET, export, compact or quarantine");
+                st = error_set(
+                        &err, ST_USAGE,
+                        "expected status, files, verify, snapshot TARGET, export, compact, expire or quarantine");
+        options_list_deinit(&c.retain);
         return st ? command_fail("store", st, &err) : EXIT_DONE;
 }

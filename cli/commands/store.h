@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/service.h"
 #include "common/error.h"
 
 struct store_command {
@@ -17,11 +18,16 @@ struct store_command {
         const char *output;                                      /* NULL: none given */
         const char *table;                                       /* NULL: all */
         const char *selector, *type, *from, *to, *step, *format; /* of export; NULL: not given */
-        bool json, sql;
+        bool json, sql, dry_run;
+        struct option_list retain;      /* rules of samples */
+        struct service_options service; /* server NULL: none given */
 };
 
 /** "2026-11-20T22:14:15Z", "-" for 0. */
 void format_store_time(int64_t unix_ns, char ret[static 40]);
+
+/** cairn store expire. */
+enum status store_expire_command(const struct store_command *c, struct error *err) MUST_CHECK;
 
 /** cairn store files. */
 enum status store_files_command(const struct store_command *c, struct error *err) MUST_CHECK;

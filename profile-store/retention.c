@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/retention.h"
+
+#include <string.h>
+
+#include "common/json_out.h"
+#include "common/limits.h"
+#include "common/metrics.h"
+#include "common/options.h"
+#include "common/stable_clock.h"
+#include "profile-store/store_internal.h"
+
+#define S_PER_DAY INT64_C(86400)
+#define US_PER_S INT64_C(1000000)
+#define LEAST_AGE_S 3600
+#define ATTEMPTS 3 /* when another writer commits in between */
+
+static struct metric expired_files =
+        METRIC_COUNTER("cairn_store_expired_files_total", "Files of the tables that retention removed.", "");
+static struct metric expired_rows =
+        METRIC_COUNTER("cairn_store_expired_rows_total", "Rows of the tables that retention removed.", "");
+static struct metric expired_bytes =
+        METRIC_COUNTER("cairn_store_expired_bytes_total", "Bytes of the tables that retention removed.", "");
+
+void retention_register_metrics(void)
+{
+        metric_register(&expired_files);
+        metric_register(&expired_rows);
+        metric_register(&expired_bytes);
+}
+
+/* ---- rules ---- */
+
+static bool parse_limit(const char *part, struct sample_limits *l)
+{
+        static const struct unit units[] = { { 's', 1 },      { 'm', 60 },       { 'h', 3600 }, { 'd', 86400 },
+                                             { 'w', 604800 }, { 'y', 31536000 }, { 0 } };
+        uint64_t n;
+
+        if (strncmp(part, "age=", 4) == 0) {
+                if (!parse_amount(part + 4, units, true, &n) || n < LEAST_AGE_S || n > INT32_MAX)
+                        return false;
+                l->age_s = l->age_s && l->age_s < n ? l->age_s : n;
+                return true;
+        }
+        if (strncmp(part, "size=", 5) != 0 || !parse_bytes(part + 5, &n))
+                return false;
+        l->size_bytes = l->size_bytes && l->size_bytes < n ? l->size_bytes : n;
+        return true;
+}
+
+enum status sample_limits_parse(const char *text, struct sample_limits *ret, struct error *err)
+{
+        _cleanup_free_ char *copy = strdup(text);
+        struct sample_limits l = *ret;
+        char *rest = copy, *part;
+
+        if (!copy)
+                return error_no_memory(err);
+        while ((part = strsep(&rest, ","))) {
+                if (!parse_limit(part, &l))
+                        return error_set(err, ST_USAGE,
+                                         "retention rule '%.100s' is not age=TIME or size=BYTES, as age=30d,size=200G",
+                                         text);
+        }
+        *ret = l;
+        return ST_OK;
+}
+
+/* ---- plan ---- */
+
+/* A file of samples or stacks. */
+struct candidate {
+        struct table_part *part; /* borrowed from the snapshot */
+        int64_t day;
+        enum table table;
+        enum expiry_reason reason;
+};
+
+struct plan {
+        struct tables *tables; /* reference */
+        struct candidate *files;
+        size_t count;
+        uint64_t replaced_bytes; /* of files that a compaction or re-symbolization replaced, still on disk */
+};
+
+static void plan_deinit(struct plan *p)
+{
+        tables_unref(p->tables);
+        free(p->files);
+}
+
+static int compare_expiry_candidates(const void *a, const void *b)
+{
+        const struct candidate *x = a, *y = b;
+
+        if (x->day != y->day)
+                return x->day < y->day ? -1 : 1;
+        if (x->table != y->table)
+                return x->table < y->table ? -1 : 1;
+        if (x->part->max_us != y->part->max_us)
+                return x->part->max_us < y->part->max_us ? -1 : 1;
+        return strcmp(x->part->name, y->part->name);
+}
+
+static enum status collect_candidates(struct plan *p, struct error *err)
+{
+        static const enum table dated[] = { TABLE_SAMPLES, TABLE_STACKS };
+        const struct tables *t = p->tables;
+
+        p->files = calloc(t->part_count[TABLE_SAMPLES] + t->part_count[TABLE_STACKS] + 1, sizeof *p->files);
+        if (!p->files)
+                return error_no_memory(err);
+        for (size_t i = 0; i < sizeof dated / sizeof *dated; i++) {
+                for (size_t k = 0; k < t->part_count[dated[i]]; k++) {
+                        struct table_part *part = t->parts[dated[i]][k];
+
+                        if (part->has_day)
+                                p->files[p->count++] =
+                                        (struct candidate){ .part = part, .day = part->day, .table = dated[i] };
+                }
+        }
+        qsort(p->files, p->count, sizeof *p->files, compare_expiry_candidates);
+        return ST_OK;
+}
+
+/* Bytes of files that are on disk although the same rows are in other files. */
+static enum status count_replaced_bytes(const struct table_logs *l, uint64_t *ret, struct error *err)
+{
+        uint64_t bytes = 0;
+
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                struct delta_snapshot *removed;
+                enum status st = delta_removed_acquire(l->logs[t], &removed, err);
+
+                if (st)
+                        return st;
+                for (size_t i = 0; i < removed->file_count; i++)
+                        bytes += removed->files[i]->removal_changes_data ? 0 : removed->files[i]->size;
+                delta_snapshot_release(removed);
+        }
+        *ret = bytes;
+        return ST_OK;
+}
+
+static size_t find_candidates_end(const struct plan *p, size_t first)
+{
+        size_t end = first;
+
+        while (end < p->count && p->files[end].day == p->files[first].day)
+                end++;
+        return end;
+}
+
+static bool is_sample_file(const struct candidate *c)
+{
+        return c->table == TABLE_SAMPLES;
+}
+
+/* The newest sample, Unix seconds, and its day; false without samples. */
+static bool find_newest_sample(const struct plan *p, int64_t *s_ret, int64_t *day_ret)
+{
+        int64_t newest_s = INT64_MIN, day = INT64_MIN;
+
+        for (size_t i = 0; i < p->count; i++) {
+                const struct candidate *c = &p->files[i];
+                int64_t s = (c->day + 1) * S_PER_DAY;
+
+                if (!is_sample_file(c))
+                        continue;
+                if (c->part->max_us / US_PER_S < s)
+                        s = c->part->max_us / US_PER_S;
+                newest_s = s > newest_s ? s : newest_s;
+                day = c->day;
+        }
+        *s_ret = newest_s;
+        *day_ret = day;
+        return day != INT64_MIN;
+}
+
+static void mark_candidate(struct candidate *c, enum expiry_reason reason, uint64_t *bytes)
+{
+        if (c->reason != EXPIRY_NONE)
+                return;
+        c->reason = reason;
+        *bytes -= c->part->bytes < *bytes ? c->part->bytes : *bytes;
+}
+
+/* Only samples and stacks of whole days before cutoff_s. */
+static void mark_old_days(struct plan *p, int64_t cutoff_s, uint64_t *bytes)
+{
+        for (size_t i = 0; i < p->count && (p->files[i].day + 1) * S_PER_DAY <= cutoff_s; i++)
+                mark_candidate(&p->files[i], EXPIRY_AGE, bytes);
+}
+
+static void mark_days_beyond_size(struct plan *p, int64_t newest_day, uint64_t limit, uint64_t *bytes)
+{
+        size_t i = 0, last = SIZE_MAX;
+
+        for (size_t end; *bytes > limit && i < p->count && p->files[i].day < newest_day; i = end) {
+                end = find_candidates_end(p, i);
+                for (size_t k = i; k < end; k++)
+                        mark_candidate(&p->files[k], EXPIRY_SIZE, bytes);
+        }
+        for (size_t k = i; k < p->count && p->files[k].day <= newest_day; k++)
+                last = p->files[k].day == newest_day && is_sample_file(&p->files[k]) ? k : last;
+        for (; *bytes > limit && last != SIZE_MAX && i < last; i++) {
+                if (p->files[i].day == newest_day && is_sample_file(&p->files[i]))
+                        mark_candidate(&p->files[i], EXPIRY_SIZE, bytes);
+        }
+}
+
+/* What a removal of samples left that was interrupted before the stacks. The writer lock is held: no flush is at it. */
+static void mark_unused_stacks(struct plan *p, int64_t newest_day, uint64_t *bytes)
+{
+        for (size_t i = 0, end; i < p->count && p->files[i].day < newest_day; i = end) {
+                end = find_candidates_end(p, i);
+                for (size_t k = i; !is_sample_file(&p->files[i]) && k < end; k++) /* samples come first */
+                        mark_candidate(&p->files[k], EXPIRY_UNUSED, bytes);
+        }
+}
+
+static enum status make_plan(struct plan *p, const struct table_logs *logs, const struct sample_limits *limits,
+                             struct error *err)
+{
+        uint64_t bytes = 0;
+        int64_t now_ns, latest_ns, now_s, newest_s, newest_day;
+        enum status st = collect_candidates(p, err);
+
+        if (!st)
+                st = count_replaced_bytes(logs, &bytes, err);
+        if (st || !find_newest_sample(p, &newest_s, &newest_day))
+                return st;
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                for (size_t i = 0; i < p->tables->part_count[t]; i++)
+                        bytes += p->tables->parts[t][i]->bytes;
+        }
+        stable_clock_get_range(&now_ns, &latest_ns);
+        now_s = now_ns / 1000000000;
+        now_s = now_s < newest_s + S_PER_DAY ? now_s : newest_s + S_PER_DAY;
+        if (limits->age_s)
+                mark_old_days(p, now_s - (int64_t)limits->age_s, &bytes);
+        mark_unused_stacks(p, newest_day, &bytes);
+        if (limits->size_bytes)
+                mark_days_beyond_size(p, newest_day, limits->size_bytes, &bytes);
+        return ST_OK;
+}
+
+static enum status summarize_plan(const struct plan *p, struct expiry *ret, struct error *err)
+{
+        struct expiry e = { .days = calloc(p->count + 1, sizeof *e.days) };
+
+        if (!e.days)
+                return error_no_memory(err);
+        for (size_t i = 0; i < p->count; i++) {
+                const struct candidate *c = &p->files[i];
+                struct expired_day *d = e.count ? &e.days[e.count - 1] : NULL;
+
+                if (c->reason == EXPIRY_NONE)
+                        continue;
+                if (!d || d->table != c->table || d->day != c->day || d->reason != c->reason) {
+                        d = &e.days[e.count++];
+                        *d = (struct expired_day){ .table = c->table, .day = c->day, .reason = c->reason };
+                }
+                d->files++;
+                d->rows += c->part->rows;
+                d->bytes += c->part->bytes;
+        }
+        *ret = e;
+        return ST_OK;
+}
+
+/* ---- removal ---- */
+
+static enum status remove_candidates(struct profile_store *s, const struct plan *p, enum table t, struct error *err)
+{
+        _cleanup_free_ struct table_part **parts = calloc(p->count + 1, sizeof *parts);
+        size_t count = 0;
+
+        if (!parts)
+                return error_no_memory(err);
+        for (size_t i = 0; i < p->count; i++) {
+                if (p->files[i].table == t && p->files[i].reason != EXPIRY_NONE)
+                        parts[count++] = p->files[i].part;
+        }
+        if (!count)
+                return ST_OK;
+        return tables_commit(&s->logs, &(struct table_change){ .table = t, .removes = parts, .remove_count = count },
+                             err);
+}
+
+/* With the writer lock. ST_BUSY or ST_NOT_FOUND when another writer changed the tables. */
+static enum status expire_once(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
+                               struct error *err)
+{
+        _cleanup_(plan_deinit) struct plan p = { 0 };
+        struct expiry e = { 0 };
+        enum status st = store_reconcile(s, err);
+
+        if (st)
+                return st;
+        p.tables = tables_ref(s->tables);
+        st = make_plan(&p, &s->logs, limits, err);
+        if (!st)
+                st = summarize_plan(&p, &e, err);
+        if (!st && e.count) {
+                s->behind = true;
+                known_rows_deinit(&s->known); /* the flush must not take the removed stacks for known */
+                st = remove_candidates(s, &p, TABLE_SAMPLES, err);
+                if (!st)
+                        st = remove_candidates(s, &p, TABLE_STACKS, err);
+                if (!st)
+                        st = store_publish_tables(s, err);
+                s->behind = st != ST_OK;
+        }
+        if (st)
+                expiry_deinit(&e);
+        else
+                *ret = e;
+        return st;
+}
+
+static void count_expired(const struct expiry *e)
+{
+        for (size_t i = 0; i < e->count; i++) {
+                metric_add(&expired_files, (int64_t)e->days[i].files);
+                metric_add(&expired_rows, (int64_t)e->days[i].rows);
+                metric_add(&expired_bytes, (int64_t)e->days[i].bytes);
+        }
+}
+
+static enum status expire_under_lock(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
+                                     struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (unsigned i = 0; i < ATTEMPTS; i++) {
+                st = expire_once(s, limits, ret, err);
+                if (st != ST_BUSY && st != ST_NOT_FOUND)
+                        break;
+        }
+        if (!st)
+                count_expired(ret);
+        return st == ST_NOT_FOUND ? ST_BUSY : st;
+}
+
+static enum status plan_dry_run(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
+                                struct error *err)
+{
+        _cleanup_(plan_deinit) struct plan p = { 0 };
+        enum status st;
+
+        pthread_mutex_lock(&s->lock);
+        p.tables = tables_ref(s->tables);
+        pthread_mutex_unlock(&s->lock);
+        st = make_plan(&p, &s->logs, limits, err);
+        return st ? st : summarize_plan(&p, ret, err);
+}
+
+enum status profile_store_expire(struct profile_store *s, const struct sample_limits *limits, bool dry_run,
+                                 struct expiry *ret, struct error *err)
+{
+        enum status st;
+
+        limits = limits ? limits : &s->options.limits;
+        if (dry_run)
+                return plan_dry_run(s, limits, ret, err);
+        if (s->options.read_only)
+                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        pthread_mutex_lock(&s->writer_lock);
+        st = expire_under_lock(s, limits, ret, err);
+        pthread_mutex_unlock(&s->writer_lock);
+        return st;
+}
+
+void expiry_deinit(struct expiry *e)
+{
+        free(e->days);
+        *e = (struct expiry){ 0 };
+}
+
+/* ---- report ---- */
+
+static const char *const reason_names[] = {
+        [EXPIRY_NONE] = "", [EXPIRY_AGE] = "age", [EXPIRY_SIZE] = "size", [EXPIRY_UNUSED] = "unused"
+};
+
+enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf *out, struct error *err)
+{
+        uint64_t files = 0, rows = 0, bytes = 0;
+        struct json_out j;
+
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        json_out_bool(&j, "dry_run", dry_run);
+        json_out_array(&j, "removed");
+        for (size_t i = 0; i < e->count; i++) {
+                const struct expired_day *d = &e->days[i];
+                char date[32];
+
+                format_table_day(d->day, date);
+                json_out_object(&j, NULL);
+                json_out_str(&j, "table", table_name(d->table));
+                json_out_str(&j, "date", date);
+                json_out_str(&j, "reason", reason_names[d->reason]);
+                json_out_uint(&j, "files", d->files);
+                json_out_uint(&j, "rows", d->rows);
+                json_out_uint(&j, "bytes", d->bytes);
+                json_out_object_end(&j);
+                files += d->files;
+                rows += d->rows;
+                bytes += d->bytes;
+        }
+        json_out_array_end(&j);
+        json_out_uint(&j, "files", files);
+        json_out_uint(&j, "rows", rows);
+        json_out_uint(&j, "bytes", bytes);
+        json_out_object_end(&j);
+        return buf_status(out, err, "the report");
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# Retention of samples: a dry run says what the real one removes, in a directory and at a service; the service's own rules.
+. tests/e2e/lib.sh
+for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+# One batch of a service, with samples of DAYS ago.
+send_days_ago() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service="days$1" values=7 mapping_file=program addresses=401000 \
+                at_ns="$(($(date +%s) - $1 * 86400))000000000"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        is "$code" 200 "samples of $1 days ago are taken"
+}
+expire() { "$cairn" store expire "$@"; }
+days() { jq -c '[.removed[] | [.table, .reason, .files, .rows]]'; }
+
+start_server --flush-interval 1 --max-age any
+send_days_ago 0
+send_days_ago 10
+send_days_ago 20
+wait_metric 'cairn_table_rows{table="samples"}' 3
+answers 400 "is not age=TIME" "a rule that is none is refused" -H 'Content-Type: application/json' --data '{"rules": ["keep"]}' \
+        "$url/api/v1/store/expire"
+expire --server "$url" --dry-run --retain-samples age=5d --json >"$tmp/dry"
+is "$(days <"$tmp/dry")" '[["samples","age",1,1],["stacks","age",1,1],["samples","age",1,1],["stacks","age",1,1]]' \
+        "a dry run at the service names tables and days"
+is "$(jq .dry_run <"$tmp/dry")" true "  and says that it is one"
+expire --data "$data" --dry-run --retain-samples age=5d --json >"$tmp/dry-directory"
+ok "a dry run in the directory says the same" cmp "$tmp/dry" "$tmp/dry-directory"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 3 "nothing was removed"
+expire --data "$data" --retain-samples age=5d >"$tmp/out" 2>&1
+is $? 1 "a directory with a running service is not changed"
+like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' "the oldest day goes"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  from the tables"
+is "$(metric cairn_store_expired_rows_total)" 2 "  and is counted"
+expire --server "$url" >"$tmp/out"
+is "$(cat "$tmp/out")" "removed 0 files, 0 rows, 0 bytes" "a service without rules removes nothing"
+stop_server
+
+expire --data "$data" >"$tmp/out" 2>&1
+is $? 64 "in a directory a rule must be given"
+like "$(expire --data "$data" --retain-samples age=5d)" 'age .* 1 files .* 1 rows' "a directory without a service is changed"
+start_server --read-only
+answers 403 read-only "a read-only service removes nothing" -H 'Content-Type: application/json' --data '{}' "$url/api/v1/store/expire"
+stop_server
+start_server --flush-interval 1 --max-age any --retain-samples age=5d --retain-samples size=10G
+send_days_ago 7
+wait_metric 'cairn_table_rows{table="samples"}' 2
+like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
+stop_server
+"$cairn" serve --data "$data" --retain-samples '{env="dev"},age=3d' >"$tmp/out" 2>&1
+is $? 64 "a rule that this version does not have is refused"
+like "$(cat "$tmp/out")" "retention rule '{env=\"dev\"},age=3d' is not" "  and named"
+done_testing
