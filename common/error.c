@@ -14,6 +14,7 @@ static enum status error_fill(struct error *err, enum status code, int os_errno,
         err->code = code;
         err->os_errno = os_errno;
         err->offset = offset;
+        err->reason = 0;
         vsnprintf(err->text, sizeof err->text, fmt, args);
         return code;
 }
@@ -35,6 +36,23 @@ enum status error_at(struct error *err, enum status code, uint64_t offset, const
         va_start(args, fmt);
         error_fill(err, code, 0, offset, fmt, args);
         va_end(args);
+        return code;
+}
+
+enum status error_refuse(struct error *err, enum status code, unsigned reason, const char *fmt, ...)
+{
+        va_list args;
+
+        va_start(args, fmt);
+        error_fill(err, code, 0, 0, fmt, args);
+        va_end(args);
+        return error_add_reason(err, code, reason);
+}
+
+enum status error_add_reason(struct error *err, enum status code, unsigned reason)
+{
+        if (err)
+                err->reason = reason;
         return code;
 }
 

@@ -32,6 +32,7 @@ struct error {
         enum status code;
         int os_errno;
         uint64_t offset; /* byte of the input where it was noticed, 0 when it has none */
+        unsigned reason; /* one that the failed function's header lists, beside the status; 0: none of them */
         char text[240];
 };
 
@@ -44,6 +45,12 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 /** As error_set(), with the byte offset of the input that was wrong. */
 enum status error_at(struct error *err, enum status code, uint64_t offset, const char *fmt, ...) PRINTF(4, 5);
 
+/** As error_set(), with a reason. */
+enum status error_refuse(struct error *err, enum status code, unsigned reason, const char *fmt, ...) PRINTF(4, 5);
+
+/** Give a filled err (NULL is allowed) a reason. Returns its code. */
+enum status error_add_reason(struct error *err, enum status code, unsigned reason);
+
 /** Fill err with a system error; the text gets ": " and strerror(os_errno) appended. Returns ST_OS, or ST_NO_MEMORY for
  * ENOMEM. */
 enum status error_os(struct error *err, int os_errno, const char *fmt, ...) PRINTF(3, 4);
@@ -51,7 +58,7 @@ enum status error_os(struct error *err, int os_errno, const char *fmt, ...) PRIN
 /** A disk or database is full: ST_OS with ENOSPC, and a text with the remedy. */
 enum status error_no_space(struct error *err, const char *fmt, ...) PRINTF(2, 3);
 
-/** Put "context: " in front of err's text; the code stays. Returns the code. */
+/** Put "context: " in front of err's text; the code and the reason stay. Returns the code. */
 enum status error_prefix(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);
 
 /** ST_NO_MEMORY with a fixed text. */

@@ -147,7 +147,7 @@ static void *run_background_fetches(void *context)
 
 /* Called with the lock held, so that an object being stored is found in the table or in the store. */
 static void request_object(struct federation *f, const struct build_id *id, enum object_kind kind,
-                           const struct forwarded *route)
+                           const struct forward_list *route)
 {
         const char *resource = object_kind_name(kind);
         struct stored_object have;
@@ -163,9 +163,9 @@ static void request_object(struct federation *f, const struct build_id *id, enum
 
 void federation_request(struct federation *f, const struct build_id *ids, size_t count, enum object_kind kind)
 {
-        struct forwarded route;
+        struct forward_list route;
 
-        if (forwarded_parse(NULL, f->name, &route, NULL))
+        if (forward_loop_check(NULL, f->name, &route, NULL))
                 return;
         for (size_t i = 0; i < count; i++) {
                 pthread_mutex_lock(&f->lock);
@@ -272,7 +272,7 @@ enum status federation_start(struct debuginfo_store *store, const struct federat
                              struct error *err)
 {
         struct federation *f = calloc(1, sizeof *f);
-        enum status st = f ? forwarded_make_name(f->name, err) : error_no_memory(err);
+        enum status st = f ? forward_loop_make_name(f->name, err) : error_no_memory(err);
 
         if (st) {
                 free(f);
@@ -325,7 +325,7 @@ void federation_stop(struct federation *f)
 
 /* Called with the lock held. Add a client's request; NULL: the table is full. */
 static struct fetch_entry *begin_client_fetch(struct federation *f, const struct build_id *id, const char *resource,
-                                              const struct forwarded *route)
+                                              const struct forward_list *route)
 {
         struct fetch_entry *entry = fetch_queue_add(&f->table, id, resource, route);
 
@@ -350,7 +350,7 @@ struct client_wait {
         enum object_kind kind;
         int *fd;
         const struct federation_client *client;
-        struct forwarded route;
+        struct forward_list route;
 };
 
 static enum status find_stored_resource(struct federation *f, const struct client_wait *q, struct error *err)
@@ -384,7 +384,7 @@ static enum status wait_for_resource(struct federation *f, struct client_wait *q
         enum status st;
 
         build_id_hex(q->id, hex);
-        if (forwarded_parse(q->client->forwarded_for, f->name, &q->route, err)) {
+        if (forward_loop_check(q->client->forwarded_for, f->name, &q->route, err)) {
                 error_prefix(err, ST_NOT_FOUND, "cannot forward the request for build-id %s", hex);
                 return ST_NOT_FOUND;
         }

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "debuginfo-store/download.h"
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/forward_loop.h"
 #include "debuginfo-store/store.h"
 #include "debuginfo-store/upstream.h"
 
@@ -53,7 +53,7 @@ void federation_request(struct federation *f, const struct build_id *ids, size_t
 
 /** The client on whose behalf a request is made. */
 struct federation_client {
-        const char *forwarded_for; /* the client's X-Forwarded-For, or NULL; see forwarded.h */
+        const char *forwarded_for; /* the client's X-Forwarded-For, or NULL; see forward_loop.h */
         const atomic_bool *cancel; /* polled; true ends the wait with ST_BUSY, but not the fetch. NULL: never */
 };
 

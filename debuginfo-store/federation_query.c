@@ -69,18 +69,20 @@ static enum status store_fetched_object(struct federation_upstreams *a, const st
 {
         struct object_claim claim = { .build_id = entry->id, .kind = kind, .source = SOURCE_UPSTREAM };
         struct object_upload *upload;
-        enum refusal why;
+        struct error own;
         bool same;
-        enum status st = object_upload_begin(a->store, &claim, &upload, &why, err);
+        enum status st;
 
+        err = err ? err : &own; /* its reason is needed */
+        st = object_upload_begin(a->store, &claim, &upload, err);
         if (st)
                 return st;
-        st = object_upload_append_file(upload, fd, &why, err);
+        st = object_upload_append_file(upload, fd, err);
         if (st)
                 object_upload_abort(upload);
         else
-                st = object_upload_finish(upload, ret, &same, &why, err);
-        *is_bad_ret = st && why != REFUSED_NOT;
+                st = object_upload_finish(upload, ret, &same, err);
+        *is_bad_ret = st && err->reason != REFUSED_NOT;
         return st;
 }
 
@@ -236,7 +238,7 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
 struct upstream_poll {
         struct federation *f;
         const struct federation_query *question;
-        const struct forwarded *route;
+        const struct forward_list *route;
         const atomic_bool *cancel; /* of the client, which is set when the service is stopping too, or f->stop */
         struct upstream *upstream;
         uint64_t epoch;
@@ -327,10 +329,10 @@ enum status federation_query_all(struct federation *f, const struct federation_q
                                  const struct federation_client *client, struct error *err)
 {
         struct upstream_poll *polls;
-        struct forwarded route;
+        struct forward_list route;
         enum status st = ST_OK;
 
-        if (forwarded_parse(client->forwarded_for, f->name, &route, NULL))
+        if (forward_loop_check(client->forwarded_for, f->name, &route, NULL))
                 return ST_OK;
         polls = calloc(AT_ONCE, sizeof *polls);
         if (!polls)

@@ -39,14 +39,14 @@ static bool is_expired_entry(const struct fetch_entry *entry)
 }
 
 static bool entry_answers(const struct fetch_entry *entry, const struct build_id *id, const char *resource,
-                          const struct forwarded *route)
+                          const struct forward_list *route)
 {
         return build_id_equal(&entry->id, id) && strcmp(entry->resource, resource) == 0 &&
                (strcmp(entry->via, route->via) == 0 || (entry->state == FETCH_ENTRY_MISSING && !entry->via[0]));
 }
 
 struct fetch_entry *fetch_queue_find(struct fetch_queue *t, const struct build_id *id, const char *resource,
-                                     const struct forwarded *route)
+                                     const struct forward_list *route)
 {
         struct fetch_entry **at = fetch_queue_bucket(t, id, resource), *found = NULL;
 
@@ -93,7 +93,7 @@ static void evict_answered_entry(struct fetch_queue *t)
 }
 
 struct fetch_entry *fetch_queue_add(struct fetch_queue *t, const struct build_id *id, const char *resource,
-                                    const struct forwarded *route)
+                                    const struct forward_list *route)
 {
         struct fetch_entry **bucket = fetch_queue_bucket(t, id, resource);
         struct fetch_entry *entry;

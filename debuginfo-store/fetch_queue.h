@@ -15,7 +15,7 @@
 
 #include "common/build_id.h"
 #include "debuginfo-store/download.h"
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/forward_loop.h"
 
 #define FETCH_QUEUE_MAX 100000
 #define FETCH_QUEUE_BUCKETS 4096
@@ -31,7 +31,7 @@ struct fetch_entry {
         int64_t forget_ns;         /* monotonic; FETCH_ENTRY_MISSING and FETCH_ENTRY_FAILED */
         struct download *download; /* in progress; NULL: none */
         char *forwarded_for;       /* to send */
-        char *via;                 /* as in struct forwarded */
+        char *via;                 /* as in struct forward_list */
 };
 
 /** Whether the resource is a part of an object: a section or a source file. */
@@ -48,10 +48,10 @@ void fetch_queue_deinit(struct fetch_queue *t);
 /** Find the pending or cached entry for this request: one with the same forwarding route, or a direct request that
  * found nothing. NULL: none. */
 struct fetch_entry *fetch_queue_find(struct fetch_queue *t, const struct build_id *id, const char *resource,
-                                     const struct forwarded *route);
+                                     const struct forward_list *route);
 /** Add an entry in state FETCH_ENTRY_QUEUED. NULL when the table is full of pending entries, or memory is out. */
 struct fetch_entry *fetch_queue_add(struct fetch_queue *t, const struct build_id *id, const char *resource,
-                                    const struct forwarded *route);
+                                    const struct forward_list *route);
 void fetch_queue_remove(struct fetch_queue *t, struct fetch_entry *entry);
 
 #endif

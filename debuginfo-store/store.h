@@ -125,9 +125,9 @@ struct object_claim {
         uint64_t offset;   /* uncompressed bytes received before; the appended bytes continue them */
 };
 
-/** Why an upload was refused; the names are part of the protocol. */
+/** Why an upload was refused: error.reason of the functions below. The names are part of the protocol. */
 enum refusal {
-        REFUSED_NOT,
+        REFUSED_NOT, /* failures of the service */
         REFUSED_NOT_ELF,
         REFUSED_TRUNCATED,
         REFUSED_BUILD_ID,
@@ -152,29 +152,28 @@ enum status object_upload_find_offset(struct debuginfo_store *store, const struc
 
 /** ST_BUSY when another connection sends the same resumable upload. */
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
-                                struct object_upload **ret, enum refusal *why, struct error *err) MUST_CHECK;
+                                struct object_upload **ret, struct error *err) MUST_CHECK;
 /**
  * Append some of *n bytes and set *n to the number consumed: a call decompresses, hashes and writes about
  * LIMIT_UPLOAD_STEP_BYTES, which bounds its duration. ST_BUSY when the memory budget of uploads is exhausted.
  */
-enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n, enum refusal *why,
+enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n,
                                       struct error *err) MUST_CHECK;
 /** Append all bytes. */
-enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why,
-                                 struct error *err) MUST_CHECK;
+enum status object_upload_append(struct object_upload *u, const void *data, size_t n, struct error *err) MUST_CHECK;
 
 /**
  * Verify in a confined worker, store and sync. @param u taken, also on failure.
  * @param same_ret set when the same content was stored before.
  */
-enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, enum refusal *why,
+enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret,
                                  struct error *err) MUST_CHECK;
 /**
  * The same, with the uploaded file for a further reader.
  * @param fd_ret read-only descriptor of the uncompressed content when it was stored now, owned; else -1.
  */
 enum status object_upload_finish_open(struct object_upload *u, struct stored_object *ret, bool *same_ret, int *fd_ret,
-                                      enum refusal *why, struct error *err) MUST_CHECK;
+                                      struct error *err) MUST_CHECK;
 /** Discard the upload. The received part of a resumable upload is kept. */
 void object_upload_abort(struct object_upload *u);
 /** Uncompressed bytes so far. */

@@ -32,7 +32,7 @@ enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, c
                                                 struct error *err) MUST_CHECK;
 
 /** Append a whole file, from its start. */
-enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err) MUST_CHECK;
+enum status object_upload_append_file(struct object_upload *u, int fd, struct error *err) MUST_CHECK;
 
 /**
  * Find the best stored object that a new object of this kind has to improve on: of its kind, and for a symbol file also

@@ -11,6 +11,7 @@
  *  2. a crash before the commit leaves the old record and its old file;
  *  3. an orphaned file is removed by the next upload of the object (sweep()).
  */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +90,7 @@ enum status object_upload_find_offset(struct debuginfo_store *store, const struc
         return partial_find_size(store, claim, ret, err);
 }
 
-static enum status open_resumable_upload(struct object_upload *u, enum refusal *why, struct error *err)
+static enum status open_resumable_upload(struct object_upload *u, struct error *err)
 {
         enum status st = partial_open(u->store, &u->claim, &u->fd, &u->partial, &u->size, err);
 
@@ -99,18 +100,17 @@ static enum status open_resumable_upload(struct object_upload *u, enum refusal *
         u->is_active = true;
         if (u->size == u->claim.offset)
                 return ST_OK;
-        *why = REFUSED_OFFSET;
-        return error_set(err, ST_USAGE, "%llu bytes of the object were received; continue there and not at %llu",
-                         (unsigned long long)u->size, (unsigned long long)u->claim.offset);
+        return error_refuse(err, ST_USAGE, REFUSED_OFFSET,
+                            "%llu bytes of the object were received; continue there and not at %llu",
+                            (unsigned long long)u->size, (unsigned long long)u->claim.offset);
 }
 
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
-                                struct object_upload **ret, enum refusal *why, struct error *err)
+                                struct object_upload **ret, struct error *err)
 {
         _cleanup_(cleanup_object_upload) struct object_upload *u = calloc(1, sizeof *u);
         enum status st;
 
-        *why = REFUSED_NOT;
         if (!u)
                 return error_no_memory(err);
         u->fd = -1;
@@ -136,7 +136,7 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
                         return st;
         }
         if (claim->is_resumable) {
-                st = open_resumable_upload(u, why, err);
+                st = open_resumable_upload(u, err);
         } else {
                 u->fd = object_create_temporary(store, err);
                 st = u->fd < 0 ? ST_OS : ST_OK;
@@ -146,8 +146,7 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
         return st;
 }
 
-static enum status append_unpacked(struct object_upload *u, const void *data, size_t n, enum refusal *why,
-                                   struct error *err)
+static enum status append_unpacked(struct object_upload *u, const void *data, size_t n, struct error *err)
 {
         uint64_t limit = u->claim.size_bytes ? u->claim.size_bytes : LIMIT_OBJECT_BYTES;
 
@@ -156,12 +155,11 @@ static enum status append_unpacked(struct object_upload *u, const void *data, si
         /* A resumed upload may have received more than this request claims. */
         if (u->size > limit || n > limit - u->size) {
                 if (limit == LIMIT_OBJECT_BYTES) {
-                        *why = REFUSED_TOO_BIG;
-                        return error_set(err, ST_TOO_BIG, "the object is larger than %zu bytes", (size_t)limit);
+                        return error_refuse(err, ST_TOO_BIG, REFUSED_TOO_BIG, "the object is larger than %zu bytes",
+                                            (size_t)limit);
                 }
-                *why = REFUSED_SIZE;
-                return error_set(err, ST_BAD_DATA, "the object is larger than its announced %llu bytes",
-                                 (unsigned long long)limit);
+                return error_refuse(err, ST_BAD_DATA, REFUSED_SIZE,
+                                    "the object is larger than its announced %llu bytes", (unsigned long long)limit);
         }
         sha256_update(&u->sha, data, n);
         u->size += n;
@@ -175,24 +173,23 @@ static enum status reserve_decoder_window(struct object_upload *u, struct error 
         return u->zstd_left ? ST_OK : memory_resize(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES, err);
 }
 
-static enum status refuse_zstd_stream(size_t failed, enum refusal *why, struct error *err)
+static enum status refuse_zstd_stream(size_t failed, struct error *err)
 {
-        *why = REFUSED_ENCODING;
         if (ZSTD_getErrorCode(failed) == ZSTD_error_frameParameter_windowTooLarge)
-                return error_set(err, ST_BAD_DATA, ZSTD_WINDOW_TEXT);
-        return error_set(err, ST_BAD_DATA, "the zstd stream is damaged: %s", ZSTD_getErrorName(failed));
+                return error_refuse(err, ST_BAD_DATA, REFUSED_ENCODING, ZSTD_WINDOW_TEXT);
+        return error_refuse(err, ST_BAD_DATA, REFUSED_ENCODING, "the zstd stream is damaged: %s",
+                            ZSTD_getErrorName(failed));
 }
 
 /* Consume some of *n bytes and set *n to their number: stops after LIMIT_UPLOAD_STEP_BYTES uncompressed bytes. */
-static enum status decode_some(struct object_upload *u, const void *data, size_t *n, enum refusal *why,
-                               struct error *err)
+static enum status decode_some(struct object_upload *u, const void *data, size_t *n, struct error *err)
 {
         ZSTD_inBuffer in = { data, *n, 0 };
         uint64_t before = u->size;
         enum status st = ST_OK;
 
         if (!u->zstd)
-                return append_unpacked(u, data, *n, why, err);
+                return append_unpacked(u, data, *n, err);
         while (!st && in.pos < in.size && u->size - before < LIMIT_UPLOAD_STEP_BYTES) {
                 ZSTD_outBuffer out = { u->unpacked, u->unpacked_capacity, 0 };
 
@@ -201,8 +198,8 @@ static enum status decode_some(struct object_upload *u, const void *data, size_t
                         break;
                 u->zstd_left = ZSTD_decompressStream(u->zstd, &out, &in);
                 if (ZSTD_isError(u->zstd_left))
-                        return refuse_zstd_stream(u->zstd_left, why, err);
-                st = append_unpacked(u, out.dst, out.pos, why, err);
+                        return refuse_zstd_stream(u->zstd_left, err);
+                st = append_unpacked(u, out.dst, out.pos, err);
         }
         if (u->size > before) /* after the header: the decoder has allocated its window */
                 memory_shrink(&u->memory, ZSTD_sizeof_DCtx(u->zstd) + u->unpacked_capacity);
@@ -210,57 +207,44 @@ static enum status decode_some(struct object_upload *u, const void *data, size_t
         return st;
 }
 
-enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n, enum refusal *why,
-                                      struct error *err)
+enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n, struct error *err)
 {
         enum status st;
 
-        *why = REFUSED_NOT;
         if (!u->is_active)
-                return decode_some(u, data, n, why, err);
+                return decode_some(u, data, n, err);
         st = active_upload_lock(&u->active, err);
         if (st)
                 return st;
-        st = decode_some(u, data, n, why, err);
+        st = decode_some(u, data, n, err);
         active_upload_unlock(&u->active);
         return st;
 }
 
-enum status object_upload_append(struct object_upload *u, const void *data, size_t n, enum refusal *why,
-                                 struct error *err)
+enum status object_upload_append(struct object_upload *u, const void *data, size_t n, struct error *err)
 {
         enum status st = ST_OK;
 
-        *why = REFUSED_NOT;
         for (size_t done = 0, taken; !st && done < n; done += taken) {
                 taken = n - done;
-                st = object_upload_append_some(u, (const uint8_t *)data + done, &taken, why, err);
+                st = object_upload_append_some(u, (const uint8_t *)data + done, &taken, err);
         }
         return st;
 }
 
-struct appended {
-        struct object_upload *upload;
-        enum refusal *why;
-};
-
 static enum status append_file_chunk(void *context, const void *data, size_t n, struct error *err)
 {
-        struct appended *a = context;
-
-        return object_upload_append(a->upload, data, n, a->why, err);
+        return object_upload_append(context, data, n, err);
 }
 
-enum status object_upload_append_file(struct object_upload *u, int fd, enum refusal *why, struct error *err)
+enum status object_upload_append_file(struct object_upload *u, int fd, struct error *err)
 {
-        struct appended a = { u, why };
         uint64_t size;
 
-        *why = REFUSED_NOT;
-        return file_read_chunks(fd, "the fetched file", append_file_chunk, &a, &size, err);
+        return file_read_chunks(fd, "the fetched file", append_file_chunk, u, &size, err);
 }
 
-static enum status drain_decoder(struct object_upload *u, enum refusal *why, struct error *err)
+static enum status drain_decoder(struct object_upload *u, struct error *err)
 {
         while (u->zstd && u->zstd_left) {
                 ZSTD_inBuffer in = { "", 0, 0 };
@@ -269,15 +253,15 @@ static enum status drain_decoder(struct object_upload *u, enum refusal *why, str
 
                 u->zstd_left = ZSTD_decompressStream(u->zstd, &out, &in);
                 if (!ZSTD_isError(u->zstd_left) && out.pos) {
-                        st = append_unpacked(u, out.dst, out.pos, why, err);
+                        st = append_unpacked(u, out.dst, out.pos, err);
                         if (st)
                                 return st;
                         continue;
                 }
                 if (u->zstd_left) {
-                        *why = u->partial ? REFUSED_INCOMPLETE : REFUSED_TRUNCATED;
-                        return error_set(err, ST_BAD_DATA, "the zstd stream ends after %llu unpacked bytes, too early",
-                                         (unsigned long long)u->size);
+                        return error_refuse(err, ST_BAD_DATA, u->partial ? REFUSED_INCOMPLETE : REFUSED_TRUNCATED,
+                                            "the zstd stream ends after %llu unpacked bytes, too early",
+                                            (unsigned long long)u->size);
                 }
         }
         return ST_OK;
@@ -321,23 +305,22 @@ static int reopen_read_only(int fd, struct error *err)
 }
 
 static enum status check_upload_claim(struct object_upload *u, struct stored_object *object,
-                                      struct validated_object *judged, enum refusal *why, struct error *err)
+                                      struct validated_object *judged, struct error *err)
 {
         static const uint8_t not_claimed[32];
         _cleanup_close_ int fd = -1;
-        enum status st = drain_decoder(u, why, err);
+        enum status st = drain_decoder(u, err);
 
         if (st)
                 return st;
         if (u->partial && u->size < u->claim.size_bytes) {
-                *why = REFUSED_INCOMPLETE;
-                return error_set(err, ST_BAD_DATA, "%llu of %llu bytes were received", (unsigned long long)u->size,
-                                 (unsigned long long)u->claim.size_bytes);
+                return error_refuse(err, ST_BAD_DATA, REFUSED_INCOMPLETE, "%llu of %llu bytes were received",
+                                    (unsigned long long)u->size, (unsigned long long)u->claim.size_bytes);
         }
         if (u->claim.size_bytes && u->size != u->claim.size_bytes) {
-                *why = REFUSED_TRUNCATED;
-                return error_set(err, ST_BAD_DATA, "the object has %llu bytes, not the announced %llu",
-                                 (unsigned long long)u->size, (unsigned long long)u->claim.size_bytes);
+                return error_refuse(err, ST_BAD_DATA, REFUSED_TRUNCATED,
+                                    "the object has %llu bytes, not the announced %llu", (unsigned long long)u->size,
+                                    (unsigned long long)u->claim.size_bytes);
         }
         if (u->claim.offset) {
                 st = rehash_upload(u, err);
@@ -346,13 +329,12 @@ static enum status check_upload_claim(struct object_upload *u, struct stored_obj
         }
         sha256_final(&u->sha, object->sha256);
         if (memcmp(u->claim.sha256, not_claimed, 32) != 0 && memcmp(u->claim.sha256, object->sha256, 32) != 0) {
-                *why = REFUSED_HASH;
-                return error_set(err, ST_BAD_DATA, "the object does not have the announced SHA-256");
+                return error_refuse(err, ST_BAD_DATA, REFUSED_HASH, "the object does not have the announced SHA-256");
         }
         fd = reopen_read_only(u->fd, err); /* the content is hashed: a compromised worker must not change it */
         if (fd < 0)
                 return ST_OS;
-        st = validate_object(u->store, &u->claim, fd, u->size, judged, why, err);
+        st = validate_object(u->store, &u->claim, fd, u->size, judged, err);
         if (st)
                 return st;
         object->build_id = judged->build_id;
@@ -437,7 +419,7 @@ static enum status publish_object(struct object_upload *u, const struct stored_o
  * to store it, ST_BUSY when the same content is stored, else to refuse it.
  */
 static enum status compare_with_stored(struct object_upload *u, const struct stored_object *object,
-                                       struct stored_object *have, enum refusal *why, struct error *err)
+                                       struct stored_object *have, struct error *err)
 {
         struct stored_object rival;
         enum status st;
@@ -452,38 +434,39 @@ static enum status compare_with_stored(struct object_upload *u, const struct sto
                 return st == ST_NOT_FOUND ? ST_OK : st;
         if (rival.quality < object->quality || u->claim.force)
                 return ST_OK;
-        *why = REFUSED_NOT_BETTER;
-        return error_set(err, ST_USAGE, "the stored object is as good or better (%s of quality %s, this is %s)",
-                         object_kind_name(rival.kind), symbol_quality_name(rival.quality),
-                         symbol_quality_name(object->quality));
+        return error_refuse(err, ST_USAGE, REFUSED_NOT_BETTER,
+                            "the stored object is as good or better (%s of quality %s, this is %s)",
+                            object_kind_name(rival.kind), symbol_quality_name(rival.quality),
+                            symbol_quality_name(object->quality));
 }
 
 enum status object_upload_finish_open(struct object_upload *upload, struct stored_object *ret, bool *same_ret,
-                                      int *fd_ret, enum refusal *why, struct error *err)
+                                      int *fd_ret, struct error *err)
 {
         _cleanup_(cleanup_object_upload) struct object_upload *u = upload;
         _cleanup_free_ char *tmp = NULL;
         struct stored_object object = { 0 }, have = { 0 };
         _cleanup_validated_object_ struct validated_object judged = { .verified.form = VERIFIED_ELF };
         int fd = -1;
+        struct error own;
         enum status st;
 
-        *why = REFUSED_NOT;
+        err = err ? err : &own; /* its reason is needed */
         if (fd_ret)
                 *fd_ret = -1;
         if (!unregister_upload(u)) {
                 free(steal_ptr(u->partial)); /* the file belongs to the other connection */
                 return error_set(err, ST_BUSY, "another connection has taken this upload over");
         }
-        st = check_upload_claim(u, &object, &judged, why, err);
+        st = check_upload_claim(u, &object, &judged, err);
         if (!st)
-                st = compare_with_stored(u, &object, &have, why, err);
+                st = compare_with_stored(u, &object, &have, err);
         if (!st)
                 st = stage_compressed(u, &object, &tmp, &fd, err);
         if (!st) {
                 /* Another thread may have stored one meanwhile: compare again under the lock. */
                 pthread_mutex_lock(&u->store->publish);
-                st = compare_with_stored(u, &object, &have, why, err);
+                st = compare_with_stored(u, &object, &have, err);
                 if (!st) {
                         object.is_pinned = have.is_pinned;
                         st = publish_object(u, &object, &judged, tmp, fd, err);
@@ -493,7 +476,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
                 }
                 pthread_mutex_unlock(&u->store->publish);
         }
-        if (u->partial && (!st || st == ST_BUSY || (*why != REFUSED_NOT && *why != REFUSED_INCOMPLETE))) {
+        if (u->partial && (!st || st == ST_BUSY || (err->reason != REFUSED_NOT && err->reason != REFUSED_INCOMPLETE))) {
                 unlink(u->partial);
                 free(steal_ptr(u->partial));
         }
@@ -508,8 +491,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         return ST_OK;
 }
 
-enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, enum refusal *why,
-                                 struct error *err)
+enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret, struct error *err)
 {
-        return object_upload_finish_open(u, ret, same_ret, NULL, why, err);
+        return object_upload_finish_open(u, ret, same_ret, NULL, err);
 }

@@ -45,7 +45,7 @@ static enum status find_file_identity(struct validated_object *j, const struct o
 }
 
 static enum status check_claimed_identity(struct validated_object *j, const struct object_claim *claim,
-                                          enum refusal *why, struct error *err)
+                                          struct error *err)
 {
         char claimed_hex[BUILD_ID_HEX_MAX], found_hex[BUILD_ID_HEX_MAX];
 
@@ -54,10 +54,9 @@ static enum status check_claimed_identity(struct validated_object *j, const stru
         for (size_t i = 0; i < j->links.alias_count; i++)
                 if (!j->links.aliases[i].is_claimed && build_id_equal(&j->links.aliases[i].id, &claim->build_id))
                         return ST_OK;
-        *why = REFUSED_BUILD_ID;
-        return error_set(err, ST_BAD_DATA, "the file's build-id is %s, not the claimed %s",
-                         j->build_id.size ? build_id_hex(&j->build_id, found_hex) : "absent",
-                         build_id_hex(&claim->build_id, claimed_hex));
+        return error_refuse(err, ST_BAD_DATA, REFUSED_BUILD_ID, "the file's build-id is %s, not the claimed %s",
+                            j->build_id.size ? build_id_hex(&j->build_id, found_hex) : "absent",
+                            build_id_hex(&claim->build_id, claimed_hex));
 }
 
 static enum object_kind object_kind_from_form(enum verified_form form, enum object_kind claimed)
@@ -79,55 +78,51 @@ static enum object_kind object_kind_from_form(enum verified_form form, enum obje
 }
 
 /* Upstreams, and clients that do not distinguish supplementary files, claim them as debuginfo. */
-static enum status check_claimed_kind(struct validated_object *j, const struct object_claim *claim, enum refusal *why,
-                                      struct error *err)
+static enum status check_claimed_kind(struct validated_object *j, const struct object_claim *claim, struct error *err)
 {
         j->kind = object_kind_from_form(j->verified.form, claim->kind);
         if (j->kind == claim->kind || (j->kind == OBJECT_SUPPLEMENTARY && claim->kind == OBJECT_DEBUGINFO))
                 return ST_OK;
         if (claim->kind == OBJECT_SOURCE) {
-                *why = REFUSED_NOT_SOURCE;
-                return error_set(err, ST_BAD_DATA, "not a source bundle; create one with cairn-upload --sources");
+                return error_refuse(err, ST_BAD_DATA, REFUSED_NOT_SOURCE,
+                                    "not a source bundle; create one with cairn-upload --sources");
         }
         if (claim->kind == OBJECT_SYMBOLS) {
-                *why = REFUSED_NOT_SYMBOLS;
-                return error_set(err, ST_BAD_DATA, "not a symbol file; create one with cairn-upload --symbols-only");
+                return error_refuse(err, ST_BAD_DATA, REFUSED_NOT_SYMBOLS,
+                                    "not a symbol file; create one with cairn-upload --symbols-only");
         }
-        *why = j->kind == OBJECT_SOURCE ? REFUSED_NOT_ELF : REFUSED_KIND;
-        return error_set(err, ST_BAD_DATA, "the file is not of kind %s; send it as %s", object_kind_name(claim->kind),
-                         object_kind_name(j->kind));
+        return error_refuse(err, ST_BAD_DATA, j->kind == OBJECT_SOURCE ? REFUSED_NOT_ELF : REFUSED_KIND,
+                            "the file is not of kind %s; send it as %s", object_kind_name(claim->kind),
+                            object_kind_name(j->kind));
 }
 
 /* The uploader claimed the quality in its offer, so the file must have it.
  */
 static enum status check_symbol_file_quality(struct validated_object *j, const struct object_claim *claim,
-                                             enum refusal *why, struct error *err)
+                                             struct error *err)
 {
         if (!j->verified.quality) {
-                *why = REFUSED_NO_SYMBOLS;
-                return error_set(err, ST_BAD_DATA, "the file has no symbols");
+                return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS, "the file has no symbols");
         }
         if (!claim->has_quality || claim->quality == j->verified.quality)
                 return ST_OK;
-        *why = REFUSED_QUALITY;
-        return error_set(err, ST_BAD_DATA, "the file has symbols of quality %s, not of the claimed %s",
-                         symbol_quality_name(j->verified.quality), symbol_quality_name(claim->quality));
+        return error_refuse(err, ST_BAD_DATA, REFUSED_QUALITY,
+                            "the file has symbols of quality %s, not of the claimed %s",
+                            symbol_quality_name(j->verified.quality), symbol_quality_name(claim->quality));
 }
 
-static enum status check_object_content(struct validated_object *j, const struct object_claim *claim, enum refusal *why,
-                                        struct error *err)
+static enum status check_object_content(struct validated_object *j, const struct object_claim *claim, struct error *err)
 {
         if (j->kind == OBJECT_EXECUTABLE && !j->verified.has_code) {
-                *why = REFUSED_NO_SYMBOLS;
-                return error_set(err, ST_BAD_DATA, "the file has no code; send it as debuginfo, not as executable");
+                return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS,
+                                    "the file has no code; send it as debuginfo, not as executable");
         }
         /* Debuginfo without symbols is accepted from upstreams: clients may request its sections. */
         if (j->kind == OBJECT_DEBUGINFO && claim->source == SOURCE_UPLOAD && !j->verified.quality) {
-                *why = REFUSED_NO_SYMBOLS;
-                return error_set(err, ST_BAD_DATA,
-                                 "the file has no symbols; send the unstripped file or its .debug file");
+                return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS,
+                                    "the file has no symbols; send the unstripped file or its .debug file");
         }
-        return j->kind == OBJECT_SYMBOLS ? check_symbol_file_quality(j, claim, why, err) : ST_OK;
+        return j->kind == OBJECT_SYMBOLS ? check_symbol_file_quality(j, claim, err) : ST_OK;
 }
 
 /* Open the file that the package belongs to: debuginfo, else executable; -1 when neither is stored. */
@@ -142,21 +137,20 @@ static enum status open_package_owner(struct debuginfo_store *store, const struc
 }
 
 static enum status validate_package(struct validated_object *j, const struct object_claim *claim, bool has_owner,
-                                    enum refusal *why, struct error *err)
+                                    struct error *err)
 {
         j->build_id = claim->build_id;
         j->quality = has_owner ? QUALITY_DWARF : QUALITY_NONE;
         if (!has_owner || j->verified.asked_units)
                 return ST_OK;
-        *why = REFUSED_BUILD_ID;
-        return error_set(err, ST_BAD_DATA,
-                         "the stored file with this build-id references none of the %u units of the package, which "
-                         "belongs to another build",
-                         j->verified.package_units);
+        return error_refuse(err, ST_BAD_DATA, REFUSED_BUILD_ID,
+                            "the stored file with this build-id references none of the %u units of the package, which "
+                            "belongs to another build",
+                            j->verified.package_units);
 }
 
 static enum status validate_file(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
-                                 struct validated_object *j, enum refusal *why, struct error *err)
+                                 struct validated_object *j, struct error *err)
 {
         _cleanup_close_ int owner = -1;
         enum status st = claim->kind == OBJECT_DWP ? open_package_owner(store, &claim->build_id, &owner, err) : ST_OK;
@@ -164,31 +158,30 @@ static enum status validate_file(struct debuginfo_store *store, const struct obj
         if (st)
                 return st;
         st = verify_file_in_worker(fd, owner, &j->verified, err);
-        if (st) {
-                if (st == ST_BAD_DATA)
-                        *why = claim->kind == OBJECT_SYMBOLS ? REFUSED_NOT_SYMBOLS : REFUSED_NOT_ELF;
+        if (st == ST_BAD_DATA)
+                return error_add_reason(err, st, claim->kind == OBJECT_SYMBOLS ? REFUSED_NOT_SYMBOLS : REFUSED_NOT_ELF);
+        if (st)
                 return st;
-        }
         j->quality = j->verified.quality;
         j->links.companions = j->verified.companions;
         j->links.companion_count = j->verified.companion_count;
         if (j->verified.form == VERIFIED_DWP && claim->kind == OBJECT_DWP) {
                 j->kind = OBJECT_DWP;
-                return validate_package(j, claim, owner >= 0, why, err);
+                return validate_package(j, claim, owner >= 0, err);
         }
         st = find_file_identity(j, claim, fd, size, err);
         if (!st)
-                st = check_claimed_kind(j, claim, why, err);
+                st = check_claimed_kind(j, claim, err);
         if (!st)
-                st = check_claimed_identity(j, claim, why, err);
-        return st ? st : check_object_content(j, claim, why, err);
+                st = check_claimed_identity(j, claim, err);
+        return st ? st : check_object_content(j, claim, err);
 }
 
 enum status validate_object(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
-                            struct validated_object *ret, enum refusal *why, struct error *err)
+                            struct validated_object *ret, struct error *err)
 {
         struct validated_object j = { .verified.form = VERIFIED_ELF };
-        enum status st = validate_file(store, claim, fd, size, &j, why, err);
+        enum status st = validate_file(store, claim, fd, size, &j, err);
 
         if (st)
                 validated_object_deinit(&j);
@@ -214,11 +207,10 @@ void validate_stored_package(struct debuginfo_store *store, const struct build_i
         _cleanup_validated_object_ struct validated_object j = { .verified.form = VERIFIED_ELF };
         _cleanup_close_ int fd = -1;
         struct stored_object package;
-        enum refusal why;
 
         if (meta_get(store->meta, id, OBJECT_DWP, &package, NULL) || package.quality > QUALITY_NONE ||
             debuginfo_store_unpack(store, id, OBJECT_DWP, &fd, NULL) ||
-            validate_object(store, &claim, fd, package.size_bytes, &j, &why, NULL) || j.quality == QUALITY_NONE)
+            validate_object(store, &claim, fd, package.size_bytes, &j, NULL) || j.quality == QUALITY_NONE)
                 return;
         pthread_mutex_lock(&store->publish);
         (void)!meta_edit(store->meta, &name, 1, set_package_quality, &package, NULL);

@@ -25,10 +25,10 @@ void validated_object_deinit(struct validated_object *j);
 /**
  * Have a worker verify the file and compare it with the claim.
  * @param ret validated_object_deinit(); untouched on failure.
- * @param why set with ST_BAD_DATA; REFUSED_NOT for failures of the service.
+ * @return ST_BAD_DATA with an enum refusal as error.reason; others for failures of the service.
  */
 enum status validate_object(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
-                            struct validated_object *ret, enum refusal *why, struct error *err) MUST_CHECK;
+                            struct validated_object *ret, struct error *err) MUST_CHECK;
 
 /**
  * Call after debuginfo or an executable was stored: if a package of split DWARF stored earlier belongs to it, raise the

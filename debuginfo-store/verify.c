@@ -185,7 +185,7 @@ enum status verify_worker_run(int in, int out, int other, struct error *err)
         buf_init(&answer, VERIFY_ANSWER_MAX);
         if (st)
                 return st;
-        verify_answer_encode(&answer, &v);
+        verify_result_encode(&answer, &v);
         st = buf_status(&answer, err, "answer");
         return st ? st : file_write_all(out, answer.data, answer.size, "answer", err);
 }
@@ -207,7 +207,7 @@ enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, 
                 st = file_map_fd(out, VERIFY_ANSWER_MAX, "the verifier's answer", &answer, err);
         if (st)
                 return st;
-        st = verify_answer_decode(answer.data, answer.size, ret, err);
+        st = verify_result_decode(answer.data, answer.size, ret, err);
         file_map_close(&answer);
         return st;
 }

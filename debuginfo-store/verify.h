@@ -59,9 +59,9 @@ enum status verify_worker_run(int in, int out, int other, struct error *err) MUS
 #define VERIFY_ANSWER_MAX                                                                                              \
         (64 + 2 * BUILD_ID_MAX + (LIMIT_COMPANIONS + 1) * (2 + BUILD_ID_MAX) + LIMIT_SECTION_LIST_BYTES)
 
-void verify_answer_encode(struct buf *to, const struct verify_result *v);
+void verify_result_encode(struct buf *to, const struct verify_result *v);
 
 /** The answer is untrusted: the worker may be compromised. @param ret verify_result_deinit(). */
-enum status verify_answer_decode(const void *bytes, size_t n, struct verify_result *ret, struct error *err) MUST_CHECK;
+enum status verify_result_decode(const void *bytes, size_t n, struct verify_result *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -13,7 +13,7 @@
  *   HANDLE   pool thread   the connection is suspended while handle runs; resuming it gives the
  *                          request back to the byte thread
  *   ANSWER   byte thread   libmicrohttpd sends; only a stream's read is called. Pool threads make
- *                          the pieces of an answer meanwhile (server_pieces.c)
+ *                          the pieces of an answer meanwhile (server_answer_streamed.c)
  *
  * libmicrohttpd accepts a response only before the first body byte was read or after the last one, which is why DISCARD
  * exists.

@@ -118,8 +118,8 @@ static enum status debuginfo_show(const struct debuginfo_options *o, const struc
 static enum status debuginfo_missing(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                                      struct error *err)
 {
-        struct ask_options ask_of = o->ask;
-        struct ask_params params = { 0 };
+        struct query_options ask_of = o->ask;
+        struct query_params params = { 0 };
         _cleanup_buf_ struct buf body;
         enum status st;
 
@@ -127,11 +127,11 @@ static enum status debuginfo_missing(const struct debuginfo_options *o, const st
         (void)count;
         if (!ask_of.from)
                 ask_of.from = "0";
-        ask_param_add(&params, "limit", o->limit);
-        ask_param_add(&params, "server", ask_of.service.server);
-        ask_param_add(&params, "format", o->json ? "json" : "text");
+        query_param_add(&params, "limit", o->limit);
+        query_param_add(&params, "server", ask_of.service.server);
+        query_param_add(&params, "format", o->json ? "json" : "text");
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        st = ask_query(&ask_of, "uploads", &params, &body, err);
+        st = run_query(&ask_of, "uploads", &params, &body, err);
         if (!st)
                 printf("%.*s%s", (int)body.size, (const char *)body.data, o->json ? "\n" : "");
         return st;
@@ -533,7 +533,7 @@ int command_debuginfo(int argc, char **argv)
         struct error err;
         enum status st;
         const struct option_spec specs[] = {
-                ASK_OPTIONS(&o.ask),
+                QUERY_OPTIONS(&o.ask),
                 OPTION_STRING("limit", 'n', "N", &o.limit, "of missing: maximum number of objects (30 in tables)"),
                 OPTION_STRING("kind", 0, "KIND", &kind,
                               "of get, rm, pin, unpin: debuginfo (default), executable, source, supplementary, dwp, "

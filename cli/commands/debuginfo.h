@@ -7,12 +7,12 @@
  * Shared by the verbs of `cairn debuginfo`: those that read or check whole objects are in debuginfo_content.c, all
  * others and the command itself in debuginfo.c.
  */
-#include "cli/commands/ask.h"
+#include "cli/commands/run_query.h"
 #include "debuginfo-store/store.h"
 #include "symbol-index/lookup.h"
 
 struct debuginfo_options {
-        struct ask_options ask;
+        struct query_options ask;
         const char *limit, *output;
         enum object_kind kind;
         struct option_list retain;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/commands/ask.h"
+#include "cli/commands/run_query.h"
 #include "cli/commands/command.h"
 #include "cli/commands/profile_input.h"
 #include "common/utf8.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/commands/ask.h"
+#include "cli/commands/run_query.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -63,21 +63,21 @@ bool profile_shape_is_binary(enum profile_shape s)
 enum status profile_shape_put(const struct profile *p, enum profile_shape s, const struct profile_form *form,
                               struct buf *ret, struct error *err)
 {
-        struct ask_params params = { 0 };
+        struct query_params params = { 0 };
 
         assert(s >= SHAPE_TEXT && s <= SHAPE_OTLP);
         if (!p->samples.count && (s == SHAPE_TEXT || s == SHAPE_FOLDED))
                 return ST_OK;
-        ask_param_add(&params, "names", form->names);
+        query_param_add(&params, "names", form->names);
         switch (s) {
         case SHAPE_TEXT:
         case SHAPE_JSON:
-                ask_param_add(&params, "limit", form->limit);
-                ask_param_add(&params, "format", s == SHAPE_TEXT ? "text" : "rows");
-                return ask_profiles(&p, 1, "top", &params, ret, err);
+                query_param_add(&params, "limit", form->limit);
+                query_param_add(&params, "format", s == SHAPE_TEXT ? "text" : "rows");
+                return query_profiles(&p, 1, "top", &params, ret, err);
         case SHAPE_HTML:
-                ask_param_add(&params, "format", "html");
-                return ask_profiles(&p, 1, "flame", &params, ret, err);
+                query_param_add(&params, "format", "html");
+                return query_profiles(&p, 1, "flame", &params, ret, err);
         case SHAPE_FOLDED:
                 return folded_encode(p, NULL, ret, err);
         case SHAPE_PPROF:

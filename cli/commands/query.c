@@ -2,7 +2,7 @@
 /* cairn query, top, flame and diff: the commands on the query API. */
 #include <string.h>
 
-#include "cli/commands/ask.h"
+#include "cli/commands/run_query.h"
 #include "cli/commands/command.h"
 #include "common/limits.h"
 #include "common/text.h"
@@ -26,14 +26,14 @@ static const struct usage query_usage = {
 
 int command_query(int argc, char **argv)
 {
-        struct ask_options o = { 0 };
-        struct ask_params params = { 0 };
-        struct ask_view view = { 0 };
+        struct query_options o = { 0 };
+        struct query_params params = { 0 };
+        struct query_view view = { 0 };
         bool types = false, labels = false, series = false, missing = false, lines = false, json = false, csv = false;
         const char *values = NULL, *step = NULL, *limit = NULL, *sandwich = NULL, *function = NULL, *file = NULL,
                    *selector, *output = NULL, *operation;
         const struct option_spec specs[] = {
-                ASK_OPTIONS(&o),
+                QUERY_OPTIONS(&o),
                 OPTION_FLAG("types", 0, &types, "list the profile types"),
                 OPTION_FLAG("labels", 0, &labels, "list the label names"),
                 OPTION_STRING("values", 0, "LABEL", &values, "list the values of a label"),
@@ -45,8 +45,8 @@ int command_query(int argc, char **argv)
                 OPTION_STRING("file", 0, "REGEX", &file, "of --lines: files, by a part of their path"),
                 OPTION_STRING("sandwich", 0, "REGEX", &sandwich,
                               "print the callers and the callees of functions, by their whole name"),
-                ASK_FRAME_OPTIONS(&view),
-                ASK_GROUP_OPTIONS(&view),
+                QUERY_FRAME_OPTIONS(&view),
+                QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_FLAG("json", 0, &json, "print JSON"),
@@ -65,7 +65,7 @@ int command_query(int argc, char **argv)
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
-                st = ask_parse_selector(argc, argv, &selector, &err);
+                st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
                 operation = types      ? "types"
                             : labels   ? "labels"
@@ -75,15 +75,15 @@ int command_query(int argc, char **argv)
                             : lines    ? "lines"
                             : sandwich ? "sandwich"
                                        : "flame";
-                ask_param_add(&params, "selector", selector);
-                ask_param_add(&params, "name", values);
-                ask_param_add(&params, "step", step);
-                ask_param_add(&params, "limit", limit);
-                ask_param_add(&params, "function", sandwich ? sandwich : function);
-                ask_param_add(&params, "file", file);
-                ask_view_add(&params, &view);
-                ask_param_add(&params, "format", json ? "json" : csv ? "csv" : "text");
-                st = ask_and_write(&o, operation, &params, output, &err);
+                query_param_add(&params, "selector", selector);
+                query_param_add(&params, "name", values);
+                query_param_add(&params, "step", step);
+                query_param_add(&params, "limit", limit);
+                query_param_add(&params, "function", sandwich ? sandwich : function);
+                query_param_add(&params, "file", file);
+                query_view_add(&params, &view);
+                query_param_add(&params, "format", json ? "json" : csv ? "csv" : "text");
+                st = run_and_write_query(&o, operation, &params, output, &err);
         }
         return st ? command_fail("query", st, &err) : EXIT_DONE;
 }
@@ -103,17 +103,17 @@ static const struct usage top_usage = {
 
 int command_top(int argc, char **argv)
 {
-        struct ask_options o = { 0 };
-        struct ask_params params = { 0 };
-        struct ask_view view = { 0 };
+        struct query_options o = { 0 };
+        struct query_params params = { 0 };
+        struct query_view view = { 0 };
         const char *limit = NULL, *selector, *output = NULL, *names = NULL, *function = NULL;
         bool json = false, csv = false;
         const struct option_spec specs[] = {
-                ASK_OPTIONS(&o),
+                QUERY_OPTIONS(&o),
                 OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json and --csv"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
-                ASK_FRAME_OPTIONS(&view),
-                ASK_GROUP_OPTIONS(&view),
+                QUERY_FRAME_OPTIONS(&view),
+                QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "only functions whose whole full, short or linkage name matches"),
                 OPTION_STRING("names", 0, "N", &names, "full (default) or short, without parameters and arguments"),
@@ -127,15 +127,15 @@ int command_top(int argc, char **argv)
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
-                st = ask_parse_selector(argc, argv, &selector, &err);
+                st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
-                ask_param_add(&params, "selector", selector);
-                ask_param_add(&params, "limit", limit);
-                ask_param_add(&params, "function", function);
-                ask_param_add(&params, "names", names);
-                ask_view_add(&params, &view);
-                ask_param_add(&params, "format", json ? "rows" : csv ? "csv" : "text");
-                st = ask_and_write(&o, "top", &params, output, &err);
+                query_param_add(&params, "selector", selector);
+                query_param_add(&params, "limit", limit);
+                query_param_add(&params, "function", function);
+                query_param_add(&params, "names", names);
+                query_view_add(&params, &view);
+                query_param_add(&params, "format", json ? "rows" : csv ? "csv" : "text");
+                st = run_and_write_query(&o, "top", &params, output, &err);
         }
         return st ? command_fail("top", st, &err) : EXIT_DONE;
 }
@@ -165,7 +165,7 @@ static const char *flame_format_of(const char *output)
         return "folded";
 }
 
-static enum status write_flame(const struct ask_options *o, const char *format, struct ask_params *params,
+static enum status write_flame(const struct query_options *o, const char *format, struct query_params *params,
                                const char *output, struct error *err)
 {
         static const char *const formats[][2] = { { "folded", "folded" },
@@ -178,23 +178,23 @@ static enum status write_flame(const struct ask_options *o, const char *format, 
                 if (strcmp(formats[i][0], format) != 0)
                         continue;
                 if (strcmp(formats[i][1], "flame") == 0)
-                        ask_param_add(params, "format", format);
+                        query_param_add(params, "format", format);
                 if (strcmp(format, "pprof") == 0 && (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO))
                         return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
-                return ask_and_write(o, formats[i][1], params, output, err);
+                return run_and_write_query(o, formats[i][1], params, output, err);
         }
         return error_set(err, ST_USAGE, "format '%.40s' is none of html, folded, json, pprof, text", format);
 }
 
 int command_flame(int argc, char **argv)
 {
-        struct ask_options o = { 0 };
-        struct ask_params params = { 0 };
+        struct query_options o = { 0 };
+        struct query_params params = { 0 };
         const char *format = NULL, *output = NULL, *callees = NULL, *callers = NULL, *max_nodes = NULL, *names = NULL,
                    *callees_matching = NULL, *callers_matching = NULL, *labels = NULL, *selector;
-        struct ask_view view = { 0 };
+        struct query_view view = { 0 };
         const struct option_spec specs[] = {
-                ASK_OPTIONS(&o),
+                QUERY_OPTIONS(&o),
                 OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof or text"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only callees of this function"),
@@ -203,8 +203,8 @@ int command_flame(int argc, char **argv)
                               "only callees of all functions whose names match"),
                 OPTION_STRING("callers-matching", 0, "REGEX", &callers_matching,
                               "only callers of all functions whose names match, inverted"),
-                ASK_FRAME_OPTIONS(&view),
-                ASK_GROUP_OPTIONS(&view),
+                QUERY_FRAME_OPTIONS(&view),
+                QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("sample-labels", 0, "all|none", &labels, "labels of samples in pprof (default all)"),
                 OPTION_STRING("max-nodes", 0, "N", &max_nodes, "leave out the smallest nodes past N; 0: none"),
                 OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
@@ -214,17 +214,17 @@ int command_flame(int argc, char **argv)
         enum status st = options_parse(&flame_usage, specs, &argc, &argv, &err);
 
         if (!st)
-                st = ask_parse_selector(argc, argv, &selector, &err);
+                st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
-                ask_param_add(&params, "selector", selector);
-                ask_param_add(&params, "callees_of", callees);
-                ask_param_add(&params, "callers_of", callers);
-                ask_param_add(&params, "callees_matching", callees_matching);
-                ask_param_add(&params, "callers_matching", callers_matching);
-                ask_param_add(&params, "labels", labels);
-                ask_view_add(&params, &view);
-                ask_param_add(&params, "max_nodes", max_nodes);
-                ask_param_add(&params, "names", names);
+                query_param_add(&params, "selector", selector);
+                query_param_add(&params, "callees_of", callees);
+                query_param_add(&params, "callers_of", callers);
+                query_param_add(&params, "callees_matching", callees_matching);
+                query_param_add(&params, "callers_matching", callers_matching);
+                query_param_add(&params, "labels", labels);
+                query_view_add(&params, &view);
+                query_param_add(&params, "max_nodes", max_nodes);
+                query_param_add(&params, "names", names);
                 st = write_flame(&o, format ? format : flame_format_of(output), &params, output, &err);
         }
         return st ? command_fail("flame", st, &err) : EXIT_DONE;
@@ -256,34 +256,34 @@ static const char *diff_format_of(const char *output)
                                            : "text";
 }
 
-static enum status compare_files(const char *before, const char *after, const struct ask_options *o,
-                                 struct ask_params *params, const char *output, struct error *err)
+static enum status compare_files(const char *before, const char *after, const struct query_options *o,
+                                 struct query_params *params, const char *output, struct error *err)
 {
         _cleanup_buf_ struct buf answer;
         enum status st;
 
         buf_init(&answer, LIMIT_RESPONSE_BYTES);
-        ask_param_add(params, "type", o->type);
-        st = ask_difference(before, after, params, &answer, err);
-        return st ? st : ask_write_answer(&answer, output, err);
+        query_param_add(params, "type", o->type);
+        st = query_difference(before, after, params, &answer, err);
+        return st ? st : write_query_answer(&answer, output, err);
 }
 
 int command_diff(int argc, char **argv)
 {
-        struct ask_options o = { 0 };
-        struct ask_params params = { 0 };
+        struct query_options o = { 0 };
+        struct query_params params = { 0 };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
                    *function = NULL, *selector = NULL;
-        struct ask_view view = { 0 };
+        struct query_view view = { 0 };
         bool json = false, relative = false;
         const struct option_spec specs[] = {
-                ASK_OPTIONS(&o),
+                QUERY_OPTIONS(&o),
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
                 OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
                 OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
-                ASK_FRAME_OPTIONS(&view),
-                ASK_GROUP_OPTIONS(&view),
+                QUERY_FRAME_OPTIONS(&view),
+                QUERY_GROUP_OPTIONS(&view),
                 OPTION_FLAG("relative", 0, &relative, "scale the base to the total of the other side"),
                 OPTION_STRING("format", 0, "F", &format,
                               "text, rows (JSON of the table), csv, json (flame graph) or html"),
@@ -300,7 +300,7 @@ int command_diff(int argc, char **argv)
 
         files = argc == 2;
         if (!st && !files)
-                st = ask_parse_selector(argc, argv, &selector, &err);
+                st = parse_query_selector(argc, argv, &selector, &err);
         if (!st && !files && !base && !from && !to)
                 st = error_set(&err, ST_USAGE,
                                "nothing to compare with: give --base, --base-from or --base-to, or two files");
@@ -308,18 +308,18 @@ int command_diff(int argc, char **argv)
                 st = error_set(&err, ST_USAGE,
                                "two files are compared as a whole: no --base, --server, --data or --profile");
         if (!st) {
-                ask_param_add(&params, "selector", selector);
-                ask_param_add(&params, "base_selector", base);
-                ask_param_add(&params, "base_from", from);
-                ask_param_add(&params, "base_to", to);
-                ask_param_add(&params, "limit", limit);
-                ask_param_add(&params, "function", function);
-                ask_param_add(&params, "names", names);
-                ask_view_add(&params, &view);
-                ask_param_add(&params, "relative", relative ? "1" : NULL);
-                ask_param_add(&params, "format", json ? "rows" : format ? format : diff_format_of(output));
+                query_param_add(&params, "selector", selector);
+                query_param_add(&params, "base_selector", base);
+                query_param_add(&params, "base_from", from);
+                query_param_add(&params, "base_to", to);
+                query_param_add(&params, "limit", limit);
+                query_param_add(&params, "function", function);
+                query_param_add(&params, "names", names);
+                query_view_add(&params, &view);
+                query_param_add(&params, "relative", relative ? "1" : NULL);
+                query_param_add(&params, "format", json ? "rows" : format ? format : diff_format_of(output));
                 st = files ? compare_files(argv[0], argv[1], &o, &params, output, &err)
-                           : ask_and_write(&o, "diff", &params, output, &err);
+                           : run_and_write_query(&o, "diff", &params, output, &err);
         }
         return st ? command_fail("diff", st, &err) : EXIT_DONE;
 }

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/sha256.h"
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/forward_loop.h"
 #include "elf-image/section_list.h"
 #include "pipeline/elf_job.h"
 #include "server/routes/section_table.h"
@@ -106,7 +106,7 @@ enum status artifact_begin_wait(struct http_request *req, struct error *err)
 {
         enum status st = http_begin_wait(err);
 
-        if (st && forwarded_is_from_service(http_header(req, "X-Forwarded-For")) && !http_is_answered(req))
+        if (st && forward_loop_is_from_service(http_header(req, "X-Forwarded-For")) && !http_is_answered(req))
                 http_fail_code(req, 503, "busy", "%s; retry in a moment", err->text);
         return st;
 }

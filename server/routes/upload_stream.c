@@ -91,8 +91,10 @@ static unsigned refusal_code(enum refusal why)
         }
 }
 
-static void refuse_upload(struct http_request *req, enum status st, enum refusal why, const struct error *err)
+static void refuse_upload(struct http_request *req, enum status st, const struct error *err)
 {
+        const enum refusal why = (enum refusal)err->reason;
+
         if (why != REFUSED_NOT) {
                 metric_add(&refused_objects, 1);
                 http_fail_code(req, refusal_code(why), refusal_name(why), "%s", err->text);
@@ -107,12 +109,11 @@ static void refuse_upload(struct http_request *req, enum status st, enum refusal
 void upload_begin(struct http_request *req, struct server *s, const struct object_claim *claim)
 {
         struct receiving_upload *r = calloc(1, sizeof *r);
-        enum refusal why = REFUSED_NOT;
         struct error err;
         enum status st = r ? enter_receiving(r->client = client_of(req), &err) : error_no_memory(&err);
 
         if (!st) {
-                st = object_upload_begin(s->objects, claim, &r->upload, &why, &err);
+                st = object_upload_begin(s->objects, claim, &r->upload, &err);
                 if (st)
                         leave_receiving(r->client);
         }
@@ -120,7 +121,7 @@ void upload_begin(struct http_request *req, struct server *s, const struct objec
                 http_set_state(req, r);
                 return;
         }
-        refuse_upload(req, st, why, &err);
+        refuse_upload(req, st, &err);
         free(r);
 }
 
@@ -142,13 +143,12 @@ enum status upload_chunk(struct http_request *req, void *context, const void *da
         struct object_upload *u = ((struct receiving_upload *)http_state(req))->upload;
         uint64_t before = object_upload_get_size(u);
         struct error err;
-        enum refusal why;
-        enum status st = object_upload_append_some(u, data, n, &why, &err);
+        enum status st = object_upload_append_some(u, data, n, &err);
 
         (void)context;
         http_add_unpacked(req, object_upload_get_size(u) - before);
         if (st)
-                refuse_upload(req, st, why, &err);
+                refuse_upload(req, st, &err);
         return st;
 }
 
@@ -174,19 +174,18 @@ enum upload_outcome upload_end(struct http_request *req, struct server *s, bool 
         struct object_upload *u = end_receiving(req);
         struct stored_object object;
         struct error err;
-        enum refusal why;
         bool same;
         int fd = -1;
         enum status st;
 
         *size_ret = object_upload_get_size(u);
-        st = object_upload_finish_open(u, &object, &same, &fd, &why, &err);
-        if (st && why == REFUSED_INCOMPLETE)
+        st = object_upload_finish_open(u, &object, &same, &fd, &err);
+        if (st && err.reason == REFUSED_INCOMPLETE)
                 return UPLOAD_INCOMPLETE;
-        if (st && why == REFUSED_NOT_BETTER && content_with_better)
+        if (st && err.reason == REFUSED_NOT_BETTER && content_with_better)
                 same = true;
         else if (st) {
-                refuse_upload(req, st, why, &err);
+                refuse_upload(req, st, &err);
                 return UPLOAD_ANSWERED;
         }
         metric_add(same ? &same_objects : &stored_objects, 1);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/build_id.h"
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/forward_loop.h"
 #include "http/server_internal.h"
 #include "server/routes/multipart.h"
 
@@ -78,10 +78,10 @@ static void range(const char *header)
 
 static void forwarded(const char *header)
 {
-        struct forwarded f;
+        struct forward_list f;
         struct error err;
 
-        if (forwarded_parse(header, "_cairn-0123456789abcdef", &f, &err) == ST_OK)
+        if (forward_loop_check(header, "_cairn-0123456789abcdef", &f, &err) == ST_OK)
                 must(strlen(f.header) < sizeof f.header && strlen(f.via) < sizeof f.via);
 }
 

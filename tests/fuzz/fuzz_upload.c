@@ -126,7 +126,6 @@ static void start(struct connection *c, uint8_t which, uint8_t how)
                                       .is_resumable = how & 2,
                                       .force = how & 4,
                                       .kind = how & 64 ? OBJECT_EXECUTABLE : OBJECT_DEBUGINFO };
-        enum refusal why;
 
         give_up(c);
         memcpy(claim.sha256, content->sha256, sizeof claim.sha256);
@@ -138,7 +137,7 @@ static void start(struct connection *c, uint8_t which, uint8_t how)
                 must(object_upload_find_offset(store, &claim, &claim.offset, NULL) == ST_OK);
         else if (claim.is_resumable && (how & 32))
                 claim.offset = which;
-        if (object_upload_begin(store, &claim, &c->upload, &why, NULL)) {
+        if (object_upload_begin(store, &claim, &c->upload, NULL)) {
                 c->upload = NULL;
                 return;
         }
@@ -151,7 +150,6 @@ static void append(struct connection *c, uint8_t count, struct reader *input)
 {
         const uint8_t *bytes = NULL;
         size_t n = count & 127;
-        enum refusal why;
 
         if (!c->upload)
                 return;
@@ -167,7 +165,7 @@ static void append(struct connection *c, uint8_t count, struct reader *input)
         } else if (!reader_bytes(input, n, &bytes)) {
                 return;
         }
-        if (object_upload_append(c->upload, bytes, n, &why, NULL))
+        if (object_upload_append(c->upload, bytes, n, NULL))
                 give_up(c);
 }
 
@@ -175,12 +173,11 @@ static void finish(struct connection *c)
 {
         struct stored_object o;
         struct error err;
-        enum refusal why;
         bool same;
 
         if (!c->upload)
                 return;
-        if (object_upload_finish(c->upload, &o, &same, &why, &err) == ST_OK)
+        if (object_upload_finish(c->upload, &o, &same, &err) == ST_OK)
                 must(memcmp(o.sha256, c->content->sha256, sizeof o.sha256) == 0 || o.size_bytes != CONTENT_BYTES);
         *c = (struct connection){ 0 };
 }

@@ -65,32 +65,31 @@ static struct object_claim claim_self(void)
 }
 
 static enum status send(const struct object_claim *claim, const void *data, size_t n, struct stored_object *ret,
-                        bool *same, enum refusal *why, struct error *err)
+                        bool *same, struct error *err)
 {
         struct object_upload *u;
         enum status st;
 
-        st = object_upload_begin(store, claim, &u, why, err);
+        st = object_upload_begin(store, claim, &u, err);
         if (st)
                 return st;
         for (size_t at = 0; at < n; at += 65521) {
-                st = object_upload_append(u, (const char *)data + at, n - at < 65521 ? n - at : 65521, why, err);
+                st = object_upload_append(u, (const char *)data + at, n - at < 65521 ? n - at : 65521, err);
                 if (st) {
                         object_upload_abort(u);
                         return st;
                 }
         }
-        return object_upload_finish(u, ret, same, why, err);
+        return object_upload_finish(u, ret, same, err);
 }
 
 static void store_self(void)
 {
         struct object_claim claim = claim_self();
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err = { 0 };
-        enum status st = send(&claim, self.data, self.size, &object, &same, &why, &err);
+        enum status st = send(&claim, self.data, self.size, &object, &same, &err);
 
         ck_assert_msg(st == ST_OK, "%s", err.text);
 }
@@ -237,16 +236,15 @@ START_TEST(zstd_upload_equals_a_plain_one)
         void *packed = malloc(bound);
         size_t n = ZSTD_compress(packed, bound, self.data, self.size, 1);
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err = { 0 };
 
         claim.is_zstd = true;
-        ck_assert_msg(send(&claim, packed, n, &object, &same, &why, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(send(&claim, packed, n, &object, &same, &err) == ST_OK, "%s", err.text);
         ck_assert(!same);
         ck_assert(memcmp(object.sha256, self_sha, 32) == 0);
         claim.is_zstd = false;
-        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_OK);
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &err), ST_OK);
         ck_assert(same);
         free(packed);
 }
@@ -259,14 +257,13 @@ START_TEST(cut_zstd_stream_is_refused_and_leaves_nothing)
         void *packed = malloc(bound);
         size_t n = ZSTD_compress(packed, bound, self.data, self.size, 1);
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err;
 
         claim.is_zstd = true;
         claim.size_bytes = 0;
-        ck_assert_int_eq(send(&claim, packed, n / 2, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_TRUNCATED);
+        ck_assert_int_eq(send(&claim, packed, n / 2, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_TRUNCATED);
         nothing_is_stored();
         free(packed);
 }
@@ -276,13 +273,12 @@ START_TEST(other_build_id_is_refused)
 {
         struct object_claim claim = claim_self();
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err;
 
         claim.build_id.bytes[0] ^= 1;
-        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_BUILD_ID);
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_BUILD_ID);
         ck_assert_ptr_nonnull(strstr(err.text, "not the claimed"));
         nothing_is_stored();
 }
@@ -292,13 +288,12 @@ START_TEST(other_hash_is_refused)
 {
         struct object_claim claim = claim_self();
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err;
 
         claim.sha256[5] ^= 1;
-        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_HASH);
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_HASH);
         nothing_is_stored();
 }
 END_TEST
@@ -307,13 +302,12 @@ START_TEST(what_is_not_elf_is_refused)
 {
         struct object_claim claim = { .build_id = self_id, .kind = OBJECT_DEBUGINFO };
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err;
 
-        ck_assert_int_eq(send(&claim, "#!/bin/sh\n", 10, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_NOT_ELF);
-        ck_assert_int_eq(send(&claim, self.data, self.size / 2, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(send(&claim, "#!/bin/sh\n", 10, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_NOT_ELF);
+        ck_assert_int_eq(send(&claim, self.data, self.size / 2, &object, &same, &err), ST_BAD_DATA);
         nothing_is_stored();
 }
 END_TEST
@@ -322,13 +316,12 @@ START_TEST(bytes_past_the_announced_size_are_refused_at_once)
 {
         struct object_claim claim = claim_self();
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err;
 
         claim.size_bytes = 1000;
-        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_SIZE);
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_SIZE);
         nothing_is_stored();
 }
 END_TEST
@@ -379,7 +372,6 @@ START_TEST(what_takes_the_place_of_a_removed_object_is_not_pinned_for_it)
         struct object_claim claim = { .build_id = self_id, .kind = OBJECT_DEBUGINFO, .force = true };
         _cleanup_free_ uint8_t *other = malloc(self.size + 1);
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err = { 0 };
 
@@ -389,13 +381,13 @@ START_TEST(what_takes_the_place_of_a_removed_object_is_not_pinned_for_it)
         store_self();
         ck_assert_int_eq(debuginfo_store_set_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
         before_sync = remove_self;
-        ck_assert_msg(send(&claim, other, self.size + 1, &object, &same, &why, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(send(&claim, other, self.size + 1, &object, &same, &err) == ST_OK, "%s", err.text);
         ck_assert_ptr_null(before_sync);
         ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
         ck_assert_uint_eq(object.size_bytes, self.size + 1);
         ck_assert(!object.is_pinned);
         ck_assert_int_eq(debuginfo_store_set_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
-        ck_assert_msg(send(&claim, self.data, self.size, &object, &same, &why, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(send(&claim, self.data, self.size, &object, &same, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
         ck_assert(object.is_pinned); /* which a removed one's successor is not, and a replaced one's is */
 }
@@ -425,24 +417,22 @@ START_TEST(upload_that_was_cut_off_goes_on_also_after_a_restart)
 {
         struct object_claim first = claim_from(0), second = claim_from(300000), third = claim_from(300000 + 65521);
         struct stored_object object;
-        enum refusal why;
         uint64_t offset;
         bool same;
         struct error err = { 0 };
 
-        ck_assert_int_eq(send(&first, self.data, 300000, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_INCOMPLETE);
+        ck_assert_int_eq(send(&first, self.data, 300000, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_INCOMPLETE);
         nothing_is_stored();
         debuginfo_store_close(store);
         ck_assert_int_eq(debuginfo_store_open(dir, false, &store, &err), ST_OK);
         ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 300000);
-        ck_assert_int_eq(send(&first, self.data, self.size, &object, &same, &why, &err), ST_USAGE);
-        ck_assert_int_eq(why, REFUSED_OFFSET);
-        ck_assert_int_eq(send(&second, self.data + 300000, 65521, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_INCOMPLETE);
-        ck_assert_msg(send(&third, self.data + third.offset, self.size - third.offset, &object, &same, &why, &err) ==
-                              ST_OK,
+        ck_assert_int_eq(send(&first, self.data, self.size, &object, &same, &err), ST_USAGE);
+        ck_assert_int_eq(err.reason, REFUSED_OFFSET);
+        ck_assert_int_eq(send(&second, self.data + 300000, 65521, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_INCOMPLETE);
+        ck_assert_msg(send(&third, self.data + third.offset, self.size - third.offset, &object, &same, &err) == ST_OK,
                       "%s", err.text);
         ck_assert(memcmp(object.sha256, self_sha, 32) == 0);
         ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
@@ -454,7 +444,6 @@ START_TEST(bytes_that_were_damaged_meanwhile_are_refused_and_forgotten)
 {
         struct object_claim first = claim_from(0), second = claim_from(300000);
         struct stored_object object;
-        enum refusal why;
         uint64_t offset;
         bool same;
         struct error err = { 0 };
@@ -462,10 +451,9 @@ START_TEST(bytes_that_were_damaged_meanwhile_are_refused_and_forgotten)
 
         memcpy(bytes, self.data, 300000);
         bytes[200000] ^= 1;
-        ck_assert_int_eq(send(&first, bytes, 300000, &object, &same, &why, &err), ST_BAD_DATA);
-        ck_assert_int_eq(send(&second, self.data + 300000, self.size - 300000, &object, &same, &why, &err),
-                         ST_BAD_DATA);
-        ck_assert_int_eq(why, REFUSED_HASH);
+        ck_assert_int_eq(send(&first, bytes, 300000, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(send(&second, self.data + 300000, self.size - 300000, &object, &same, &err), ST_BAD_DATA);
+        ck_assert_int_eq(err.reason, REFUSED_HASH);
         nothing_is_stored();
         ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 0);
@@ -477,18 +465,17 @@ START_TEST(one_connection_at_a_time_adds_to_an_upload)
 {
         struct object_claim claim = claim_from(0);
         struct object_upload *u, *other;
-        enum refusal why;
         uint64_t offset;
         struct error err = { 0 };
 
-        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_OK);
-        ck_assert_int_eq(object_upload_begin(store, &claim, &other, &why, &err), ST_BUSY);
-        ck_assert_int_eq(object_upload_append(u, self.data, 1000, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &err), ST_OK);
+        ck_assert_int_eq(object_upload_begin(store, &claim, &other, &err), ST_BUSY);
+        ck_assert_int_eq(object_upload_append(u, self.data, 1000, &err), ST_OK);
         object_upload_abort(u); /* the connection is lost */
         ck_assert_int_eq(object_upload_find_offset(store, &claim, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 1000);
         claim.offset = 1000;
-        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &err), ST_OK);
         object_upload_abort(u);
 }
 END_TEST
@@ -499,24 +486,23 @@ START_TEST(a_silent_connection_gives_way_to_a_new_one)
         struct object_upload *silent, *u;
         struct stored_object object;
         const uint8_t *bytes = self.data;
-        enum refusal why;
         bool same;
         struct error err = { 0 };
         enum status st;
 
-        ck_assert_int_eq(object_upload_begin(store, &claim, &silent, &why, &err), ST_OK);
-        ck_assert_int_eq(object_upload_append(silent, bytes, 1000, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_begin(store, &claim, &silent, &err), ST_OK);
+        ck_assert_int_eq(object_upload_append(silent, bytes, 1000, &err), ST_OK);
         claim.offset = 1000;
-        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &why, &err), ST_BUSY); /* it may add more */
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &err), ST_BUSY); /* it may add more */
         do {
                 usleep(10000);
-                st = object_upload_begin(store, &claim, &u, &why, &err);
+                st = object_upload_begin(store, &claim, &u, &err);
         } while (st == ST_BUSY);
         ck_assert_msg(st == ST_OK, "%s", err.text);
-        ck_assert_int_eq(object_upload_append(silent, bytes + 1000, 1000, &why, &err), ST_BUSY);
-        ck_assert_int_eq(object_upload_append(u, bytes + 1000, self.size - 1000, &why, &err), ST_OK);
+        ck_assert_int_eq(object_upload_append(silent, bytes + 1000, 1000, &err), ST_BUSY);
+        ck_assert_int_eq(object_upload_append(u, bytes + 1000, self.size - 1000, &err), ST_OK);
         object_upload_abort(silent); /* takes nothing with it */
-        st = object_upload_finish(u, &object, &same, &why, &err);
+        st = object_upload_finish(u, &object, &same, &err);
         ck_assert_msg(st == ST_OK, "%s", err.text);
         ck_assert_int_eq(memcmp(object.sha256, self_sha, 32), 0);
 }
@@ -528,12 +514,11 @@ START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
         struct object_claim claim = claim_from(0);
         struct stored_object object;
         struct gc_result r;
-        enum refusal why;
         uint64_t offset;
         bool same;
         struct error err = { 0 };
 
-        ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &err), ST_BAD_DATA);
         ck_assert_int_eq(debuginfo_store_collect_garbage(store, &o, &r, &err), ST_OK);
         ck_assert_int_eq(object_upload_find_offset(store, &claim, &offset, &err), ST_OK);
         ck_assert_uint_eq(offset, 1000);
@@ -573,12 +558,11 @@ START_TEST(upload_that_is_begun_anew_while_it_is_forgotten_stays)
         struct object_claim claim = claim_from(0);
         struct stored_object object;
         struct gc_result r;
-        enum refusal why;
         uint64_t offset;
         bool same;
         struct error err = { 0 };
 
-        ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &why, &err), ST_BAD_DATA);
+        ck_assert_int_eq(send(&claim, self.data, 1000, &object, &same, &err), ST_BAD_DATA);
         is_begun_anew = true;
         ck_assert_int_eq(debuginfo_store_collect_garbage(store, &o, &r, &err), ST_OK);
         ck_assert(!is_begun_anew);
@@ -598,14 +582,13 @@ START_TEST(list_names_each_kind_once)
 {
         struct object_claim claim = claim_self();
         struct stored_object object;
-        enum refusal why;
         bool same;
         struct error err;
         int count = 0;
 
         store_self();
         claim.kind = OBJECT_EXECUTABLE;
-        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &why, &err), ST_OK);
+        ck_assert_int_eq(send(&claim, self.data, self.size, &object, &same, &err), ST_OK);
         ck_assert_int_eq(debuginfo_store_list(store, count_one, &count, &err), ST_OK);
         ck_assert_int_eq(count, 2);
 }

@@ -85,21 +85,20 @@ static enum status send(const struct content *c, size_t from, size_t to, const c
                                       .is_resumable = from || to < CONTENT_BYTES };
         struct object_upload *u;
         struct stored_object stored;
-        enum refusal why;
         bool same;
         enum status st;
 
         memcpy(claim.sha256, c->sha256, sizeof claim.sha256);
-        st = object_upload_begin(store, &claim, &u, &why, err);
+        st = object_upload_begin(store, &claim, &u, err);
         if (st)
                 return st;
-        st = object_upload_append(u, c->bytes + from, to - from, &why, err);
+        st = object_upload_append(u, c->bytes + from, to - from, err);
         if (st || to < CONTENT_BYTES) {
                 object_upload_abort(u);
                 return st;
         }
-        st = object_upload_finish(u, &stored, &same, &why, err);
-        return st == ST_USAGE && why == REFUSED_NOT_BETTER ? ST_OK : st;
+        st = object_upload_finish(u, &stored, &same, err);
+        return st == ST_USAGE && err->reason == REFUSED_NOT_BETTER ? ST_OK : st;
 }
 
 static enum status upload(uint8_t number, enum symbol_quality quality, const char *label, struct error *err)

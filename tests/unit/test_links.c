@@ -223,8 +223,8 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
         struct error err;
 
         buf_init(&b, KiB(4));
-        verify_answer_encode(&b, &v);
-        ck_assert_int_eq(verify_answer_decode(b.data, b.size, &got, &err), ST_OK);
+        verify_result_encode(&b, &v);
+        ck_assert_int_eq(verify_result_decode(b.data, b.size, &got, &err), ST_OK);
         ck_assert(build_id_equal(&got.build_id, &v.build_id) && build_id_equal(&got.go_id, &v.go_id));
         ck_assert_uint_eq(got.companion_count, 2);
         ck_assert_int_eq(object_name_compare(&got.companions[1], &needs[1]), 0);
@@ -232,12 +232,12 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
         ck_assert_mem_eq(got.sections, ".x\0\1\2", 5);
         verify_result_deinit(&got);
         for (size_t n = 0; n < b.size; n++)
-                ck_assert_int_eq(verify_answer_decode(b.data, n, &got, &err), ST_BAD_DATA);
+                ck_assert_int_eq(verify_result_decode(b.data, n, &got, &err), ST_BAD_DATA);
         for (size_t i = 0; i < b.size; i++) { /* no byte of it makes more of it than it is */
                 uint8_t kept = b.data[i];
 
                 b.data[i] = 0xff;
-                if (verify_answer_decode(b.data, b.size, &got, &err) == ST_OK)
+                if (verify_result_decode(b.data, b.size, &got, &err) == ST_OK)
                         verify_result_deinit(&got);
                 b.data[i] = kept;
         }

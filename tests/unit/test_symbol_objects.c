@@ -45,14 +45,15 @@ static enum refusal send(const struct object_claim *claim, const void *data, siz
 {
         struct stored_object object;
         struct object_upload *u;
-        enum refusal why = REFUSED_NOT;
         struct error err;
         bool same;
 
-        ck_assert_int_eq(object_upload_begin(store, claim, &u, &why, &err), ST_OK);
-        ck_assert_int_eq(object_upload_append(u, data, n, &why, &err), ST_OK);
-        ck_assert_int_eq(object_upload_finish(u, &object, &same, &why, &err) == ST_OK, why == REFUSED_NOT);
-        return why;
+        ck_assert_int_eq(object_upload_begin(store, claim, &u, &err), ST_OK);
+        ck_assert_int_eq(object_upload_append(u, data, n, &err), ST_OK);
+        if (object_upload_finish(u, &object, &same, &err) == ST_OK)
+                return REFUSED_NOT;
+        ck_assert_uint_ne(err.reason, REFUSED_NOT);
+        return (enum refusal)err.reason;
 }
 
 static enum refusal send_debuginfo(void)

@@ -10,7 +10,7 @@
 #include "common/limits.h"
 #include "debuginfo-store/federation.h"
 #include "debuginfo-store/federation_internal.h"
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/forward_loop.h"
 #include "http/server.h"
 #include "sandbox/worker.h"
 #include "tests/support/elf_maker.h"
@@ -274,12 +274,11 @@ static void store_object(const struct upstream *u)
         struct object_claim claim = { .build_id = u->has, .kind = OBJECT_DEBUGINFO };
         struct object_upload *upload;
         struct stored_object object;
-        enum refusal why;
         bool same;
 
-        ck_assert_int_eq(object_upload_begin(store, &claim, &upload, &why, NULL), ST_OK);
-        ck_assert_int_eq(object_upload_append(upload, u->file.data, u->file.size, &why, NULL), ST_OK);
-        ck_assert_int_eq(object_upload_finish(upload, &object, &same, &why, NULL), ST_OK);
+        ck_assert_int_eq(object_upload_begin(store, &claim, &upload, NULL), ST_OK);
+        ck_assert_int_eq(object_upload_append(upload, u->file.data, u->file.size, NULL), ST_OK);
+        ck_assert_int_eq(object_upload_finish(upload, &object, &same, NULL), ST_OK);
 }
 
 static atomic_bool wishes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/commands/ask.h"
+#include "cli/commands/run_query.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,26 +15,26 @@
 #include "http/client.h"
 #include "query/query.h"
 
-void ask_param_add(struct ask_params *p, const char *name, const char *value)
+void query_param_add(struct query_params *p, const char *name, const char *value)
 {
         if (!value || !*value)
                 return;
-        assert(p->count < ASK_PARAMS);
+        assert(p->count < QUERY_PARAMS);
         p->names[p->count] = name;
         p->values[p->count++] = value;
 }
 
-void ask_view_add(struct ask_params *p, const struct ask_view *v)
+void query_view_add(struct query_params *p, const struct query_view *v)
 {
-        ask_param_add(p, "focus", v->focus);
-        ask_param_add(p, "ignore", v->ignore);
-        ask_param_add(p, "hide", v->hide);
-        ask_param_add(p, "show", v->show);
-        ask_param_add(p, "by", v->by);
-        ask_param_add(p, "groups", v->groups);
+        query_param_add(p, "focus", v->focus);
+        query_param_add(p, "ignore", v->ignore);
+        query_param_add(p, "hide", v->hide);
+        query_param_add(p, "show", v->show);
+        query_param_add(p, "by", v->by);
+        query_param_add(p, "groups", v->groups);
 }
 
-enum status ask_parse_selector(int argc, char **argv, const char **ret, struct error *err)
+enum status parse_query_selector(int argc, char **argv, const char **ret, struct error *err)
 {
         if (argc > 1)
                 return error_set(err, ST_USAGE, "at most one selector: unexpected '%s' (quote it for the shell)",
@@ -43,9 +43,9 @@ enum status ask_parse_selector(int argc, char **argv, const char **ret, struct e
         return ST_OK;
 }
 
-const char *ask_param_value(void *context, const char *name)
+const char *query_param_value(void *context, const char *name)
 {
-        const struct ask_params *p = context;
+        const struct query_params *p = context;
 
         for (size_t i = 0; i < p->count; i++)
                 if (strcmp(p->names[i], name) == 0)
@@ -60,13 +60,13 @@ static void print_note(const char *operation, const char *note)
                 fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
 }
 
-static enum status ask_data_directory(const char *data, const char *operation, struct ask_params *params,
-                                      struct buf *ret, struct error *err)
+static enum status query_data_directory(const char *data, const char *operation, struct query_params *params,
+                                        struct buf *ret, struct error *err)
 {
         _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
-        struct query_input input = { .param = ask_param_value, .param_context = params };
+        struct query_input input = { .param = query_param_value, .param_context = params };
         struct query_answer query_answer;
         struct timespec now;
         enum status st;
@@ -93,10 +93,10 @@ static enum status ask_data_directory(const char *data, const char *operation, s
         return st;
 }
 
-static enum status make_query_path(const char *operation, const struct ask_params *params, struct buf *path,
+static enum status make_query_path(const char *operation, const struct query_params *params, struct buf *path,
                                    struct error *err)
 {
-        const char *name = ask_param_value((void *)params, "name");
+        const char *name = query_param_value((void *)params, "name");
         char separator = '?';
 
         buf_append_str(path, "/api/v1/query/");
@@ -119,8 +119,8 @@ static enum status make_query_path(const char *operation, const struct ask_param
         return ST_OK;
 }
 
-static enum status ask_query_server(const struct ask_options *o, const char *operation, const struct ask_params *params,
-                                    struct buf *ret, struct error *err)
+static enum status query_server(const struct query_options *o, const char *operation, const struct query_params *params,
+                                struct buf *ret, struct error *err)
 {
         const struct http_client_options how = { .size = sizeof how, .attempts = 2 };
         struct http_client_request request = { .method = "GET", .max_response = LIMIT_RESPONSE_BYTES };
@@ -149,22 +149,22 @@ static enum status ask_query_server(const struct ask_options *o, const char *ope
         return buf_status(ret, err, "answer");
 }
 
-enum status ask_query(const struct ask_options *o, const char *operation, struct ask_params *params, struct buf *ret,
-                      struct error *err)
+enum status run_query(const struct query_options *o, const char *operation, struct query_params *params,
+                      struct buf *ret, struct error *err)
 {
-        ask_param_add(params, "from", o->from);
-        ask_param_add(params, "to", o->to);
-        ask_param_add(params, "type", o->type);
+        query_param_add(params, "from", o->from);
+        query_param_add(params, "to", o->to);
+        query_param_add(params, "type", o->type);
         if (!!o->service.server + !!o->data + !!o->profile > 1)
                 return error_set(err, ST_USAGE, "--server, --data and --profile exclude each other");
         if (o->profile)
-                return ask_file(o->profile, operation, params, ret, err);
+                return query_profile_file(o->profile, operation, params, ret, err);
         if (o->data)
-                return ask_data_directory(o->data, operation, params, ret, err);
-        return ask_query_server(o, operation, params, ret, err);
+                return query_data_directory(o->data, operation, params, ret, err);
+        return query_server(o, operation, params, ret, err);
 }
 
-enum status ask_write_answer(const struct buf *answer, const char *output, struct error *err)
+enum status write_query_answer(const struct buf *answer, const char *output, struct error *err)
 {
         enum status st;
 
@@ -176,15 +176,15 @@ enum status ask_write_answer(const struct buf *answer, const char *output, struc
         return st;
 }
 
-enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,
-                          const char *output, struct error *err)
+enum status run_and_write_query(const struct query_options *o, const char *operation, struct query_params *params,
+                                const char *output, struct error *err)
 {
         _cleanup_buf_ struct buf answer;
         enum status st;
 
         buf_init(&answer, LIMIT_RESPONSE_BYTES);
-        st = ask_query(o, operation, params, &answer, err);
-        return st ? st : ask_write_answer(&answer, output, err);
+        st = run_query(o, operation, params, &answer, err);
+        return st ? st : write_query_answer(&answer, output, err);
 }
 
 /* ---- profiles in files ---- */
@@ -208,12 +208,12 @@ static void find_time_range(const struct profile *const *profiles, size_t count,
         *to_ret = (from > to ? 0 : to) + 1;
 }
 
-enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
-                         struct ask_params *params, struct buf *ret, struct error *err)
+enum status query_profiles(const struct profile *const *profiles, size_t count, const char *operation,
+                           struct query_params *params, struct buf *ret, struct error *err)
 {
         struct store_scan *scan;
-        struct ask_params given;
-        struct query_input input = { .param = ask_param_value, .param_context = params };
+        struct query_params given;
+        struct query_input input = { .param = query_param_value, .param_context = params };
         struct query_answer query_answer;
         char from_text[24], to_text[24];
         int64_t from, to;
@@ -225,10 +225,10 @@ enum status ask_profiles(const struct profile *const *profiles, size_t count, co
         snprintf(from_text, sizeof from_text, "%" PRId64, from);
         snprintf(to_text, sizeof to_text, "%" PRId64, to);
         given = *params;
-        if (!ask_param_value(params, "from"))
-                ask_param_add(params, "from", from_text);
-        if (!ask_param_value(params, "to"))
-                ask_param_add(params, "to", to_text);
+        if (!query_param_value(params, "from"))
+                query_param_add(params, "from", from_text);
+        if (!query_param_value(params, "to"))
+                query_param_add(params, "to", to_text);
         input.now_unix_ns = to;
         st = query_run_scan(scan, operation, &input, ret, &query_answer, err);
         if (!st)
@@ -259,8 +259,8 @@ static enum status read_resolved_profile(const char *path, struct profile *ret, 
         return st;
 }
 
-enum status ask_file(const char *path, const char *operation, struct ask_params *params, struct buf *ret,
-                     struct error *err)
+enum status query_profile_file(const char *path, const char *operation, struct query_params *params, struct buf *ret,
+                               struct error *err)
 {
         const struct profile *profiles[1];
         struct profile p;
@@ -269,13 +269,13 @@ enum status ask_file(const char *path, const char *operation, struct ask_params 
         if (st)
                 return st;
         profiles[0] = &p;
-        st = ask_profiles(profiles, 1, operation, params, ret, err);
+        st = query_profiles(profiles, 1, operation, params, ret, err);
         profile_deinit(&p);
         return st;
 }
 
-enum status ask_difference(const char *before, const char *after, struct ask_params *params, struct buf *ret,
-                           struct error *err)
+enum status query_difference(const char *before, const char *after, struct query_params *params, struct buf *ret,
+                             struct error *err)
 {
         _cleanup_profile_ struct profile a = { 0 }, b = { 0 };
         const struct profile *const profiles[] = { &a, &b };
@@ -287,7 +287,7 @@ enum status ask_difference(const char *before, const char *after, struct ask_par
                 st = profile_add_label_to_all(&a, SIDE, "before", err);
         if (!st)
                 st = profile_add_label_to_all(&b, SIDE, "after", err);
-        ask_param_add(params, "base_selector", "{" SIDE "=\"before\"}");
-        ask_param_add(params, "selector", "{" SIDE "=\"after\"}");
-        return st ? st : ask_profiles(profiles, 2, "diff", params, ret, err);
+        query_param_add(params, "base_selector", "{" SIDE "=\"before\"}");
+        query_param_add(params, "selector", "{" SIDE "=\"after\"}");
+        return st ? st : query_profiles(profiles, 2, "diff", params, ret, err);
 }

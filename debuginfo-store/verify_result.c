@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of the verifying worker. Apart from verify.c, so that tests can replace the worker. */
+/* Encoding and decoding of the verifying worker's result. Apart from verify.c, so that tests can replace the worker. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void append_verified_id(struct buf *to, const struct build_id *id)
         buf_append(to, id->bytes, id->size);
 }
 
-void verify_answer_encode(struct buf *to, const struct verify_result *v)
+void verify_result_encode(struct buf *to, const struct verify_result *v)
 {
         buf_append_u8(to, (uint8_t)v->form);
         buf_append_u8(to, (uint8_t)v->quality);
@@ -92,7 +92,7 @@ static bool read_verified_sections(struct reader *r, struct verify_result *v)
         return true;
 }
 
-enum status verify_answer_decode(const void *bytes, size_t n, struct verify_result *ret, struct error *err)
+enum status verify_result_decode(const void *bytes, size_t n, struct verify_result *ret, struct error *err)
 {
         struct verify_result v = { 0 };
         struct reader r;

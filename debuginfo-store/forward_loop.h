@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_FORWARDED_H
-#define CAIRN_DEBUGINFO_STORE_FORWARDED_H
+#ifndef CAIRN_DEBUGINFO_STORE_FORWARD_LOOP_H
+#define CAIRN_DEBUGINFO_STORE_FORWARD_LOOP_H
 
 /**
  * @file
@@ -17,13 +17,13 @@
 #define FORWARDED_SIZE 1024    /* of a header, with its NUL */
 #define FORWARD_LIMIT 8        /* servers that may forward a request, as in elfutils */
 
-struct forwarded {
+struct forward_list {
         char header[FORWARDED_SIZE];                   /* to send: the received list and self */
         char via[FORWARD_LIMIT * FORWARDED_NAME_SIZE]; /* names of the Cairn services in it, without self; "": none */
 };
 
 /** Draw a name. ST_OS when getrandom() fails. */
-enum status forwarded_make_name(char ret[static FORWARDED_NAME_SIZE], struct error *err) MUST_CHECK;
+enum status forward_loop_make_name(char ret[static FORWARDED_NAME_SIZE], struct error *err) MUST_CHECK;
 
 /**
  * @param header the received value; NULL or "": none.
@@ -31,9 +31,10 @@ enum status forwarded_make_name(char ret[static FORWARDED_NAME_SIZE], struct err
  * @return ST_OK; ST_TOO_BIG when FORWARD_LIMIT servers or this one have forwarded the request, or the header is too
  * long: it must not be forwarded again.
  */
-enum status forwarded_parse(const char *header, const char *self, struct forwarded *ret, struct error *err) MUST_CHECK;
+enum status forward_loop_check(const char *header, const char *self, struct forward_list *ret,
+                               struct error *err) MUST_CHECK;
 
 /** Whether the last server in the list is a Cairn service. @param header NULL: no header. */
-bool forwarded_is_from_service(const char *header);
+bool forward_loop_is_from_service(const char *header);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/forwarded.h"
+#include "debuginfo-store/forward_loop.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #define NAME_PREFIX "_cairn-"
 
-enum status forwarded_make_name(char ret[static FORWARDED_NAME_SIZE], struct error *err)
+enum status forward_loop_make_name(char ret[static FORWARDED_NAME_SIZE], struct error *err)
 {
         uint64_t random;
 
@@ -24,7 +24,7 @@ static bool is_service_name(const char *item, size_t n)
         return n == FORWARDED_NAME_SIZE - 1 && strncmp(item, NAME_PREFIX, strlen(NAME_PREFIX)) == 0;
 }
 
-enum status forwarded_parse(const char *header, const char *self, struct forwarded *ret, struct error *err)
+enum status forward_loop_check(const char *header, const char *self, struct forward_list *ret, struct error *err)
 {
         size_t via_size = 0, size = header ? strlen(header) : 0;
         unsigned hops = 0;
@@ -51,7 +51,7 @@ enum status forwarded_parse(const char *header, const char *self, struct forward
         return ST_OK;
 }
 
-bool forwarded_is_from_service(const char *header)
+bool forward_loop_is_from_service(const char *header)
 {
         const char *last = header ? strrchr(header, ',') : NULL;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_CLI_COMMANDS_ASK_H
-#define CAIRN_CLI_COMMANDS_ASK_H
+#ifndef CAIRN_CLI_COMMANDS_RUN_QUERY_H
+#define CAIRN_CLI_COMMANDS_RUN_QUERY_H
 
 /**
  * @file
@@ -10,13 +10,13 @@
 #include "cli/service.h"
 #include "common/buf.h"
 
-struct ask_options {
+struct query_options {
         struct service_options service;
         const char *data, *profile;
         const char *from, *to, *type;
 };
 
-#define ASK_OPTIONS(o)                                                                                                 \
+#define QUERY_OPTIONS(o)                                                                                               \
         OPTION_STRING("server", 0, "URL", &(o)->service.server, "query this server (default " DEFAULT_SERVER ")"),     \
                 OPTION_STRING("data", 0, "DIR", &(o)->data, "query this data directory instead"),                      \
                 OPTION_STRING("profile", 0, "FILE", &(o)->profile,                                                     \
@@ -27,62 +27,62 @@ struct ask_options {
                 OPTION_STRING("type", 0, "T", &(o)->type, "profile type, or a part of it: cpu, memory, ...")
 
 /* What part of the stacks a view shows, and by which labels. */
-struct ask_view {
+struct query_view {
         const char *focus, *ignore, *hide, *show;
         const char *by, *groups;
 };
 
-#define ASK_FRAME_OPTIONS(v)                                                                                           \
+#define QUERY_FRAME_OPTIONS(v)                                                                                         \
         OPTION_STRING("focus", 0, "REGEX", &(v)->focus, "only stacks with a frame that matches"),                      \
                 OPTION_STRING("ignore", 0, "REGEX", &(v)->ignore, "no stack with a frame that matches"),               \
                 OPTION_STRING("hide", 0, "REGEX", &(v)->hide, "leave out frames that match"),                          \
                 OPTION_STRING("show", 0, "REGEX", &(v)->show, "leave out frames that do not match")
 
-#define ASK_GROUP_OPTIONS(v)                                                                                           \
+#define QUERY_GROUP_OPTIONS(v)                                                                                         \
         OPTION_STRING("by", 0, "LABEL,...", &(v)->by, "one result for each combination of values of these labels"),    \
                 OPTION_STRING("groups", 0, "N", &(v)->groups, "of --by, the N greatest (default 20) and the rest")
 
-#define ASK_PARAMS 32
+#define QUERY_PARAMS 32
 
 /** The parameters of one query, by name; pairs with value NULL count as absent. */
-struct ask_params {
-        const char *names[ASK_PARAMS];
-        const char *values[ASK_PARAMS];
+struct query_params {
+        const char *names[QUERY_PARAMS];
+        const char *values[QUERY_PARAMS];
         size_t count;
 };
-void ask_param_add(struct ask_params *p, const char *name, const char *value);
+void query_param_add(struct query_params *p, const char *name, const char *value);
 
-void ask_view_add(struct ask_params *p, const struct ask_view *v);
+void query_view_add(struct query_params *p, const struct query_view *v);
 
 /** The value of a parameter, NULL without one; a query_param (query/query.h). */
-const char *ask_param_value(void *params, const char *name);
+const char *query_param_value(void *params, const char *name);
 
 /** The selector among the remaining arguments, "" for none; ST_USAGE when there are more. */
-enum status ask_parse_selector(int argc, char **argv, const char **ret, struct error *err) MUST_CHECK;
+enum status parse_query_selector(int argc, char **argv, const char **ret, struct error *err) MUST_CHECK;
 
 /** Run a query; from, to and type are added from the options. The result is appended to ret. */
-enum status ask_query(const struct ask_options *o, const char *operation, struct ask_params *params, struct buf *ret,
-                      struct error *err) MUST_CHECK;
+enum status run_query(const struct query_options *o, const char *operation, struct query_params *params,
+                      struct buf *ret, struct error *err) MUST_CHECK;
 
 struct profile;
 
 /** Query profiles in memory over their whole time range, with the frames that they have. */
-enum status ask_profiles(const struct profile *const *profiles, size_t count, const char *operation,
-                         struct ask_params *params, struct buf *ret, struct error *err) MUST_CHECK;
+enum status query_profiles(const struct profile *const *profiles, size_t count, const char *operation,
+                           struct query_params *params, struct buf *ret, struct error *err) MUST_CHECK;
 
 /** Query one file, after resolving its addresses. */
-enum status ask_file(const char *path, const char *operation, struct ask_params *params, struct buf *ret,
-                     struct error *err) MUST_CHECK;
+enum status query_profile_file(const char *path, const char *operation, struct query_params *params, struct buf *ret,
+                               struct error *err) MUST_CHECK;
 
 /** Compare two files, after resolving their addresses. */
-enum status ask_difference(const char *before, const char *after, struct ask_params *params, struct buf *ret,
-                           struct error *err) MUST_CHECK;
+enum status query_difference(const char *before, const char *after, struct query_params *params, struct buf *ret,
+                             struct error *err) MUST_CHECK;
 
 /** Write a result to output (a path, or NULL or "-" for stdout). */
-enum status ask_write_answer(const struct buf *answer, const char *output, struct error *err) MUST_CHECK;
+enum status write_query_answer(const struct buf *answer, const char *output, struct error *err) MUST_CHECK;
 
 /** Run a query and write the result to output (a path, or NULL or "-" for stdout). */
-enum status ask_and_write(const struct ask_options *o, const char *operation, struct ask_params *params,
-                          const char *output, struct error *err) MUST_CHECK;
+enum status run_and_write_query(const struct query_options *o, const char *operation, struct query_params *params,
+                                const char *output, struct error *err) MUST_CHECK;
 
 #endif
