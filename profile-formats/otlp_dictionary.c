@@ -267,6 +267,8 @@ static enum status read_otlp_function(struct otlp_dictionary *d, uint32_t i, str
                         st = otlp_dictionary_string(d, f.value, &r, &fn->system_name, err);
                 else if (f.number == FUNCTION_FILENAME)
                         st = otlp_dictionary_string(d, f.value, &r, &fn->file, err);
+                else if (f.number == FUNCTION_START_LINE)
+                        fn->start_line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;
         }
         if (!st && r.failed)
                 st = reader_error(&r, err, "OTLP function");
@@ -292,6 +294,7 @@ static enum status read_otlp_line(struct otlp_dictionary *d, struct reader r, st
                                 line.function = d->function_items[f.value].name;
                                 line.linkage_name = d->function_items[f.value].system_name;
                                 line.file = d->function_items[f.value].file;
+                                line.start_line = d->function_items[f.value].start_line;
                         }
                 } else if (f.number == LINE_LINE && f.type == WIRE_VARINT) {
                         line.line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;

@@ -29,6 +29,7 @@ struct otlp_link {
 
 struct otlp_function {
         uint32_t name, system_name, file; /* strings of the profile */
+        int64_t start_line;               /* 0 unknown */
 };
 
 struct otlp_dictionary {

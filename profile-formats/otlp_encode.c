@@ -137,8 +137,10 @@ static void put_otlp_locations(struct otlp_encoder *e)
                                 wire_put_uint(
                                         e->out, LINE_FUNCTION,
                                         number_otlp_entry(e, &e->functions,
-                                                          (struct number_key){ { line->function, line->linkage_name,
-                                                                                 line->file } }));
+                                                          (struct number_key){
+                                                                  { line->function, line->linkage_name, line->file,
+                                                                    (uint32_t)line->start_line,
+                                                                    (uint32_t)((uint64_t)line->start_line >> 32) } }));
                         wire_put_uint(e->out, LINE_LINE, (uint64_t)line->line);
                         wire_end(e->out, line_mark);
                 }
@@ -166,6 +168,7 @@ static void put_otlp_functions(struct otlp_encoder *e)
                 wire_put_uint(e->out, FUNCTION_NAME, parts[0]);
                 wire_put_uint(e->out, FUNCTION_SYSTEM_NAME, parts[1]);
                 wire_put_uint(e->out, FUNCTION_FILENAME, parts[2]);
+                wire_put_uint(e->out, FUNCTION_START_LINE, parts[3] | (uint64_t)parts[4] << 32);
                 wire_end(e->out, mark);
         }
 }

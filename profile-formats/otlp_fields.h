@@ -51,6 +51,7 @@ enum {
         FUNCTION_NAME = 1,
         FUNCTION_SYSTEM_NAME = 2,
         FUNCTION_FILENAME = 3,
+        FUNCTION_START_LINE = 4,
 
         MAPPING_START = 1,
         MAPPING_LIMIT = 2,

@@ -70,6 +70,7 @@ static const struct json_wire_field function[] = {
         ONE("nameStrindex", FUNCTION_NAME, INTEGER),
         ONE("systemNameStrindex", FUNCTION_SYSTEM_NAME, INTEGER),
         ONE("filenameStrindex", FUNCTION_FILENAME, INTEGER),
+        ONE("startLine", FUNCTION_START_LINE, INTEGER),
         { 0 },
 };
 static const struct json_wire_field link_fields[] = {

@@ -21,6 +21,7 @@ struct pprof_part {
 
 struct pprof_function {
         uint32_t name, linkage_name, file;
+        int64_t start_line; /* 0 unknown */
 };
 
 struct pprof_value_type {
@@ -212,6 +213,8 @@ static enum status read_pprof_function(struct pprof_decoder *d, uint32_t i, stru
                         st = read_pprof_string(d, f.value, &message, &fn->linkage_name, err);
                 else if (f.number == PPROF_FUNCTION_FILENAME)
                         st = read_pprof_string(d, f.value, &message, &fn->file, err);
+                else if (f.number == PPROF_FUNCTION_START_LINE)
+                        fn->start_line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;
         }
         if (!st && r.failed)
                 st = reader_error(&r, err, "pprof function");
@@ -238,6 +241,7 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
                                 line.function = d->functions[at].name;
                                 line.linkage_name = d->functions[at].linkage_name;
                                 line.file = d->functions[at].file;
+                                line.start_line = d->functions[at].start_line;
                         }
                 } else if (f.number == PPROF_LINE_LINE && f.type == WIRE_VARINT) {
                         line.line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;

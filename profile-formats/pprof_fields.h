@@ -48,6 +48,7 @@ enum {
         PPROF_FUNCTION_NAME = 2,
         PPROF_FUNCTION_SYSTEM_NAME = 3,
         PPROF_FUNCTION_FILENAME = 4,
+        PPROF_FUNCTION_START_LINE = 5,
 };
 
 #endif

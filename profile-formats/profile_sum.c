@@ -87,6 +87,7 @@ static enum status copy_lines_to_sum(struct sum_addition *a, const struct profil
                 const struct profile_line *line = &a->from->lines.items[from->first_line + i];
 
                 ret[i].line = line->line;
+                ret[i].start_line = line->start_line;
                 st = add_string_to_sum(a, line->function, &ret[i].function);
                 if (!st)
                         st = add_string_to_sum(a, line->linkage_name, &ret[i].linkage_name);

@@ -86,7 +86,8 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
                 frames[i] = (struct sent_frame){ .function = copy_string_to_batch(r, line->function),
                                                  .linkage_name = copy_string_to_batch(r, line->linkage_name),
                                                  .file = copy_string_to_batch(r, line->file),
-                                                 .line = line->line };
+                                                 .line = line->line,
+                                                 .start_line = line->start_line };
                 if (!frames[i].function || !frames[i].linkage_name || !frames[i].file)
                         return report_full_batch(err);
         }

@@ -16,6 +16,7 @@
 struct sent_frame { /* a frame that the sender resolved */
         const char *function, *linkage_name, *file;
         int64_t line;
+        int64_t start_line; /* of the function, 0 unknown; not part of the identity */
 };
 
 struct location_identity {

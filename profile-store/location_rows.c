@@ -83,6 +83,7 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
                                                  .linkage_name = f->linkage_name,
                                                  .file = f->file,
                                                  .line = f->line,
+                                                 .start_line = f->start_line,
                                                  .inlined = i + 1 < identity->frame_count };
         }
         set_row_state(row, identity->frame_count       ? SYMBOL_SENDER

@@ -115,7 +115,8 @@ static const char *const text_names[TEXT_COUNT] = {
 
 struct location_columns {
         struct text_column texts[TEXT_COUNT];
-        struct parquet_column id, address, kernel, line, inlined, generation;
+        struct parquet_column id, address, kernel, line, inlined, generation, start_lines;
+        bool has_start_lines;
         struct arena *arena;
         struct frame_chains chains; /* rows with equal frames share them */
         const char *last_hex;       /* text of the build-id parsed last; neighbours have the same */
@@ -124,7 +125,8 @@ struct location_columns {
 
 static void location_columns_deinit(struct location_columns *c)
 {
-        struct parquet_column *flat[] = { &c->id, &c->address, &c->kernel, &c->line, &c->inlined, &c->generation };
+        struct parquet_column *flat[] = { &c->id,      &c->address,    &c->kernel,     &c->line,
+                                          &c->inlined, &c->generation, &c->start_lines };
 
         frame_chains_deinit(&c->chains);
         for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
@@ -165,6 +167,10 @@ static enum status read_location_columns(const struct part_file *f, uint32_t gro
                 if (!st && !(t->texts = calloc(t->column.dict_count + 1, sizeof *t->texts)))
                         st = error_no_memory(err);
         }
+        c->has_start_lines = part_file_has_column(f, START_LINES_COLUMN);
+        if (!st && c->has_start_lines)
+                st = part_file_read_column(f, group, START_LINES_COLUMN ".list.element", PARQUET_INT64, &c->start_lines,
+                                           err);
         if (!st &&
             (!has_same_offsets(&c->line, &c->inlined) || !has_same_offsets(&c->line, &c->texts[FUNCTION].column) ||
              !has_same_offsets(&c->line, &c->texts[LINKAGE_NAME].column) ||
@@ -226,6 +232,9 @@ static bool read_location_row(struct location_columns *c, uint64_t i, struct loc
                 if (!frames[k].function || !frames[k].linkage_name || !frames[k].file)
                         return false;
         }
+        if (c->has_start_lines && c->start_lines.offsets[i + 1] - c->start_lines.offsets[i] == count)
+                for (uint32_t k = 0; k < count; k++)
+                        frames[k].start_line = c->start_lines.ints[c->start_lines.offsets[i] + k];
         if (frame_chain_end(&c->chains, count, &row->shown.frames, NULL))
                 return false;
         if (hex != c->last_hex && !build_id_from_hex(&c->last_build_id, hex, strlen(hex)))

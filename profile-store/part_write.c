@@ -154,6 +154,8 @@ enum status location_part_begin(struct location_part *l, const char *path, const
                 { "state", &l->state },
                 { "quality", &l->quality },
                 { "generation", &l->generation },
+                { START_LINES_COLUMN, &l->start_lines },
+                { START_LINES_COLUMN ".list.element", &l->start_line },
                 { "frames.list.element.function", &l->frame.function },
                 { "frames.list.element.linkage_name", &l->frame.linkage_name },
                 { "frames.list.element.file", &l->frame.file },
@@ -165,6 +167,22 @@ enum status location_part_begin(struct location_part *l, const char *path, const
         for (size_t i = 0; !st && i < sizeof nodes / sizeof *nodes; i++)
                 *nodes[i].node = parquet_writer_node(l->part.w, nodes[i].path);
         return st;
+}
+
+/* Null when no function has one. */
+static void put_start_lines(struct location_part *l, const struct scan_location *shown)
+{
+        uint32_t count = shown->frame_count, known = 0;
+
+        for (uint32_t i = 0; i < count; i++)
+                known += shown->frames[i].start_line != 0;
+        if (!known) {
+                parquet_put_null(l->part.w, l->start_lines);
+                return;
+        }
+        parquet_put_list(l->part.w, l->start_lines, count);
+        for (uint32_t i = 0; i < count; i++)
+                put_optional_int(l->part.w, l->start_line, shown->frames[i].start_line);
 }
 
 enum status location_part_put(struct location_part *l, const struct location_row *row, struct error *err)
@@ -194,6 +212,7 @@ enum status location_part_put(struct location_part *l, const struct location_row
         parquet_put_str(w, l->state, row->shown.state);
         parquet_put_str(w, l->quality, symbol_quality_name(row->shown.quality));
         parquet_put_int(w, l->generation, (int64_t)row->generation);
+        put_start_lines(l, &row->shown);
         return part_writer_end_rows(&l->part, 1, err);
 }
 

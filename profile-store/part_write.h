@@ -69,7 +69,8 @@ enum status part_writer_end_rows(struct part_writer *p, uint64_t count, struct e
  */
 struct location_part {
         struct part_writer part;
-        uint32_t id, build_id, address, kind, mapping, is_kernel, frames, state, quality, generation;
+        uint32_t id, build_id, address, kind, mapping, is_kernel, frames, state, quality, generation, start_lines,
+                start_line;
         struct {
                 uint32_t function, linkage_name, file, line, inlined;
         } frame;

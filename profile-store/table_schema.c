@@ -58,6 +58,20 @@ static void put_schema_json(struct json_object **o)
         json_object_put(*o);
 }
 
+bool schema_has_column(const char *schema_json, const char *name)
+{
+        _cleanup_(put_schema_json) struct json_object *schema = json_tokener_parse(schema_json);
+        struct json_object *fields, *field;
+
+        if (!json_object_object_get_ex(schema, "fields", &fields) || !json_object_is_type(fields, json_type_array))
+                return false;
+        for (size_t i = 0; i < json_object_array_length(fields); i++)
+                if (json_object_object_get_ex(json_object_array_get_idx(fields, i), "name", &field) &&
+                    strcmp(json_object_get_string(field), name) == 0)
+                        return true;
+        return false;
+}
+
 enum status label_columns_parse(const char *schema_json, struct label_columns *ret, struct error *err)
 {
         _cleanup_(put_schema_json) struct json_object *schema = json_tokener_parse(schema_json);
@@ -103,6 +117,10 @@ static const struct parquet_field frame_element[] = {
           .child_count = COUNT(frame_fields) },
 };
 
+static const struct parquet_field number_element[] = {
+        { .name = "element", .kind = PARQUET_INT64, .optional = true },
+};
+
 static const struct parquet_field location_fields[] = {
         { .name = "location_id", .kind = PARQUET_INT64, .optional = true },
         { .name = "build_id", .kind = PARQUET_STRING, .optional = true },
@@ -114,15 +132,20 @@ static const struct parquet_field location_fields[] = {
         { .name = "state", .kind = PARQUET_STRING, .optional = true },
         { .name = "quality", .kind = PARQUET_STRING, .optional = true },
         { .name = "generation", .kind = PARQUET_INT64, .optional = true },
-};
-
-static const struct parquet_field id_element[] = {
-        { .name = "element", .kind = PARQUET_INT64, .optional = true },
+        { .name = START_LINES_COLUMN,
+          .kind = PARQUET_LIST,
+          .optional = true,
+          .children = number_element,
+          .child_count = 1 },
 };
 
 static const struct parquet_field stack_fields[] = {
         { .name = "stack_id", .kind = PARQUET_BINARY, .optional = true },
-        { .name = "location_ids", .kind = PARQUET_LIST, .optional = true, .children = id_element, .child_count = 1 },
+        { .name = "location_ids",
+          .kind = PARQUET_LIST,
+          .optional = true,
+          .children = number_element,
+          .child_count = 1 },
 };
 
 static const struct parquet_field rest_fields[] = {

@@ -30,6 +30,12 @@ enum status label_columns_add(struct label_columns *c, const char *name, size_t 
 bool label_columns_contain(const struct label_columns *c, const char *name);
 void label_columns_deinit(struct label_columns *c);
 
+/* Of locations; parts and tables of before have none. */
+#define START_LINES_COLUMN "start_lines"
+
+/** Whether a table's schemaString has the column. */
+bool schema_has_column(const char *schema_json, const char *name);
+
 /** "label_NAME", owned. */
 char *label_column(const char *name);
 

@@ -304,6 +304,21 @@ static void commit_lists_deinit(struct commit_lists *c)
         arena_deinit(&c->arena);
 }
 
+/* Tables that were made before the column existed get it with the first part that has it. */
+static enum status add_start_lines_column(struct delta_table *log, struct arena *a, struct delta_commit *c,
+                                          struct error *err)
+{
+        struct delta_snapshot *snapshot;
+        bool is_there;
+        enum status st = delta_snapshot_acquire(log, &snapshot, err);
+
+        if (st)
+                return st;
+        is_there = schema_has_column(snapshot->schema_json, START_LINES_COLUMN);
+        delta_snapshot_release(snapshot);
+        return is_there ? ST_OK : make_table_fields(a, TABLE_LOCATIONS, NULL, true, &c->fields, &c->field_count, err);
+}
+
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
 {
         _cleanup_(commit_lists_deinit) struct commit_lists lists = {
@@ -343,6 +358,12 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
         if (change->columns) {
                 enum status st = make_table_fields(&lists.arena, change->table, change->columns, true, &c.fields,
                                                    &c.field_count, err);
+
+                if (st)
+                        return st;
+        }
+        if (change->table == TABLE_LOCATIONS && change->add_count) {
+                enum status st = add_start_lines_column(l->logs[TABLE_LOCATIONS], &lists.arena, &c, err);
 
                 if (st)
                         return st;

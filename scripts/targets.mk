@@ -48,6 +48,11 @@ check-real: ## profile Debian's programs while they work: complete stacks, and p
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/real/run $(REAL)
 
+GO ?= go
+check-pgo: ## give exported profiles to Go: go build -pgo, and go tool pprof beside our filters (GO="go 1.21 or later")
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/pgo/run
+
 FRESH ?=
 check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/x.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
@@ -99,4 +104,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-soak check-readers check-fresh fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-readers check-fresh fuzz format lint install uninstall clean help

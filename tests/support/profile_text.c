@@ -28,6 +28,8 @@ static void put_location(struct buf *b, const struct profile *p, const struct pr
 
                 buf_printf(b, " %s|%s|%s:%" PRId64, profile_text(p, line->function),
                            profile_text(p, line->linkage_name), profile_text(p, line->file), line->line);
+                if (line->start_line)
+                        buf_printf(b, "^%" PRId64, line->start_line);
         }
         buf_append_u8(b, ']');
 }

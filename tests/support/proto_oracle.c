@@ -180,6 +180,7 @@ static enum status read_oracle_line(struct otlp_oracle *o, const Otlp__Line *fro
         if (!from->function_index)
                 return ST_OK;
         fn = o->d->function_table[from->function_index];
+        ret->start_line = fn->start_line > 0 ? fn->start_line : 0;
         st = get_oracle_string(o, fn->name_strindex, &ret->function);
         if (!st)
                 st = get_oracle_string(o, fn->system_name_strindex, &ret->linkage_name);
@@ -564,6 +565,7 @@ static enum status read_pprof_oracle_line(struct pprof_oracle *o, uint64_t funct
         if (st)
                 return st;
         fn = o->file->function[at];
+        ret->start_line = fn->start_line > 0 ? fn->start_line : 0;
         st = get_pprof_oracle_string(o, fn->name, &ret->function);
         if (!st)
                 st = get_pprof_oracle_string(o, fn->system_name, &ret->linkage_name);

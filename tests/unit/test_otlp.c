@@ -43,10 +43,10 @@ static void make_profile(struct profile *p)
         };
         l.first_line = p->lines.count;
         ck_assert_int_eq(
-                profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7, 0 }, &n, NULL), 0);
+                profile_add_line(p, &(struct profile_line){ str(p, "inner"), 0, str(p, "a.h"), 7, 5 }, &n, NULL), 0);
         ck_assert_int_eq(profile_add_line(p,
                                           &(struct profile_line){ str(p, "outer(int)"), str(p, "_Z5outeri"),
-                                                                  str(p, "a.cc"), 70, 0 },
+                                                                  str(p, "a.cc"), 70, 60 },
                                           &n, NULL),
                          0);
         ck_assert_int_eq(profile_add_location(p, &l, &inlined, NULL), ST_OK);

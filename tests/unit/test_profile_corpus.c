@@ -93,7 +93,7 @@ static char *text_of(const char *path, decode_fn *decode)
         " [0k 0x1234 vmlinux@4a5a9b0affb66c437abcd455d2738af879985fa9 do_syscall_64||:0]"                              \
         " [0 0x2345 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78]"                                              \
         " [0 0x3456 libwork.so@5bd3ec2711b6971f6d2a611a719c73b36910dd78 do_syscall_64||:3 "                            \
-        "run(int)|_Z3runi|run.cc:44]"
+        "run(int)|_Z3runi|run.cc:44^4]"
 
 /* Made with the opentelemetry-proto Python package 1.45.2, so that our reading is held against somebody else's
  * writing. */

@@ -616,10 +616,12 @@ static void check_pprof(void)
                         continue;
                 for (uint32_t k = 0; k < back.types.count; k++)
                         ck_assert_int_eq(back.types.items[k].period, 10 * MS);
+                for (uint32_t k = 0; k < back.lines.count; k++)
+                        ck_assert_int_eq(back.lines.items[k].start_line, back.lines.items[k].line ? 7 : 0);
         }
 }
 
-START_TEST(pprof_has_all_types_labels_and_the_period)
+START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 {
         make_store();
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "a@a.c:9;main", .labels = "host=x;pid=1" },
@@ -636,4 +638,4 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            csv_quotes_what_would_break_a_field, search_matches_any_part_of_a_text, frames_filter_as_in_pprof,
            callers_and_callees_of_all_matching_functions, lines_cost_and_show_their_source,
            a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected,
-           pprof_has_all_types_labels_and_the_period)
+           pprof_has_all_types_labels_period_and_start_lines)
