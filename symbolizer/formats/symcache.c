@@ -15,8 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/hash.h"
+#include "common/hash_table.h"
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/table/huge_array.h"
@@ -25,20 +27,20 @@
 
 /* ---- writing ---- */
 
-struct make_file_text {
-        uint32_t offset, text; /* offset in the table's strings; 0: a free slot */
+struct made_path {
+        uint32_t offset, text; /* offset in the table's strings; number of the text made of it */
 };
 
 struct symcache_writer {
         const struct symbol_table *t;
         struct symcache_node *nodes; /* owned; 0 is "no frame" */
         size_t node_count, node_capacity;
-        uint32_t *node_slots;         /* owned; node numbers by hash, 0 free */
-        size_t node_slot_count;       /* a power of two */
-        struct make_file_text *files; /* owned; by hash of the offset */
-        size_t file_count, file_slot_count;
-        uint32_t *function_texts; /* owned; by function, 0 not yet made */
-        uint32_t *chain_nodes;    /* owned; by chain, 0 not yet made */
+        struct hash_table node_table; /* nodes by their content */
+        struct made_path *paths;      /* owned */
+        size_t path_count, path_capacity;
+        struct hash_table path_table; /* paths by their offset */
+        uint32_t *function_texts;     /* owned; by function, 0 not yet made */
+        uint32_t *chain_nodes;        /* owned; by chain, 0 not yet made */
         struct buf texts, scratch;
         struct symcache_header header;
 };
@@ -46,8 +48,9 @@ struct symcache_writer {
 static void writer_deinit(struct symcache_writer *w)
 {
         free(w->nodes);
-        free(w->node_slots);
-        free(w->files);
+        free(w->paths);
+        hash_table_deinit(&w->node_table);
+        hash_table_deinit(&w->path_table);
         free(w->function_texts);
         free(w->chain_nodes);
         buf_deinit(&w->texts);
@@ -91,97 +94,54 @@ static uint32_t make_function_text(struct symcache_writer *w, uint32_t function)
         return w->function_texts[function];
 }
 
-static struct make_file_text *find_file_slot(struct make_file_text *slots, size_t slot_count, uint32_t offset)
+static bool is_path_at_offset(const void *context, uint32_t entry, const void *key, size_t size)
 {
-        size_t at = (size_t)(offset * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (slot_count - 1);
+        const struct symcache_writer *w = context;
 
-        while (slots[at].offset && slots[at].offset != offset)
-                at = (at + 1) & (slot_count - 1);
-        return &slots[at];
+        return memcmp(&w->paths[entry].offset, key, size) == 0;
 }
 
-static bool grow_files(struct symcache_writer *w)
+static bool make_path_text(struct symcache_writer *w, uint32_t offset, uint32_t *ret)
 {
-        size_t slot_count = w->file_slot_count ? w->file_slot_count * 2 : 256;
-        struct make_file_text *slots;
-
-        if (w->file_count * 2 < w->file_slot_count)
-                return true;
-        slots = calloc(slot_count, sizeof *slots);
-        if (!slots)
-                return false;
-        for (size_t i = 0; i < w->file_slot_count; i++)
-                if (w->files[i].offset)
-                        *find_file_slot(slots, slot_count, w->files[i].offset) = w->files[i];
-        free(w->files);
-        w->files = slots;
-        w->file_slot_count = slot_count;
-        return true;
-}
-
-static bool make_file_text(struct symcache_writer *w, uint32_t offset, uint32_t *ret)
-{
+        uint32_t hash = hash_table_hash(&offset, sizeof offset), i;
         const char *path = w->t->strings + offset;
-        struct make_file_text *slot;
 
         *ret = 0;
         if (!path[0])
                 return true;
-        if (!grow_files(w))
-                return false;
-        slot = find_file_slot(w->files, w->file_slot_count, offset);
-        if (!slot->offset) {
-                *slot = (struct make_file_text){ offset, add_symcache_text(w, path, strlen(path), "", false) };
-                w->file_count++;
+        if (!hash_table_find(&w->path_table, hash, is_path_at_offset, w, &offset, sizeof offset, &i)) {
+                if (hash_table_reserve(&w->path_table, NULL) ||
+                    !array_reserve(&w->paths, &w->path_capacity, w->path_count))
+                        return false;
+                i = (uint32_t)w->path_count++;
+                w->paths[i] = (struct made_path){ offset, add_symcache_text(w, path, strlen(path), "", false) };
+                hash_table_insert(&w->path_table, hash, i);
         }
-        *ret = slot->text;
+        *ret = w->paths[i].text;
         return true;
 }
 
 /* ---- nodes ---- */
 
-static uint32_t *find_node_slot(const struct symcache_writer *w, uint32_t *slots, size_t slot_count,
-                                const struct symcache_node *n)
+static bool is_equal_node(const void *context, uint32_t entry, const void *key, size_t size)
 {
-        size_t at = (size_t)hash_bytes64(n, sizeof *n) & (slot_count - 1);
+        const struct symcache_writer *w = context;
 
-        while (slots[at] && memcmp(&w->nodes[slots[at]], n, sizeof *n) != 0)
-                at = (at + 1) & (slot_count - 1);
-        return &slots[at];
-}
-
-static bool grow_nodes(struct symcache_writer *w)
-{
-        size_t slot_count = w->node_slot_count ? w->node_slot_count * 2 : 1024;
-        uint32_t *slots;
-
-        if (!huge_array_reserve(&w->nodes, &w->node_capacity, w->node_count))
-                return false;
-        if (w->node_count * 2 < w->node_slot_count)
-                return true;
-        slots = calloc(slot_count, sizeof *slots);
-        if (!slots)
-                return false;
-        for (size_t i = 1; i < w->node_count; i++)
-                *find_node_slot(w, slots, slot_count, &w->nodes[i]) = (uint32_t)i;
-        free(w->node_slots);
-        w->node_slots = slots;
-        w->node_slot_count = slot_count;
-        return true;
+        return memcmp(&w->nodes[entry], key, size) == 0;
 }
 
 static bool intern_node(struct symcache_writer *w, const struct symcache_node *n, uint32_t *ret)
 {
-        uint32_t *slot;
+        uint32_t hash = hash_table_hash(n, sizeof *n);
 
-        if (!grow_nodes(w))
+        if (hash_table_find(&w->node_table, hash, is_equal_node, w, n, sizeof *n, ret))
+                return true;
+        if (hash_table_reserve(&w->node_table, NULL) ||
+            !huge_array_reserve(&w->nodes, &w->node_capacity, w->node_count))
                 return false;
-        slot = find_node_slot(w, w->node_slots, w->node_slot_count, n);
-        if (!*slot) {
-                *slot = (uint32_t)w->node_count;
-                w->nodes[w->node_count++] = *n;
-        }
-        *ret = *slot;
+        *ret = (uint32_t)w->node_count++;
+        w->nodes[*ret] = *n;
+        hash_table_insert(&w->node_table, hash, *ret);
         return true;
 }
 
@@ -197,7 +157,7 @@ static bool add_chain_nodes(struct symcache_writer *w, uint32_t number)
                                            .line = f->line,
                                            .caller = node };
 
-                if (w->node_count >= UINT32_MAX || !make_file_text(w, f->file, &n.file) || !intern_node(w, &n, &node))
+                if (w->node_count >= UINT32_MAX || !make_path_text(w, f->file, &n.file) || !intern_node(w, &n, &node))
                         return false;
         }
         assert(node != 0);
