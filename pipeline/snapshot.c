@@ -461,13 +461,20 @@ enum status take_snapshot(const char *data, const char *dir, struct snapshot_res
 {
         struct snapshot s = { .data = data };
         struct error ignored;
+        struct stat info;
         enum status st;
 
+        if (stat(data, &info))
+                return errno == ENOENT ? error_set(err, ST_NOT_FOUND,
+                                                   "'%s' does not exist; --data names a service's data "
+                                                   "directory",
+                                                   data)
+                                       : error_os(err, errno, "cannot open '%s'", data);
         if (access(dir, F_OK) == 0)
                 return error_set(err, ST_BUSY, "'%s' exists: name a new directory", dir);
         if (asprintf(&s.dir, "%s.incomplete", dir) < 0)
                 return error_no_memory(err);
-        if (mkdir(s.dir, 0755) < 0) {
+        if (mkdir(s.dir, info.st_mode & 0777) < 0) { /* readable to those who may read the original */
                 st = errno == EEXIST ? error_set(err, ST_BUSY,
                                                  "'%s' is left from an interrupted snapshot, or of one that runs: "
                                                  "remove it, or name another directory",

@@ -19,8 +19,8 @@
  *  4. files of objects, their records, and the files again: a record is committed after its file, and removed before
  * it.
  *
- * Files that never change are hard links where the file system allows; those that change in place (queue, batch ids,
- * databases) are copied.
+ * The copy's folder has the permissions of the original. Files that never change are hard links where the file system
+ * allows; those that change in place (queue, batch ids, databases) are copied.
  *
  * Durability: the copy is made as DIR.incomplete, the file system is synced, and then it is renamed to DIR. After a
  * power cut DIR is complete or absent.

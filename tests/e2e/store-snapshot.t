@@ -16,12 +16,14 @@ start_server --flush-interval 3600
 printf 'main;work 100\n' >"$tmp/folded"
 request -H 'X-Cairn-Batch: 00000000000000000000000000000099' --data-binary "@$tmp/folded" "$url/ingest?name=more&format=folded"
 is "$code" 200 "a batch waits in the queue"
+chmod 750 "$data"
 ok "a snapshot beside the running service" snapshot "$tmp/copy" --data "$data"
 like "$(cat "$tmp/out")" "^$tmp/copy: 5 samples in 3 files; [0-9]+ files linked, [0-9]+ copied" "  says what it did"
 part=$(cd "$data" && find profiles/tables/samples -name '*.parquet' | head -1)
 is "$(inode "$tmp/copy/$part")" "$(inode "$data/$part")" "  files of the tables are hard links"
 segment=$(cd "$data" && find profiles/queue -name '*.queue' | sort | tail -1)
 unlike "$(inode "$tmp/copy/$segment")" "^$(inode "$data/$segment")\$" "  the queue is copied"
+is "$(stat -c %a "$tmp/copy")" 750 "  with the permissions of the original"
 ok "  nothing is left beside it" test ! -e "$tmp/copy.incomplete"
 snapshot "$tmp/copy" --data "$data"
 is $? 1 "a second one of the same name fails"
