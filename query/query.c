@@ -86,11 +86,11 @@ static const struct {
         const char *name;
         enum status (*answer)(struct query_call *q);
 } operations[] = {
-        { "top", query_answer_top },           { "flame", query_answer_flame }, { "folded", query_answer_folded },
-        { "pprof", query_answer_pprof },       { "diff", query_answer_diff },   { "series", query_answer_series },
-        { "sandwich", query_answer_sandwich }, { "lines", query_answer_lines }, { "labels", answer_labels },
-        { "values", answer_values },           { "types", answer_types },       { "missing", query_answer_missing },
-        { "uploads", query_answer_uploads },
+        { "top", query_answer_top },         { "flame", query_answer_flame },       { "folded", query_answer_folded },
+        { "pprof", query_answer_pprof },     { "autofdo", query_answer_autofdo },   { "diff", query_answer_diff },
+        { "series", query_answer_series },   { "sandwich", query_answer_sandwich }, { "lines", query_answer_lines },
+        { "labels", answer_labels },         { "values", answer_values },           { "types", answer_types },
+        { "missing", query_answer_missing }, { "uploads", query_answer_uploads },
 };
 
 enum status query_run_scan(struct store_scan *scan, const char *operation, const struct query_input *in,
