@@ -12,6 +12,10 @@ header of another folder included for nothing but an enum of it).
 
 --check fails when a measure of the whole tree is above its CEILING.
 
+A function counts as called by a single file when one .c file outside of tests/
+names it, besides its own. Some of these are external for a unit test or fuzz
+target; "with tests" counts files of tests/ as callers too.
+
 The script reads text, not an abstract syntax tree. It relies on the layout
 that .clang-format keeps: a function definition starts in column 0, and its
 body's opening brace is alone on a line in column 0.
@@ -122,6 +126,12 @@ def measure(folders):
             if external[name] != path:
                 callers[name].add(path)
 
+    test_callers = collections.defaultdict(set)
+    for path in subprocess.run(["git", "ls-files", "tests/*.c"], check=True, stdout=subprocess.PIPE, text=True).stdout.split():
+        with open(path, encoding="utf-8") as f:
+            for name in set(IDENTIFIER.findall(strip_comments_and_strings(f.read()))) & external.keys():
+                test_callers[name].add(path)
+
     users_of_file = collections.defaultdict(set)
     for name, path in external.items():
         users_of_file[path] |= callers[name]
@@ -160,6 +170,8 @@ def measure(folders):
         "one_word_name_percent": percent(len(findings["one-word-names"]), len(functions)),
         "external_functions": len(external),
         "single_caller_percent": percent(len(findings["single-caller"]), len(called)),
+        "single_caller_with_tests_percent": percent(
+            sum(len(callers[n] | test_callers[n]) == 1 for n in external), sum(bool(callers[n] | test_callers[n]) for n in external)),
         "single_user_files": len(findings["single-user-files"]),
         "hand_written_hash_table_files": len(findings["hash-tables"]),
         "assertions_per_10000_lines": round(assertions * 10000 / total, 1) if total else 0,
