@@ -50,7 +50,8 @@ static bool is_debug_only_section(const struct elf_image *img, const struct elf_
         return false;
 }
 
-bool strip_is_useful(const struct elf_image *img)
+/* Whether there is anything to remove. */
+static bool strip_is_useful(const struct elf_image *img)
 {
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];

@@ -12,9 +12,6 @@
  */
 #include "elf-image/elf_image.h"
 
-/** Whether there is anything to remove. */
-bool strip_is_useful(const struct elf_image *img);
-
 /**
  * Write the stripped file into fd, an empty file.
  * @param debug_name file name of the debug file, without a directory. @param debug_crc its CRC-32.

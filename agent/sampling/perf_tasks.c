@@ -47,12 +47,13 @@ static struct perf_thread *reset_thread(struct perf_threads *t, uint32_t tid, ui
         return thread;
 }
 
-void perf_threads_add(struct perf_threads *t, uint32_t tid, uint32_t tgid)
+/* The thread has an event. */
+static void perf_threads_add(struct perf_threads *t, uint32_t tid, uint32_t tgid)
 {
         (void)reset_thread(t, tid, tgid);
 }
 
-bool perf_threads_has(const struct perf_threads *t, uint32_t tid)
+static bool perf_threads_has(const struct perf_threads *t, uint32_t tid)
 {
         const struct perf_thread *thread = find_thread(t, tid);
 
@@ -123,7 +124,8 @@ void perf_threads_get_name(struct perf_threads *t, uint32_t tid, uint32_t tgid, 
         memcpy(ret, comm, SAMPLE_COMM_SIZE);
 }
 
-void perf_threads_prune(struct perf_threads *t, bool (*keep)(const void *ctx, uint32_t tgid), const void *ctx)
+/* Forget threads that exited, and those of a process for which keep() is false. */
+static void perf_threads_prune(struct perf_threads *t, bool (*keep)(const void *ctx, uint32_t tgid), const void *ctx)
 {
         size_t kept = 0;
 

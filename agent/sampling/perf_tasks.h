@@ -57,18 +57,11 @@ struct perf_threads {
 
 void perf_threads_deinit(struct perf_threads *t);
 
-/** The thread has an event. */
-void perf_threads_add(struct perf_threads *t, uint32_t tid, uint32_t tgid);
-bool perf_threads_has(const struct perf_threads *t, uint32_t tid);
-
 /** Update from a fork, exit, comm or exec record. */
 void perf_threads_handle_record(struct perf_threads *t, const struct perf_record *r);
 
 /** The name of a sampled thread, "" when it is unknown. */
 void perf_threads_get_name(struct perf_threads *t, uint32_t tid, uint32_t tgid, char ret[static SAMPLE_COMM_SIZE]);
-
-/** Forget threads that exited, and those of a process for which keep() is false. */
-void perf_threads_prune(struct perf_threads *t, bool (*keep)(const void *ctx, uint32_t tgid), const void *ctx);
 
 struct perf_task {
         struct sample_process id; /* start_boot_ns is 0 until perf_task_identify() */

@@ -18,8 +18,9 @@ static int read_copied_stack(void *ctx, __u64 addr, __u64 *ret)
         return 0;
 }
 
-bool deferred_sample_walk(const struct unwinder *u, const struct process *p, const struct stack_copy *from,
-                          struct sample_frames *ret)
+/* Returns false when a frame lies in a mapping whose table is still being built. */
+static bool deferred_sample_walk(const struct unwinder *u, const struct process *p, const struct stack_copy *from,
+                                 struct sample_frames *ret)
 {
         struct unwind_regs regs;
         bool has_tables = true;

@@ -52,12 +52,4 @@ void deferred_samples_retry(struct deferred_samples *l, struct process_table *pr
 enum status deferred_samples_take(struct deferred_samples *l, size_t samples, struct process_table *processes,
                                   struct sample_batch *b, struct error *err) MUST_CHECK;
 
-/**
- * Walk one copy.
- * @param p  its process.
- * @return false when a frame lies in a mapping whose table is still being built.
- */
-bool deferred_sample_walk(const struct unwinder *u, const struct process *p, const struct stack_copy *from,
-                          struct sample_frames *ret);
-
 #endif

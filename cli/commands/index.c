@@ -46,7 +46,8 @@ enum status index_print(struct index_command *c, struct error *err)
         return st;
 }
 
-enum status index_parse_object(const char *text, struct build_id *ret, struct error *err)
+/* The build-id given as text, or of the file with that path. ST_USAGE when it is neither. */
+static enum status index_parse_object(const char *text, struct build_id *ret, struct error *err)
 {
         struct elf_image image;
         enum status st;

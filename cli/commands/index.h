@@ -33,9 +33,6 @@ enum status index_print(struct index_command *c, struct error *err) MUST_CHECK;
  */
 int index_report_failure(enum status st, const struct error *err);
 
-/** The build-id given as text, or of the file with that path. ST_USAGE when it is neither. */
-enum status index_parse_object(const char *text, struct build_id *ret, struct error *err) MUST_CHECK;
-
 /** The indexed object; ST_NOT_FOUND when the index does not have it. */
 enum status index_find_object(struct index_command *c, const struct build_id *id, struct symbol_object *ret,
                               struct error *err) MUST_CHECK;

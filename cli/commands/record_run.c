@@ -88,7 +88,8 @@ enum status record_child_go(struct record_child *c, struct error *err)
         return reason == ENOENT ? ST_NOT_FOUND : ST_OS;
 }
 
-bool record_child_has_ended(struct record_child *c)
+/* Check whether the child has ended, without waiting. */
+static bool record_child_has_ended(struct record_child *c)
 {
         if (c->pid && !c->ended)
                 c->ended = waitpid(c->pid, &c->status, WNOHANG) == c->pid;

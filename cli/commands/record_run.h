@@ -34,9 +34,6 @@ enum status record_child_start(struct record_child *c, char **argv, struct error
  */
 enum status record_child_go(struct record_child *c, struct error *err) MUST_CHECK;
 
-/** Check whether the child has ended, without waiting. */
-bool record_child_has_ended(struct record_child *c);
-
 /** The exit status that a shell would report: the child's own, 128 and its signal, or 126 or 127 after a failed exec.
  */
 int record_child_exit_code(const struct record_child *c);

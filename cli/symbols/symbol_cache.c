@@ -147,7 +147,8 @@ static int open_cache_directory_at(int base, const char *name)
 }
 
 /* Relative paths are ignored, as the XDG base directory specification requires. */
-int symbol_cache_open_directory(void)
+/* The cache directory of this user; a descriptor, -1 none. */
+static int symbol_cache_open_directory(void)
 {
         const char *own = secure_getenv("CAIRN_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME"),
                    *home = secure_getenv("HOME");

@@ -36,9 +36,6 @@ struct symbol_cache {
         char name[SHA256_HEX_MAX + 8]; /* file name of the symcache */
 };
 
-/** The cache directory of this user; a descriptor, -1 none. */
-int symbol_cache_open_directory(void);
-
 /**
  * Open the cache for these inputs: $CAIRN_CACHE_DIR, else $XDG_CACHE_HOME/cairn, else $HOME/.cache/cairn.
  * The key covers the files (device, inode, size, mtime, ctime, build-id) and this program's binary.
