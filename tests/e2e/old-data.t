@@ -72,4 +72,7 @@ start_server --flush-interval 3600
 is "$(top --server "$url")" "$cpu" "  sums and names after a restart"
 stop_server
 is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[105,0,0]' "  everything is in the tables"
+like "$("$cairn" store compact --data "$data")" ' 0 files skipped$' "  old and new files are merged"
+is "$(status '[.sample_rows, .sample_files, .stack_files, .location_files, .unresolved_locations]')" '[105,2,2,1,0]' "  into one file for each table and day"
+is "$(top --data "$data")" "$cpu" "  with the same sums and names"
 done_testing
