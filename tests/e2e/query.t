@@ -139,8 +139,8 @@ answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlenco
 answers 404 'no query' "an unknown question is 404" "$url/api/v1/query/drop"
 answers 405 '' "nothing is posted here" -X POST "$url/api/v1/query/top"
 
-"$cairn" top --server "$url" --from $from --to $to --json >"$tmp/before"
+"$cairn" top --server "$url" --from $from --to $to --json >"$tmp/before" 2>"$tmp/err"
 stop_server
-"$cairn" top --data "$data" --from $from --to $to --json >"$tmp/after"
+"$cairn" top --data "$data" --from $from --to $to --json >"$tmp/after" 2>"$tmp/err"
 ok "parts give the same sums as the head" cmp "$tmp/before" "$tmp/after"
 done_testing
