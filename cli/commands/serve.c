@@ -176,6 +176,9 @@ int command_serve(int argc, char **argv)
                 st = check_scanned_trees(&o, trees.count, scan_cache_mib, &err);
         for (size_t i = 0; i < samples.count && !st; i++)
                 st = sample_limits_parse(samples.items[i], &o.sample_limits, &err);
+        /* What the retention would remove again is not accepted. */
+        if (o.sample_limits.age_s && (!o.max_age_s || o.max_age_s > o.sample_limits.age_s))
+                o.max_age_s = o.sample_limits.age_s;
         if (!st)
                 st = retention_rules_parse(rules.items, rules.count, retention, &err);
         if (!st) {

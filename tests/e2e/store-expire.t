@@ -7,7 +7,7 @@ for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool i
 send_days_ago() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service="days$1" values=7 mapping_file=program addresses=401000 \
                 at_ns="$(($(date +%s) - $1 * 86400))000000000"
-        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        request -H 'Content-Type: application/x-protobuf' ${2:+-H "$2"} --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         is "$code" 200 "samples of $1 days ago are taken"
 }
 expire() { "$cairn" store expire "$@"; }
@@ -44,6 +44,8 @@ answers 403 read-only "a read-only service removes nothing" -H 'Content-Type: ap
 stop_server
 start_server --flush-interval 1 --max-age any --retain-samples age=5d --retain-samples size=10G
 send_days_ago 7
+like "$body" '1 samples rejected: the time .* is too long ago' "  and rejected: the service's rules would remove them again"
+send_days_ago 7 'X-Cairn-History: 1'
 wait_metric 'cairn_table_rows{table="samples"}' 2
 like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
 stop_server
