@@ -65,6 +65,12 @@ check-soak: ## drive the service, built with sanitizers, with honest and hostile
 	$(Q)$(MAKE) --no-print-directory O=$(SOAK_BUILD) SAN=$(if $(SAN),$(SAN),address$(comma)undefined) -j$(JOBS) $(SOAK_BUILD)/cairn
 	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
 
+READERS ?=
+SPARK ?=
+check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb and hyparquet after ingest, schema evolution, re-symbolization and compaction: the sums of cairn (READERS="polars", SPARK=1 for Spark too; installs them)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) SPARK='$(SPARK)' tests/interop/run $(READERS)
+
 READ_SECONDS ?= 30
 check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes and re-symbolizes (READ_SECONDS=600; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
@@ -104,4 +110,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-readers check-fresh fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-fresh fuzz format lint install uninstall clean help

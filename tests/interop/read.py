@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the three tables with one program and prints what its rows add up to.
+
+    read.py READER TABLES
+
+The output is one line of JSON: the sum of each service, and of each function at the leaf, which takes a join of all three
+tables. tests/interop/run compares it with that of cairn.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+COLUMNS = {
+    "samples": ("value", "stack_id", "date", "label_service_name"),
+    "stacks": ("stack_id", "date", "location_ids"),
+    "locations": ("location_id", "frames"),
+}
+
+
+def delta_rs(path, columns):
+    import deltalake
+    return deltalake.DeltaTable(path).to_pyarrow_table(columns=list(columns)).to_pylist()
+
+
+def pyarrow(path, columns):
+    import deltalake
+    import pyarrow.dataset
+    import pyarrow.parquet
+    files = deltalake.DeltaTable(path).file_uris()
+    schema = pyarrow.unify_schemas([pyarrow.parquet.read_schema(f) for f in files])
+    partitions = pyarrow.dataset.partitioning(pyarrow.schema([("date", pyarrow.string())]), flavor="hive")
+    if "date" in columns:
+        schema = schema.append(pyarrow.field("date", pyarrow.string()))
+    data = pyarrow.dataset.dataset(files, schema=schema, partitioning=partitions, partition_base_dir=path)
+    return data.to_table(columns=list(columns)).to_pylist()
+
+
+def duckdb(path, columns):
+    import duckdb
+    from duckdb_extensions import import_extension
+    import_extension("delta")
+    connection = duckdb.connect()
+    connection.sql("LOAD delta")
+    rows = connection.sql(f"SELECT {', '.join(columns)} FROM delta_scan('{path}')").fetchall()
+    return [dict(zip(columns, row)) for row in rows]
+
+
+def polars(path, columns):
+    import polars
+    return polars.scan_delta(path).select(list(columns)).collect().to_dicts()
+
+
+def datafusion(path, columns):
+    import datafusion
+    import deltalake
+    context = datafusion.SessionContext()
+    context.register_table("t", deltalake.DeltaTable(path))
+    return context.sql(f"SELECT {', '.join(columns)} FROM t").to_pylist()
+
+
+def chdb(path, columns):
+    import chdb
+    os.chdir(path)  # ClickHouse reads below its working directory only
+    wanted = ["hex(stack_id) AS stack_id" if c == "stack_id" else c for c in columns]  # its texts are of any bytes
+    rows = chdb.query(f"SELECT {', '.join(wanted)} FROM deltaLakeLocal('{path}')", "ArrowTable").to_pylist()
+    for row in rows:
+        if "stack_id" in row:
+            row["stack_id"] = bytes.fromhex(row["stack_id"])
+    return rows
+
+
+def spark(path, columns):
+    import delta
+    import pyspark.sql
+    builder = (pyspark.sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+               .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+               .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"))
+    session = delta.configure_spark_with_delta_pip(builder).getOrCreate()
+    rows = session.read.format("delta").load(path).select(*columns).collect()
+    return [row.asDict(recursive=True) for row in rows]
+
+
+def hyparquet(path, columns):
+    import deltalake
+    rows = []
+    for uri in deltalake.DeltaTable(path).file_uris():
+        made = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "hyparquet.mjs"), uri, *columns],
+                              check=True, stdout=subprocess.PIPE, text=True)
+        for row in json.loads(made.stdout):
+            if "date" in columns:
+                row["date"] = uri.split("date=")[1].split("/")[0]
+            rows.append(row)
+    return rows
+
+
+READERS = (delta_rs, pyarrow, duckdb, polars, datafusion, chdb, spark, hyparquet)
+
+
+def get_bytes(value):
+    if isinstance(value, str):
+        return value.encode("latin-1")
+    return bytes(value)
+
+
+def main():
+    read = next(r for r in READERS if r.__name__ == sys.argv[1])
+    tables = os.path.abspath(sys.argv[2])
+    rows = {name: read(os.path.join(tables, name), columns) for name, columns in COLUMNS.items()}
+    functions = {}
+    for row in rows["locations"]:
+        assert row["location_id"] not in functions, "a location is there twice"
+        frames = row["frames"] or []
+        functions[row["location_id"]] = frames[0]["function"] if frames else None
+    stacks = {}
+    for row in rows["stacks"]:
+        stacks[get_bytes(row["stack_id"]), str(row["date"])] = row["location_ids"]
+    services, leaves = collections.Counter(), collections.Counter()
+    for row in rows["samples"]:
+        leaf = functions[stacks[get_bytes(row["stack_id"]), str(row["date"])][0]]
+        services[row["label_service_name"]] += int(row["value"])
+        if leaf:
+            leaves[leaf] += int(row["value"])
+    print(json.dumps({"services": services, "functions": leaves}, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main()
