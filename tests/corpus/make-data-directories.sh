@@ -66,7 +66,7 @@ otlp() {
                 "addresses=$(address "$4"),$(address main)" "at_ns=$((t0 + $1))000000000"
         curl -sSf -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one" "$url/v1development/profiles" >"$tmp/answer"
 }
-fold() { printf "$3" | curl -sSf --data-binary @- "$url/ingest?name=$2&format=folded&from=$((t0 + $1))"; }
+fold() { printf '%b' "$3" | curl -sSf --data-binary @- "$url/ingest?name=$2&format=folded&from=$((t0 + $1))"; }
 put_program() {
         curl -sSf -T "$tmp/program" -H "X-Cairn-Size: $(stat -c %s "$tmp/program")" \
                 -H "X-Cairn-SHA256: $(sha256sum "$tmp/program" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$build_id/debuginfo"
