@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
@@ -55,30 +56,20 @@ static bool read_scan_object(struct reader *r, struct scan_object *o)
         return build_id_from_bytes(&o->build_id, id, size);
 }
 
-static void *reserve_one(void *items, size_t count, size_t item_bytes)
-{
-        return count & (count - 1) ? items : reallocarray(items, count ? 2 * count : 1, item_bytes);
-}
-
 /* False for an invalid record. @param memory_ret false when out of memory */
 static bool read_contents_record(struct reader *r, struct scan_contents *f, bool *end_ret, bool *memory_ret)
 {
         uint8_t what;
-        void *more;
 
         if (!reader_u8(r, &what))
                 return false;
         switch (what) {
         case RECORD_OBJECT:
-                more = reserve_one(f->objects, f->object_count, sizeof *f->objects);
-                *memory_ret = more != NULL;
-                f->objects = more ? more : f->objects;
-                return more && read_scan_object(r, &f->objects[f->object_count]) && ++f->object_count;
+                *memory_ret = array_reserve(&f->objects, &f->object_capacity, f->object_count);
+                return *memory_ret && read_scan_object(r, &f->objects[f->object_count]) && ++f->object_count;
         case RECORD_SOURCE:
-                more = reserve_one(f->sources, f->source_count, sizeof *f->sources);
-                *memory_ret = more != NULL;
-                f->sources = more ? more : f->sources;
-                return more && reader_u64(r, &f->sources[f->source_count].path_hash) &&
+                *memory_ret = array_reserve(&f->sources, &f->source_capacity, f->source_count);
+                return *memory_ret && reader_u64(r, &f->sources[f->source_count].path_hash) &&
                        reader_u32(r, &f->sources[f->source_count].ordinal) && ++f->source_count;
         case RECORD_END:
                 *end_ret = true;

@@ -36,9 +36,9 @@ struct scan_source {
 
 struct scan_contents {
         struct scan_object *objects; /* owned, also sources */
-        size_t object_count;
+        size_t object_count, object_capacity;
         struct scan_source *sources;
-        size_t source_count;
+        size_t source_count, source_capacity;
         uint32_t odd_paths; /* members skipped because their path leaves the archive */
         uint32_t broken;    /* ELF files skipped because they are damaged */
         void *bytes;        /* owned; paths point into it */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/hash.h"
@@ -14,37 +15,20 @@
 
 /* ---- records ---- */
 
-void scan_put_be32(uint8_t *to, uint32_t v)
-{
-        for (unsigned i = 0; i < 4; i++)
-                to[i] = (uint8_t)(v >> (24 - 8 * i));
-}
-
-void scan_put_be64(uint8_t *to, uint64_t v)
-{
-        scan_put_be32(to, (uint32_t)(v >> 32));
-        scan_put_be32(to + 4, (uint32_t)v);
-}
-
-uint32_t scan_get_be32(const uint8_t *from)
-{
-        return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
-}
-
 size_t scan_make_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number,
                             uint32_t ordinal)
 {
         out[0] = id->size;
         memcpy(out + 1, id->bytes, id->size);
-        scan_put_be32(out + 1 + id->size, number);
-        scan_put_be32(out + 5 + id->size, ordinal);
+        store_be32(out + 1 + id->size, number);
+        store_be32(out + 5 + id->size, ordinal);
         return 9u + id->size;
 }
 
 void scan_make_sections_key(uint8_t out[static 8], uint32_t number, uint32_t ordinal)
 {
-        scan_put_be32(out, number);
-        scan_put_be32(out + 4, ordinal);
+        store_be32(out, number);
+        store_be32(out + 4, ordinal);
 }
 
 void scan_file_encode(struct buf *to, const struct scan_file *f)
@@ -98,8 +82,8 @@ enum status scan_object_decode(const MDB_val *key, const MDB_val *value, struct 
             !reader_cstr(&r, &ret->path) || quality > QUALITY_DWARF)
                 return error_set(err, ST_BAD_DATA, "a record of the scan index is damaged");
         ret->quality = quality;
-        *number_ret = scan_get_be32(k + n - 8);
-        ret->ordinal = scan_get_be32(k + n - 4);
+        *number_ret = load_be32(k + n - 8);
+        ret->ordinal = load_be32(k + n - 4);
         return ST_OK;
 }
 
@@ -160,7 +144,7 @@ static int open_scan_databases(struct scan_index *ix, MDB_txn *txn)
         if (rc || (rc = mdb_cursor_open(txn, ix->files, &cursor)))
                 return rc;
         rc = mdb_cursor_get(cursor, &key, &value, MDB_LAST);
-        atomic_store(&ix->next_number, rc || key.mv_size != 4 ? 1 : scan_get_be32(key.mv_data) + 1);
+        atomic_store(&ix->next_number, rc || key.mv_size != 4 ? 1 : load_be32(key.mv_data) + 1);
         mdb_cursor_close(cursor);
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
@@ -268,7 +252,7 @@ enum status scan_index_next_files(struct scan_index *ix, uint32_t after, struct 
 
         if (st)
                 return st;
-        scan_put_be32(bytes, after + 1);
+        store_be32(bytes, after + 1);
         rc = mdb_cursor_open(txn, ix->files, &cursor);
         if (!rc) {
                 for (rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE); !rc && !st && count < n;
@@ -278,7 +262,7 @@ enum status scan_index_next_files(struct scan_index *ix, uint32_t after, struct 
                         st = scan_file_decode(&value, &file, err);
                         if (st)
                                 break;
-                        ret[count] = (struct scan_numbered){ scan_get_be32(key.mv_data), strdup(file.path) };
+                        ret[count] = (struct scan_numbered){ load_be32(key.mv_data), strdup(file.path) };
                         st = ret[count].path ? ST_OK : error_no_memory(err);
                         count += !st;
                 }

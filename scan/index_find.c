@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/array.h"
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "elf-image/section_list.h"
@@ -46,7 +48,7 @@ static enum status get_indexed_file(const struct index_search *s, uint32_t numbe
         MDB_val key = { sizeof bytes, bytes }, value;
         int rc;
 
-        scan_put_be32(bytes, number);
+        store_be32(bytes, number);
         rc = mdb_get(s->txn, s->ix->files, &key, &value);
         return rc ? scan_lmdb_error(err, rc, "scanned file") : scan_file_decode(&value, ret, err);
 }
@@ -62,8 +64,8 @@ static enum status decode_place(const struct index_search *s, const MDB_val *key
         } else if (key->mv_size != 12 || value->mv_size != 4) {
                 st = error_set(err, ST_BAD_DATA, "a record of the scan index is damaged");
         } else {
-                p.number = scan_get_be32((const uint8_t *)key->mv_data + 8);
-                p.object.ordinal = scan_get_be32(value->mv_data);
+                p.number = load_be32((const uint8_t *)key->mv_data + 8);
+                p.object.ordinal = load_be32(value->mv_data);
                 p.object.path = "";
         }
         if (!st)
@@ -77,16 +79,11 @@ static enum status decode_place(const struct index_search *s, const MDB_val *key
 }
 
 /* Reserve one element after count. */
-static enum status reserve_place(struct scan_place **places, size_t count, struct error *err)
+static enum status reserve_place(struct scan_place **places, size_t *capacity, size_t count, struct error *err)
 {
-        struct scan_place *more = *places;
-
-        if (!(count & (count - 1))) /* 0, 1, 2, 4, ...: the array is full */
-                more = reallocarray(*places, count ? 2 * count : 1, sizeof *more);
-        if (!more)
+        if (!array_reserve(places, capacity, count))
                 return error_no_memory(err);
-        more[count] = (struct scan_place){ .number = 0 };
-        *places = more;
+        (*places)[count] = (struct scan_place){ .number = 0 };
         return ST_OK;
 }
 
@@ -98,7 +95,7 @@ static enum status find_places(struct scan_index *ix, MDB_dbi dbi, const void *p
         struct scan_place *places = NULL;
         struct index_search s;
         enum status st = index_search_begin(ix, dbi, &s, err);
-        size_t count = 0;
+        size_t count = 0, capacity = 0;
 
         if (st)
                 return st;
@@ -106,7 +103,7 @@ static enum status find_places(struct scan_index *ix, MDB_dbi dbi, const void *p
              !st && !rc && count < LIMIT_SCAN_PLACES && key.mv_size >= prefix_bytes &&
              memcmp(key.mv_data, prefix, prefix_bytes) == 0;
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT))
-                if (key.mv_size == size && !(st = reserve_place(&places, count, err)))
+                if (key.mv_size == size && !(st = reserve_place(&places, &capacity, count, err)))
                         st = decode_place(&s, &key, &value, dbi == ix->sources, &places[count++], err);
         index_search_end(&s);
         if (!st && !count)
@@ -134,7 +131,7 @@ enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, st
 {
         uint8_t key[8];
 
-        scan_put_be64(key, path_hash);
+        store_be64(key, path_hash);
         return find_places(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
 }
 

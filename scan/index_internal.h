@@ -17,10 +17,7 @@ struct scan_index {
 
 enum status scan_lmdb_error(struct error *err, int rc, const char *what);
 
-/** Big-endian numbers, so that keys sort numerically. */
-void scan_put_be32(uint8_t *to, uint32_t v);
-void scan_put_be64(uint8_t *to, uint64_t v);
-uint32_t scan_get_be32(const uint8_t *from);
+/* Numbers in keys are big-endian, so that they sort. */
 
 /** Key of an object: size and bytes of the build-id, number, ordinal. */
 size_t scan_make_object_key(uint8_t out[static SCAN_KEY_MAX], const struct build_id *id, uint32_t number,

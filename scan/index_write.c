@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/hash.h"
 #include "common/limits.h"
@@ -23,8 +24,8 @@ static void encode_contents_keys(struct buf *to, const struct scan_contents *f)
 
 static void make_source_key(uint8_t out[static 12], uint64_t hash, uint32_t number)
 {
-        scan_put_be64(out, hash);
-        scan_put_be32(out + 8, number);
+        store_be64(out, hash);
+        store_be32(out + 8, number);
 }
 
 static int delete_index_key(MDB_txn *txn, MDB_dbi dbi, void *key, size_t n)
@@ -86,7 +87,7 @@ static int remove_indexed_file(struct scan_index *ix, MDB_txn *txn, uint32_t num
         struct reader r;
         int rc;
 
-        scan_put_be32(bytes, number);
+        store_be32(bytes, number);
         rc = mdb_get(txn, ix->contents, &key, &value);
         if (!rc) {
                 copy = malloc(value.mv_size);
@@ -148,7 +149,7 @@ static int put_contents(struct scan_index *ix, MDB_txn *txn, uint32_t number, co
                 uint8_t key[12], value[4];
 
                 make_source_key(key, f->sources[i].path_hash, number);
-                scan_put_be32(value, f->sources[i].ordinal);
+                store_be32(value, f->sources[i].ordinal);
                 rc = mdb_put(txn, ix->sources, &(MDB_val){ sizeof key, key }, &(MDB_val){ sizeof value, value }, 0);
         }
         return rc;
@@ -163,10 +164,10 @@ static int put_scan_result(struct scan_index *ix, MDB_txn *txn, const struct sca
         int rc = mdb_get(txn, ix->paths, &key, &value);
 
         if (!rc && value.mv_size == 4)
-                rc = remove_indexed_file(ix, txn, scan_get_be32(value.mv_data));
+                rc = remove_indexed_file(ix, txn, load_be32(value.mv_data));
         if (rc && rc != MDB_NOTFOUND)
                 return rc;
-        scan_put_be32(bytes, number);
+        store_be32(bytes, number);
         rc = mdb_put(txn, ix->paths, &key, &(MDB_val){ sizeof bytes, bytes }, 0);
         if (rc)
                 return rc;

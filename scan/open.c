@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "sandbox/worker.h"
 #include "scan/scan_internal.h"
 
@@ -275,22 +276,15 @@ static enum status open_name_hashes(struct scan *s, const struct name_source *d,
 static bool contains_name_hash(int fd, uint64_t hash)
 {
         _cleanup_file_map_ struct file_map map = { 0 };
-        size_t low = 0, high;
         const uint64_t *items;
+        size_t count, at;
 
         if (file_map_fd(fd, LIMIT_SCAN_FOUND_BYTES, "names", &map, NULL))
                 return false;
         items = map.data;
-        high = map.size / sizeof *items;
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (items[middle] < hash)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low < map.size / sizeof *items && items[low] == hash;
+        count = map.size / sizeof *items;
+        at = find_lower_bound(i, 0, count, items[i] < hash);
+        return at < count && items[at] == hash;
 }
 
 /* ST_OK when the debuginfo names the source. */

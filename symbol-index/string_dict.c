@@ -8,6 +8,7 @@
 
 #include "common/bytes.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "symbol-index/index_internal.h"
 #include "symbol-index/text_hash_index.h"
 #include "symbol-index/text_page.h"
@@ -254,23 +255,16 @@ static enum status search_text_group(struct interner *n, uint32_t group, struct 
 static enum status find_text(struct interner *n, const struct text *t, struct error *err)
 {
         enum status st = ST_OK;
-        uint32_t low = 0, high;
+        size_t at = 0;
 
         if (!n->have_chunk || t->hash > n->chunk->last) {
                 st = text_hash_index_find_chunk(n->w->txn, n->strings->ids, t->hash, n->chunk, err);
                 n->have_chunk = true;
         }
-        high = n->chunk->count;
-        while (!st && low < high) {
-                uint32_t mid = low + (high - low) / 2;
-
-                if (n->chunk->ids[mid].hash < t->hash)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        for (; !st && low < n->chunk->count && n->chunk->ids[low].hash == t->hash && !t->item->number; low++)
-                st = search_text_group(n, n->chunk->ids[low].group, t->item, err);
+        if (!st)
+                at = find_lower_bound(i, 0, n->chunk->count, n->chunk->ids[i].hash < t->hash);
+        for (; !st && at < n->chunk->count && n->chunk->ids[at].hash == t->hash && !t->item->number; at++)
+                st = search_text_group(n, n->chunk->ids[at].group, t->item, err);
         return st;
 }
 

@@ -14,6 +14,7 @@
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
 #include "common/utf8.h"
 
 void symbol_table_deinit(struct symbol_table *t)
@@ -127,17 +128,9 @@ enum status symbol_table_check(const struct symbol_table *t, struct error *err)
 
 const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint64_t address)
 {
-        uint32_t low = 0, high = t->range_count;
+        size_t at = find_lower_bound(i, 0, t->range_count, t->ranges[i].end <= address);
 
-        while (low < high) {
-                uint32_t mid = low + (high - low) / 2;
-
-                if (t->ranges[mid].end <= address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < t->range_count && t->ranges[low].start <= address ? &t->ranges[low] : NULL;
+        return at < t->range_count && t->ranges[at].start <= address ? &t->ranges[at] : NULL;
 }
 
 enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t address)

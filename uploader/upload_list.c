@@ -328,17 +328,16 @@ static enum status add_without_build_id(struct upload_list *list, const struct e
 static enum status add_strip_candidate(struct upload_list *list, const struct elf_image *img, const char *path,
                                        struct error *err)
 {
-        struct strip_candidate *more;
+        struct strip_candidate *candidate;
 
         if (!list->strip || !split_is_needed(img) || get_shown_path(list, path) != path)
                 return ST_OK;
-        more = reallocarray(list->programs, list->program_count + 1, sizeof *more);
-        if (!more)
+        if (!array_reserve(&list->programs, &list->program_capacity, list->program_count))
                 return error_no_memory(err);
-        list->programs = more;
-        more[list->program_count].build_id = img->build_id;
-        more[list->program_count].path = strdup(path);
-        return more[list->program_count].path ? list->program_count++, ST_OK : error_no_memory(err);
+        candidate = &list->programs[list->program_count];
+        *candidate = (struct strip_candidate){ .build_id = img->build_id, .path = strdup(path) };
+        list->program_count += candidate->path != NULL;
+        return candidate->path ? ST_OK : error_no_memory(err);
 }
 
 /* Supplementary files are read when symbols of the files that reference them are extracted. */

@@ -66,7 +66,7 @@ struct strip_candidate {
 
 struct upload_list {
         struct strip_candidate *programs; /* when strip */
-        size_t program_count;
+        size_t program_count, program_capacity;
         struct upload_item *items;
         size_t count, capacity;
         struct upload_skips skips;

@@ -5,6 +5,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/table/symbol_table_builder.h"
 
@@ -113,17 +114,7 @@ enum status dynamic_relocations_read(const struct elf_image *img, struct dynamic
 /* Index of the first one at or behind address. */
 static size_t find_first_relocation(const struct dynamic_relocations *r, uint64_t address)
 {
-        size_t low = 0, high = r->count;
-
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (r->items[mid].address < address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low;
+        return find_lower_bound(i, 0, r->count, r->items[i].address < address);
 }
 
 const struct dynamic_relocation *dynamic_relocations_find(const struct dynamic_relocations *r, uint64_t address)

@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/sources/data_pieces.h"
 #include "symbolizer/table/symbol_table_builder.h"
@@ -60,17 +61,9 @@ bool go_steps_read(const struct go_pclntab *t, const struct go_function *f, uint
 
 int32_t go_steps_at(const struct go_steps *s, uint64_t address)
 {
-        size_t low = 0, high = s->count;
+        size_t at = find_lower_bound(i, 0, s->count, s->items[i].end <= address);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (s->items[mid].end <= address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low < s->count ? s->items[low].value : -1;
+        return at < s->count ? s->items[at].value : -1;
 }
 
 /* ---- the table ---- */

@@ -2,6 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/search.h"
+
 #include "symbolizer/table/code_map.h"
 
 static int compare_regions(const void *a, const void *b)
@@ -70,17 +72,7 @@ void code_map_deinit(struct code_map *m)
 /* The index of the first region that ends after address; count when none does. */
 static size_t next_region(const struct code_map *m, uint64_t address)
 {
-        size_t low = 0, high = m->count;
-
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (m->regions[mid].end <= address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low;
+        return find_lower_bound(i, 0, m->count, m->regions[i].end <= address);
 }
 
 const struct code_region *code_map_find(const struct code_map *m, uint64_t address)
