@@ -61,6 +61,9 @@ static size_t limit = SIZE_MAX, committed;
 static size_t held[MEMORY_USES], floors[MEMORY_USES];
 static bool claims[MEMORY_USES];
 
+static size_t one_query, all_queries; /* limits; 0: the default */
+static _Thread_local struct memory_account *account;
+
 static _Atomic int64_t refused_ns = -SHORT_NS; /* when a reservation was refused last */
 
 static size_t max_size(size_t a, size_t b)
@@ -103,6 +106,8 @@ size_t memory_budget_limit(void)
 
 size_t memory_use_ceiling(enum memory_use use)
 {
+        if (use == MEMORY_QUERIES && all_queries)
+                return all_queries;
         return limit == SIZE_MAX ? SIZE_MAX : percent_of_limit(shares[use].ceiling);
 }
 
@@ -170,15 +175,28 @@ static void set_held(enum memory_use use, size_t n)
         committed += max_size(n, floors[use]);
 }
 
+/* Under the lock. */
+static bool fits_account(enum memory_use use, size_t n)
+{
+        bool fits = !account || use != MEMORY_QUERIES || n <= account->limit - account->held;
+
+        if (!fits)
+                account->refused = true;
+        return fits;
+}
+
 enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err)
 {
         size_t ceiling = memory_use_ceiling(r->use);
-        bool fits;
+        bool fits, fits_query;
 
         pthread_mutex_lock(&lock);
-        fits = fits_budget(r->use, n);
+        fits_query = fits_account(r->use, n);
+        fits = fits_query && fits_budget(r->use, n);
         if (fits)
                 set_held(r->use, held[r->use] + n);
+        if (fits && account && r->use == MEMORY_QUERIES)
+                account->held += n;
         pthread_mutex_unlock(&lock);
         if (fits) {
                 r->bytes += n;
@@ -186,6 +204,8 @@ enum status memory_reserve(struct memory_reservation *r, size_t n, struct error 
                 return ST_OK;
         }
         metric_add(&refused_metrics[r->use], 1);
+        if (!fits_query)
+                return error_set(err, ST_TOO_BIG, "a query may hold %zu MiB of memory", account->limit >> 20);
         atomic_store(&refused_ns, monotonic_ns());
         if (n > ceiling || r->bytes > ceiling - n)
                 return error_set(err, ST_TOO_BIG,
@@ -194,6 +214,41 @@ enum status memory_reserve(struct memory_reservation *r, size_t n, struct error 
                                  ceiling, shares[r->use].name);
         return error_set(err, ST_BUSY, "the memory for '%s' is in use (--memory %zu MiB); retry later",
                          shares[r->use].name, limit >> 20);
+}
+
+/* ---- queries ---- */
+
+void memory_set_account(struct memory_account *a)
+{
+        account = a;
+}
+
+struct memory_account *memory_get_account(void)
+{
+        return account;
+}
+
+enum status memory_set_query_limits(size_t one_bytes, size_t all_bytes, struct error *err)
+{
+        if ((one_bytes && one_bytes < MiB(1)) || (all_bytes && all_bytes < MiB(1)))
+                return error_set(err, ST_USAGE, "--query-memory is at least 1M");
+        if (all_bytes > limit)
+                return error_set(err, ST_USAGE, "--query-memory for all queries is more than --memory, %zu MiB",
+                                 limit >> 20);
+        all_queries = all_bytes;
+        one_query = one_bytes;
+        if (one_bytes <= memory_use_ceiling(MEMORY_QUERIES))
+                return ST_OK;
+        one_query = all_queries = 0;
+        return error_set(err, ST_USAGE, "--query-memory for one query is more than for all, %zu MiB",
+                         (all_bytes ? all_bytes : memory_use_ceiling(MEMORY_QUERIES)) >> 20);
+}
+
+size_t memory_get_query_limit(void)
+{
+        size_t all = memory_use_ceiling(MEMORY_QUERIES);
+
+        return one_query ? one_query : all == SIZE_MAX ? SIZE_MAX : all / 2;
 }
 
 void memory_shrink(struct memory_reservation *r, size_t n)
@@ -206,6 +261,8 @@ void memory_shrink(struct memory_reservation *r, size_t n)
         pthread_mutex_lock(&lock);
         assert(held[r->use] >= less);
         set_held(r->use, held[r->use] - less);
+        if (account && r->use == MEMORY_QUERIES)
+                account->held -= less < account->held ? less : account->held;
         pthread_mutex_unlock(&lock);
         r->bytes = n;
         metric_add(&held_metrics[r->use], -(int64_t)less);

@@ -89,4 +89,30 @@ void memory_shrink(struct memory_reservation *r, size_t n);
 void memory_release(struct memory_reservation *r);
 #define _cleanup_memory_ _cleanup_(memory_release)
 
+/* ---- queries ---- */
+
+/**
+ * The memory of one query. What a thread reserves for MEMORY_QUERIES while it charges an account counts against the
+ * account's limit too, with ST_TOO_BIG past it.
+ */
+struct memory_account {
+        size_t limit;
+        size_t held;  /* under the lock of the budget */
+        bool refused; /* a reservation passed the limit */
+};
+
+/** Charge an account from now on; NULL: none. Any number of threads may charge one. */
+void memory_set_account(struct memory_account *a);
+struct memory_account *memory_get_account(void);
+
+/**
+ * Limits of queries, before other threads exist and after memory_budget_set_limit(): what one may hold, and all
+ * together, in place of the ceiling of MEMORY_QUERIES. 0: the default of each, half of all for one.
+ * @return ST_USAGE when a limit is under 1 MiB or over the one around it.
+ */
+enum status memory_set_query_limits(size_t one_bytes, size_t all_bytes, struct error *err) MUST_CHECK;
+
+/** What one query may hold; SIZE_MAX without a limit. */
+size_t memory_get_query_limit(void);
+
 #endif

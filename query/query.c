@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/json_out.h"
+#include "common/memory_budget.h"
 #include "common/utf8.h"
 #include "query/csv.h"
 #include "query/query_call.h"
@@ -104,6 +105,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                                 .ret = ret,
                                 .err = err,
                                 .content_type = content_type_json };
+        struct memory_account account = { .limit = memory_get_query_limit() };
         size_t i = 0, count = sizeof operations / sizeof *operations;
         enum status st;
 
@@ -118,9 +120,16 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                 return st;
         buf_init(&q.note, sizeof answer->note - 1);
         store_scan_set_meter(scan, q.meter);
+        memory_set_account(&account);
         st = operations[i].answer(&q);
+        memory_set_account(NULL);
         store_scan_set_meter(scan, NULL);
         query_request_deinit(&q.r);
+        if (st && account.refused)
+                st = error_set(err, ST_TOO_BIG,
+                               "the query needs more memory than the %zu MiB that one may use (--query-memory); take a "
+                               "shorter time range, or choose fewer samples by their labels",
+                               account.limit >> 20);
         if (!st)
                 st = buf_status(ret, err, "answer");
         if (!st)

@@ -576,10 +576,13 @@ static void raise_descriptors(void)
  */
 static enum status limit_memory(const struct server_options *options, struct error *err)
 {
+        enum status st;
+
         mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_BYTES);
         mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_BYTES);
         mallopt(M_ARENA_MAX, MALLOC_ARENAS);
-        return memory_budget_set_limit(options->memory_bytes ? options->memory_bytes : memory_budget_default(), err);
+        st = memory_budget_set_limit(options->memory_bytes ? options->memory_bytes : memory_budget_default(), err);
+        return st ? st : memory_set_query_limits(options->query_memory_bytes, options->all_query_memory_bytes, err);
 }
 
 enum status server_run(const struct server_options *options, struct error *err)

@@ -48,6 +48,7 @@ struct server_options {
         uint64_t max_connections;           /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
+        uint64_t query_memory_bytes, all_query_memory_bytes; /* memory_set_query_limits() */
         uint64_t address_rate; /* requests per second of an address without a known token; 0: no limit */
         bool read_only;
 };

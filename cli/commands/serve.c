@@ -78,13 +78,30 @@ static enum status parse_accepted_age(const char *option, const char *text, uint
                                    option, text);
 }
 
+/* "PER" or "PER,ALL", as 256M,1G. */
+static enum status parse_query_memory(const char *text, struct server_options *o, struct error *err)
+{
+        _cleanup_free_ char *one = strdup(text);
+        char *comma = one ? strchr(one, ',') : NULL;
+
+        if (!one)
+                return error_no_memory(err);
+        if (comma)
+                *comma = 0;
+        if (parse_bytes(one, &o->query_memory_bytes) && (!comma || parse_bytes(comma + 1, &o->all_query_memory_bytes)))
+                return ST_OK;
+        return error_set(err, ST_USAGE, "--query-memory '%s' is not SIZE or SIZE,SIZE with K, M, G or T, as 256M,1G",
+                         text);
+}
+
 int command_serve(int argc, char **argv)
 {
         struct server_options o = { .dir = "cairn-data",
                                     .listen = "127.0.0.1:7700",
                                     .scan_interval_s = 300,
                                     .query_timeout_s = LIMIT_QUERY_S };
-        const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *worker_user = NULL;
+        const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *query_memory = NULL,
+                   *worker_user = NULL;
         const char *max_age = "30d", *max_ahead = "10m", *keep_removed = "1h";
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
@@ -132,6 +149,8 @@ int command_serve(int argc, char **argv)
                             "how long samples are kept, as age=30d or size=200G (forever); repeatable"),
                 OPTION_STRING("memory", 0, "SIZE", &memory,
                               "memory budget, as 2G (half of the machine's or the cgroup's); at least 256M"),
+                OPTION_STRING("query-memory", 0, "SIZE[,SIZE]", &query_memory,
+                              "memory of one query, and of all together (20%, 40% of --memory)"),
                 OPTION_UINT("query-timeout", 0, "SECONDS", &o.query_timeout_s, "stop a query after this long (60)"),
                 OPTION_FLAG("read-only", 0, &o.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &flush_interval_s, "write parts this often (10)"),
@@ -158,6 +177,8 @@ int command_serve(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "--max-connections is at most 60000");
         if (!st && memory && !parse_bytes(memory, &o.memory_bytes))
                 st = error_set(&err, ST_USAGE, "--memory '%s' is not a number of bytes with K, M, G or T", memory);
+        if (!st && query_memory)
+                st = parse_query_memory(query_memory, &o, &err);
         if (!st)
                 st = parse_accepted_age("max-age", max_age, &o.max_age_s, &err);
         if (!st)

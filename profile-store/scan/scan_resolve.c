@@ -288,7 +288,12 @@ static enum status build_scan_stacks(struct resolving *r, const struct scan_stac
 enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
                                struct error *err)
 {
-        _cleanup_(resolving_deinit) struct resolving r = { .scan = scan };
+        _cleanup_(resolving_deinit) struct resolving r = {
+                .scan = scan,
+                .stack_numbers.memory.use = MEMORY_QUERIES,
+                .location_numbers.memory.use = MEMORY_QUERIES,
+                .rows.memory.use = MEMORY_QUERIES,
+        };
         enum status st = find_stacks(&r, sums, err);
 
         if (!st)

@@ -27,6 +27,7 @@ struct scan_run {
         struct store_scan *scan;
         const struct row_filter *filter;
         visit_chunk *visit;
+        struct memory_account *account; /* of the calling thread; NULL: none */
 
         pthread_mutex_t lock; /* of the fields below */
         pthread_cond_t changed;
@@ -333,8 +334,11 @@ static void run_thread(struct scan_thread *t)
 
 static void *run_helper(void *context)
 {
+        struct scan_thread *t = context;
+
         prctl(PR_SET_NAME, "cairn-scan");
-        run_thread(context);
+        memory_set_account(t->run->account);
+        run_thread(t);
         return NULL;
 }
 
@@ -434,7 +438,7 @@ enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter 
                               void *const *contexts, size_t context_count, struct error *err)
 {
         _cleanup_(row_filter_deinit) struct row_filter r;
-        struct scan_run run = { .scan = scan, .filter = &r, .visit = visit };
+        struct scan_run run = { .scan = scan, .filter = &r, .visit = visit, .account = memory_get_account() };
         enum status st = row_filter_init(&r, filter, err);
 
         if (!st && scan->meter)

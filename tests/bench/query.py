@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Queries over a generated store, and DuckDB with two threads on the same files in the same run; sums by stack are compared
+stack by stack.
+
+The store is kept in build/bench-query and has 100 hosts with 4 of 20 services each. DAYS=30, SAMPLES=50000000,
+STACKS=13000, LOCATIONS=40000 and FILES=1 (files of samples a day: 1 as after compaction, 8640 as flushed) set its size,
+STORE=DIR takes one that is there. DuckDB comes from `pip install duckdb` (DUCKDB_PYTHON names a Python that has it);
+without it only our figures are printed.
+
+Each query runs ROUNDS (5) times after a first one. Our seconds are measured in the process, so that they are comparable
+with DuckDB's; CPU seconds are of all threads. On a machine that does other things compare the CPU seconds.
+"""
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get('CAIRN_BUILD', 'build')
+PROGRAM = BUILD + '/tests/bench/bench_query'
+ROUNDS = int(os.environ.get('ROUNDS', '5'))
+SIZES = [os.environ.get(name, default) for name, default in
+         (('DAYS', '30'), ('SAMPLES', '50000000'), ('STACKS', '13000'), ('LOCATIONS', '40000'), ('FILES', '1'))]
+DAYS = int(SIZES[0])
+FROM = 20600 * 86400
+TO = FROM + DAYS * 86400
+HOUR = FROM + DAYS // 3 * 86400 + 3600
+TYPE = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
+SERVICE = 'service-03'
+
+# Runs in the Python that has DuckDB: queries as JSON on standard input, a line of seconds, CPU seconds and rows for each.
+DUCKDB = r'''
+import duckdb, json, sys, time
+store, rounds, queries = json.load(sys.stdin)
+c = duckdb.connect()
+c.execute('SET threads = 2')
+c.execute('SET enable_progress_bar = false')
+for table in ('samples', 'stacks', 'locations'):
+    c.execute(f"CREATE VIEW {table} AS FROM read_parquet('{store}/tables/{table}/**/*.parquet', hive_partitioning = true, union_by_name = true)")
+print('version', duckdb.__version__, flush=True)
+for sql, path in queries:
+    best = cpu = 1e9
+    for i in range(rounds + 1):
+        start, used = time.perf_counter(), time.process_time()
+        rows = c.execute(sql).fetchall()
+        best, cpu = min(best, time.perf_counter() - start), min(cpu, time.process_time() - used)
+    if path:
+        with open(path, 'w') as f:
+            f.writelines(f'{bytes(r[0]).hex()},{r[1]},{r[2]}\n' for r in rows)
+    print(best, cpu, len(rows), flush=True)
+'''
+
+
+def where(start, end, service=None):
+    text = f"date BETWEEN make_timestamp({start * 10**6})::DATE AND make_timestamp({(end - 1) * 10**6})::DATE" \
+           f" AND epoch_us(time) >= {start * 10**6} AND epoch_us(time) < {end * 10**6}"
+    if end - start == DAYS * 86400:
+        text = 'true'  # all there is: no need to look at times
+    return text + (f" AND label_service_name = '{service}'" if service else '')
+
+
+def sum_sql(condition):
+    return f"SELECT stack_id, sum(value), count(*) FROM samples WHERE profile_type = '{TYPE}' AND {condition} GROUP BY stack_id"
+
+
+def top_sql(condition):
+    return f"""WITH sums AS (SELECT stack_id, sum(value) AS value FROM samples
+            WHERE profile_type = '{TYPE}' AND {condition} GROUP BY stack_id),
+        chosen AS (SELECT stack_id, any_value(location_ids) AS ids FROM stacks SEMI JOIN sums USING (stack_id) GROUP BY stack_id),
+        placed AS (SELECT stack_id, unnest(ids) AS location_id, generate_subscripts(ids, 1) AS place FROM chosen),
+        named AS (SELECT stack_id, place, unnest(frames) AS frame, generate_subscripts(frames, 1) AS inner_place
+            FROM placed JOIN locations USING (location_id)),
+        functions AS (SELECT stack_id, frame.function AS function, min(place * 1000 + inner_place) AS nearest
+            FROM named GROUP BY ALL)
+        SELECT function, sum(value) FILTER (WHERE nearest = 1001) AS flat, sum(value) AS cumulative
+        FROM sums JOIN functions USING (stack_id) GROUP BY function ORDER BY flat DESC NULLS LAST"""
+
+
+def queries():
+    """Name, operation, parameters, SQL, whether the rows are sums to compare."""
+    span, hour = [f'from={FROM}', f'to={TO}'], [f'from={HOUR}', f'to={HOUR + 3600}']
+    one = [f'selector={{service_name="{SERVICE}"}}']
+    everything, service = where(FROM, TO), where(FROM, TO, SERVICE)
+    series = f"""SELECT epoch_us(time) // 21600000000 AS step, label_service_name, sum(value), count(*)
+        FROM samples WHERE profile_type = '{TYPE}' AND {everything} GROUP BY ALL"""
+    return [
+        ('sum by stack, one service', 'sum', span + one, sum_sql(service), True),
+        ('top, one service', 'top', span + one, top_sql(service), False),
+        ('sum by stack, everything', 'sum', span, sum_sql(everything), True),
+        ('top, everything', 'top', span, top_sql(everything), False),
+        ('flame graph, everything', 'flame', span, None, False),
+        ('sum by stack, one hour', 'sum', hour, sum_sql(where(HOUR, HOUR + 3600)), True),
+        ('top, one hour', 'top', hour, top_sql(where(HOUR, HOUR + 3600)), False),
+        ('series by service', 'series', span + ['type=cpu', 'by=service.name', 'step=6h'], series, False),
+        ('label names', 'labels', span, None, False),
+        ('label values', 'values', span + ['name=service.name'], 'SELECT DISTINCT label_service_name FROM samples', False),
+        ('profile types', 'types', span, 'SELECT DISTINCT profile_type FROM samples', False),
+    ]
+
+
+def run_ours(store, wanted):
+    lines = ['\t'.join([operation, str(ROUNDS)] + parameters) + '\n' for _, operation, parameters, _, _ in wanted]
+    out = subprocess.run([PROGRAM, 'run', store], input=''.join(lines), text=True, stdout=subprocess.PIPE, check=True)
+    return [line.split('\t') for line in out.stdout.splitlines()]
+
+
+def run_duckdb(store, wanted, folder):
+    import json
+    python = os.environ.get('DUCKDB_PYTHON', sys.executable)
+    if subprocess.run([python, '-c', 'import duckdb'], stderr=subprocess.DEVNULL).returncode:
+        print('# DuckDB is not installed (pip install duckdb): our figures alone')
+        return None
+    asked = [(sql, f'{folder}/{i}.csv' if compares else None) for i, (_, _, _, sql, compares) in enumerate(wanted) if sql]
+    out = subprocess.run([python, '-c', DUCKDB], input=json.dumps([store, ROUNDS, asked]), text=True,
+                         stdout=subprocess.PIPE, check=True).stdout.splitlines()
+    out = [line for line in out if line.strip()]
+    print(f'# DuckDB {out[0].split()[1]}, 2 threads')
+    answers = iter(out[1:])
+    return [next(answers).split() if sql else None for _, _, _, sql, _ in wanted]
+
+
+def sums_differ(store, parameters, path):
+    with tempfile.NamedTemporaryFile() as ours:
+        subprocess.run([PROGRAM, 'sums', store, ours.name] + parameters, check=True)
+        with open(ours.name) as a, open(path) as b:
+            return sorted(csv.reader(a)) != sorted(csv.reader(b))
+
+
+def main():
+    store = os.environ.get('STORE', BUILD + '/bench-query/' + '-'.join(SIZES))
+    if not os.path.exists(store):
+        os.makedirs(os.path.dirname(store), exist_ok=True)
+        subprocess.run([PROGRAM, 'generate', store + '.tmp'] + SIZES, check=True)
+        os.rename(store + '.tmp', store)
+    wanted = queries()
+    print(f'# {store}: {SIZES[1]} samples of {DAYS} days')
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        opened, *ours = run_ours(store, wanted)
+        theirs = run_duckdb(store, wanted, folder)
+        print(f'open {float(opened[1]):.3f} s\n')
+        print('| query | first, s | s | CPU s | DuckDB, s | CPU s | faster by | CPU less by |\n|' + ' --- |' * 8)
+        for i, (name, _, parameters, sql, compares) in enumerate(wanted):
+            first, best, cpu = (float(x) for x in ours[i][1:4])
+            row = f'| {name} | {first:.3f} | {best:.3f} | {cpu:.3f} |'
+            if theirs and sql:
+                seconds, used = (float(x) for x in theirs[i][:2])
+                row += f' {seconds:.3f} | {used:.3f} | {seconds / best:.1f} | {used / cpu:.1f} |'
+            print(row)
+        print(f'\nlargest memory {int(ours[-1][5]) // 1024} MiB')
+        for i, (name, _, parameters, sql, compares) in enumerate(wanted):
+            if theirs and compares and sums_differ(store, parameters, f'{folder}/{i}.csv'):
+                print(f'DIFFERENT SUMS: {name}')
+                failed = True
+        if theirs:
+            print('sums by stack differ' if failed else 'sums by stack are equal')
+    return failed
+
+
+if __name__ == '__main__':
+    sys.exit(main())

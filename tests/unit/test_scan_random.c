@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums by stack against a plain loop over the same samples: random filters over parts of several days and the head,
+ * labels that only later parts have a column for, missing labels, long and short runs, sums past 64 bits, enough rows
+ * for several threads. And the limit of a query's memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory_budget.h"
+#include "profile-store/scan.h"
+#include "query/query.h"
+#include "tests/support/profiles.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/suite.h"
+
+#define ROUNDS 6
+#define SAMPLES 40000 /* of a round */
+#define STACKS 500
+#define FILTERS 60
+
+struct made_sample {
+        int64_t time_ns, value;
+        uint32_t stack;
+        char service[12], late[12]; /* "" missing; late: from the fourth round on */
+};
+
+static struct store_fixture fixture;
+static struct made_sample made[ROUNDS * SAMPLES];
+static size_t made_count;
+static uint64_t state = 88172645463325252u;
+
+static uint32_t draw_below(uint32_t n)
+{
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        return (uint32_t)(state >> 32) % n;
+}
+
+/* Some rounds have few label sets and stacks, and so long runs. */
+static struct made_sample make_sample(unsigned round)
+{
+        bool few = round % 2;
+        struct made_sample s = {
+                .time_ns = STORE_FIXTURE_T0 + (int64_t)draw_below(3 * 86400) * 1000000000 + draw_below(1000) * 1000,
+                .value = draw_below(50)  ? (int64_t)draw_below(100)
+                         : draw_below(2) ? INT64_MAX
+                                         : INT64_MIN,
+                .stack = draw_below(few ? 3 : draw_below(STACKS) + 1),
+        };
+
+        if (few && draw_below(20))
+                s.value = 10;
+        if (draw_below(10))
+                snprintf(s.service, sizeof s.service, "s%u", draw_below(few ? 2 : 30));
+        if (round >= 3 && draw_below(3))
+                snprintf(s.late, sizeof s.late, "l%u", draw_below(5));
+        return s;
+}
+
+static void append_round(unsigned round)
+{
+        uint32_t locations[STACKS];
+        struct test_profile t;
+        struct error err;
+
+        test_profile_init(&t, STORE_FIXTURE_ID, "/usr/bin/app");
+        for (uint32_t i = 0; i < STACKS; i++)
+                locations[i] = test_location(&t, 0x1000 + i);
+        for (unsigned i = 0; i < SAMPLES; i++) {
+                struct made_sample s = make_sample(round);
+                char service[32], late[32];
+                const char *labels[3];
+                unsigned count = 0;
+
+                snprintf(service, sizeof service, "service.name=%s", s.service);
+                snprintf(late, sizeof late, "late=%s", s.late);
+                if (*s.service)
+                        labels[count++] = service;
+                if (*s.late)
+                        labels[count++] = late;
+                labels[count] = NULL;
+                test_sample(&t, s.time_ns, s.value, &locations[s.stack], 1, labels);
+                made[made_count++] = s;
+        }
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(round), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
+static bool is_first_char(void *context, const char *text, size_t n)
+{
+        return n > 1 && text[1] == *(const char *)context;
+}
+
+static bool matches_matcher(const struct label_matcher *m, const struct made_sample *s)
+{
+        const char *value = strcmp(m->key, "late") == 0 ? s->late : strcmp(m->key, "none") == 0 ? "" : s->service;
+        bool is_equal = strcmp(m->value, value) == 0;
+
+        switch (m->op) {
+        case LABEL_EQUAL:
+                return is_equal;
+        case LABEL_NOT_EQUAL:
+                return !is_equal;
+        case LABEL_REGEX:
+                return m->match(m->context, value, strlen(value));
+        default:
+                return !m->match(m->context, value, strlen(value));
+        }
+}
+
+static bool is_selected(const struct scan_filter *f, const struct made_sample *s)
+{
+        bool selected = s->time_ns >= f->from_unix_ns && s->time_ns < f->to_unix_ns;
+
+        for (size_t i = 0; selected && i < f->matcher_count; i++)
+                selected = matches_matcher(&f->matchers[i], s);
+        return selected;
+}
+
+struct expected {
+        __int128 value;
+        uint64_t samples;
+};
+
+static int64_t saturate_sum(__int128 v)
+{
+        return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
+}
+
+static void compare_sums(const struct scan_filter *filter)
+{
+        static struct expected expected[STACKS];
+        const struct scan_stacks *stacks;
+        struct stack_sums sums;
+        struct store_scan *scan;
+        struct error err;
+        size_t count = 0;
+
+        memset(expected, 0, sizeof expected);
+        for (size_t i = 0; i < made_count; i++) {
+                if (is_selected(filter, &made[i])) {
+                        expected[made[i].stack].value += made[i].value;
+                        expected[made[i].stack].samples++;
+                }
+        }
+        for (size_t i = 0; i < STACKS; i++)
+                count += expected[i].samples != 0;
+        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
+        check_ok(store_scan_sum(scan, filter, &sums, &err), &err);
+        check_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        ck_assert_uint_eq(sums.count, count);
+        for (size_t i = 0; i < sums.count; i++) {
+                uint64_t stack = stacks->locations[stacks->indexes[stacks->first[i]]].address - 0x1000;
+
+                ck_assert_uint_lt(stack, STACKS);
+                ck_assert_uint_eq(sums.items[i].samples, expected[stack].samples);
+                ck_assert_int_eq(sums.items[i].value, saturate_sum(expected[stack].value));
+                ck_assert(!i || memcmp(sums.items[i - 1].id, sums.items[i].id, sizeof sums.items[i].id) < 0);
+        }
+        free(sums.items);
+        store_scan_end(scan);
+}
+
+static struct label_matcher make_matcher(void)
+{
+        static const char *const keys[] = { "service.name", "service_name", "late", "none" };
+        static const char *const values[] = { "s1", "s7", "l2", "", "absent" };
+        static const char first[] = "123";
+
+        return (struct label_matcher){ .key = keys[draw_below(4)],
+                                       .op = (enum label_match)draw_below(4),
+                                       .value = values[draw_below(5)],
+                                       .match = is_first_char,
+                                       .context = (void *)(uintptr_t)&first[draw_below(3)] };
+}
+
+static void compare_random_filters(unsigned count)
+{
+        for (unsigned i = 0; i < count; i++) {
+                struct label_matcher matchers[] = { make_matcher(), make_matcher() };
+                int64_t from = STORE_FIXTURE_T0 + (int64_t)draw_below(4 * 86400) * 1000000000;
+                struct scan_filter filter = { .to_unix_ns = INT64_MAX,
+                                              .matchers = matchers,
+                                              .matcher_count = draw_below(3) };
+
+                if (draw_below(2)) {
+                        filter.from_unix_ns = from;
+                        filter.to_unix_ns = from + (int64_t)draw_below(2 * 86400) * 1000000000 + 500;
+                }
+                compare_sums(&filter);
+        }
+}
+
+START_TEST(sums_are_those_of_a_plain_loop)
+{
+        store_fixture_begin(&fixture);
+        for (unsigned round = 0; round < ROUNDS; round++) {
+                append_round(round);
+                if (round != ROUNDS - 1)
+                        store_fixture_flush(&fixture);
+        }
+        compare_random_filters(FILTERS);
+        store_fixture_flush(&fixture);
+        compare_random_filters(FILTERS);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+static const char *get_top_param(void *context, const char *name)
+{
+        (void)context;
+        return strcmp(name, "from") == 0 ? "0" : strcmp(name, "to") == 0 ? "1900000000" : NULL;
+}
+
+static enum status ask_top(struct error *err)
+{
+        const struct query_input in = { .param = get_top_param, .now_unix_ns = STORE_FIXTURE_T0 };
+        struct query_answer about;
+        struct buf answer;
+        enum status st;
+
+        buf_init(&answer, SIZE_MAX / 2);
+        st = query_run(fixture.store, "top", &in, &answer, &about, err);
+        buf_deinit(&answer);
+        return st;
+}
+
+START_TEST(a_query_over_its_memory_limit_says_how_to_narrow_it)
+{
+        struct test_profile t;
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        test_profile_init(&t, STORE_FIXTURE_ID, "/usr/bin/app");
+        for (uint32_t i = 0; i < 30000; i++) {
+                uint32_t location = test_location(&t, 0x1000 + i);
+
+                test_sample(&t, STORE_FIXTURE_T0, 1, &location, 1, (const char *const[]){ NULL });
+        }
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(0), NULL, &err), &err);
+        test_profile_deinit(&t);
+        store_fixture_flush(&fixture);
+        check_ok(memory_budget_set_limit((size_t)512 << 20, &err), &err);
+        check_ok(ask_top(&err), &err);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+
+        check_ok(memory_set_query_limits(1 << 20, 0, &err), &err);
+        ck_assert_int_eq(ask_top(&err), ST_TOO_BIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "--query-memory"));
+        ck_assert_ptr_nonnull(strstr(err.text, "shorter time range"));
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+
+        check_ok(memory_set_query_limits(0, (size_t)64 << 20, &err), &err);
+        ck_assert_uint_eq(memory_use_ceiling(MEMORY_QUERIES), (size_t)64 << 20);
+        check_ok(ask_top(&err), &err);
+        ck_assert_int_eq(memory_set_query_limits((size_t)65 << 20, (size_t)64 << 20, &err), ST_USAGE);
+        ck_assert_int_eq(memory_set_query_limits(0, (size_t)513 << 20, &err), ST_USAGE);
+        ck_assert_int_eq(memory_set_query_limits(1000, 0, &err), ST_USAGE);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+TEST_SUITE("scan random", sums_are_those_of_a_plain_loop, a_query_over_its_memory_limit_says_how_to_narrow_it)
