@@ -159,6 +159,28 @@ static bool place_levels(struct assembly *a, size_t count, size_t *slots_ret, si
         return true;
 }
 
+/*
+ * Outside of lists the levels of a page without nulls are one run, which is not expanded. False when they are not; p is
+ * then as it was.
+ */
+static bool skip_full_levels(const struct assembly *a, struct read_page *p, size_t count)
+{
+        struct reader payload = p->payload, levels = p->def_levels;
+        struct hybrid_reader runs;
+        uint32_t size;
+        size_t run;
+
+        if (a->node->max_rep || !a->node->max_def)
+                return false;
+        if (!p->levels_apart && (!reader_u32(&payload, &size) || !reader_sub(&payload, size, &levels)))
+                return false;
+        if (!hybrid_begin(&runs, &levels, bits_for_max(a->node->max_def)) || !hybrid_peek_run(&runs, &run) ||
+            run < count || runs.value != a->node->max_def)
+                return false;
+        p->payload = payload;
+        return true;
+}
+
 static enum status read_data_page(struct assembly *a, struct read_page *p, struct error *err)
 {
         struct parquet_column *c = &a->column;
@@ -170,6 +192,13 @@ static enum status read_data_page(struct assembly *a, struct read_page *p, struc
                 return error_at(err, ST_BAD_DATA, p->payload.base, "its pages have more values than its metadata says");
         if (!count)
                 return ST_OK;
+        if (skip_full_levels(a, p, count)) {
+                memset(c->valid + c->count, 1, count);
+                st = value_read_page(&a->values, p, c->count, count, err);
+                c->count += count;
+                a->levels_done += count;
+                return st;
+        }
         if (!reserve_levels(a, count))
                 return error_no_memory(err);
         if (!read_levels(p, &p->rep_levels, a->node->max_rep, a->reps, count) ||

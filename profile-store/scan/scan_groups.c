@@ -272,11 +272,10 @@ static enum status add_group_value(struct group_summing *s, uint32_t group, uint
 static bool find_step(const struct scan_group_by *by, int64_t time_us, uint32_t *ret)
 {
         int64_t since = time_us * 1000 - by->first_unix_ns;
+        uint64_t step = since < 0 ? UINT64_MAX : (uint64_t)since / (uint64_t)by->step_ns;
 
-        if (since < 0 || (uint64_t)(since / by->step_ns) >= by->step_count)
-                return false;
-        *ret = (uint32_t)(since / by->step_ns);
-        return true;
+        *ret = (uint32_t)step;
+        return step < by->step_count;
 }
 
 static enum status add_group_sample(struct group_summing *s, uint32_t group, int64_t time_us,
@@ -464,15 +463,51 @@ static bool has_same_rest(const struct group_columns *c, uint64_t a, uint64_t b)
         return true;
 }
 
-static bool has_same_group(const struct group_columns *c, uint64_t a, uint64_t b)
+/* Where codes from `at` on differ from `code`, at most `end`. */
+static uint32_t find_code_end(const uint32_t *codes, uint32_t code, uint32_t at, uint32_t end)
 {
-        if (c->types.codes[a] != c->types.codes[b] || c->units.codes[a] != c->units.codes[b] ||
-            c->periods.ints[a] != c->periods.ints[b])
-                return false;
-        for (size_t i = 0; i < c->label_count; i++)
-                if (c->labels[i].has_column && c->labels[i].text.codes[a] != c->labels[i].text.codes[b])
-                        return false;
-        return !c->needs_rest || has_same_rest(c, a, b);
+        while (at < end && codes[at] == code)
+                at++;
+        return at;
+}
+
+/* The first of the rows [at, end) that is in another group than the row `first`. */
+static uint32_t find_other_group(const struct group_columns *c, uint32_t first, uint32_t at, uint32_t end)
+{
+        uint32_t i = at;
+
+        end = find_code_end(c->types.codes, c->types.codes[first], at, end);
+        end = find_code_end(c->units.codes, c->units.codes[first], at, end);
+        while (i < end && c->periods.ints[i] == c->periods.ints[first])
+                i++;
+        end = i;
+        for (size_t k = 0; k < c->label_count; k++) {
+                const uint32_t *codes = c->labels[k].text.codes;
+
+                if (c->labels[k].has_column)
+                        end = find_code_end(codes, codes[first], at, end);
+        }
+        for (i = at; c->needs_rest && i < end && has_same_rest(c, i, first);)
+                i++;
+        return c->needs_rest ? i : end;
+}
+
+/* The end of the rows from `first` on that are in its group. Looks ahead twice as far each time: groups may be short.
+ */
+static uint32_t find_group_end(const struct group_columns *c, uint32_t first, uint32_t end)
+{
+        uint32_t at = first + 1, window = 16;
+
+        while (at < end) {
+                uint32_t last = end - at < window ? end : at + window;
+                uint32_t found = find_other_group(c, first, at, last);
+
+                if (found < last)
+                        return found;
+                at = last;
+                window = window < UINT32_MAX / 2 ? window * 2 : window;
+        }
+        return end;
 }
 
 /* The value of a label that has no column; "" without one. */
@@ -514,16 +549,6 @@ static enum status find_row_group(struct group_summing *s, const struct group_co
         return st ? st
                   : find_or_add_group(s, get_slot_text(&c->types, row), get_slot_text(&c->units, row),
                                       c->periods.ints[row], series, ret, err);
-}
-
-/* The end of the rows from `first` on that are in its group. */
-static uint32_t find_group_end(const struct group_columns *c, uint32_t first, uint32_t end)
-{
-        uint32_t i = first + 1;
-
-        while (i < end && has_same_group(c, i, first))
-                i++;
-        return i;
 }
 
 /* Sums by step, or in total, are collected for all rows of a group before each is added once. */
