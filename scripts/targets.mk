@@ -66,10 +66,9 @@ check-soak: ## drive the service, built with sanitizers, with honest and hostile
 	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
 
 READERS ?=
-SPARK ?=
-check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb and hyparquet after ingest, schema evolution, re-symbolization and compaction: the sums of cairn (READERS="polars", SPARK=1 for Spark too; installs them)
+check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb and hyparquet after ingest, schema evolution, re-symbolization and compaction: the sums of cairn (READERS="polars"; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
-	$(Q)CAIRN_BUILD=$(abspath $(O)) SPARK='$(SPARK)' tests/interop/run $(READERS)
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
 
 READ_SECONDS ?= 30
 check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes and re-symbolizes (READ_SECONDS=600; installs them)

@@ -71,17 +71,6 @@ def chdb(path, columns):
     return rows
 
 
-def spark(path, columns):
-    import delta
-    import pyspark.sql
-    builder = (pyspark.sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-               .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-               .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"))
-    session = delta.configure_spark_with_delta_pip(builder).getOrCreate()
-    rows = session.read.format("delta").load(path).select(*columns).collect()
-    return [row.asDict(recursive=True) for row in rows]
-
-
 def hyparquet(path, columns):
     import deltalake
     rows = []
@@ -95,7 +84,7 @@ def hyparquet(path, columns):
     return rows
 
 
-READERS = (delta_rs, pyarrow, duckdb, polars, datafusion, chdb, spark, hyparquet)
+READERS = (delta_rs, pyarrow, duckdb, polars, datafusion, chdb, hyparquet)
 
 
 def get_bytes(value):
