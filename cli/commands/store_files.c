@@ -109,7 +109,7 @@ static enum status print_files(const struct store_command *c, const struct table
                 buf_printf(&out, "\n");
         }
         st = buf_status(&out, err, "the list of files");
-        if (!st)
+        if (!st && out.size)
                 fwrite(out.data, 1, out.size, stdout);
         return st;
 }

@@ -143,6 +143,12 @@ static bool is_logged_elsewhere(const struct http_route *r)
                strstr(r->path, "UploadFinished");
 }
 
+/* The S3 bucket is read-only; it answers writes in S3's terms. */
+static bool refuses_every_write(const struct http_route *r)
+{
+        return strcmp(r->path, "/cairn/{key...}") == 0;
+}
+
 START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
 {
         struct http_route *routes;
@@ -156,7 +162,8 @@ START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
                 ck_assert_msg(!r->writes || changes, "%s %s writes with the scope of a reader", r->method, r->path);
                 ck_assert_msg(!changes || r->writes || is_logged_elsewhere(r), "%s %s is not audited", r->method,
                               r->path);
-                ck_assert_msg((strcmp(r->method, "PUT") != 0 && strcmp(r->method, "DELETE") != 0) || r->writes,
+                ck_assert_msg((strcmp(r->method, "PUT") != 0 && strcmp(r->method, "DELETE") != 0) || r->writes ||
+                                      refuses_every_write(r),
                               "%s %s changes nothing", r->method, r->path);
         }
         free(routes);
