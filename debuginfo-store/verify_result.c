@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoding and decoding of the verifying worker's result. Apart from verify.c, so that tests can replace the worker. */
+/* Encoding and decoding of the verifying worker's result. Apart from verify_worker.c, so that tests can replace the
+ * worker. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
 #include "common/reader.h"
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 
 void verify_result_deinit(struct verify_result *v)
 {

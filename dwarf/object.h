@@ -13,7 +13,7 @@
  */
 #include <stdatomic.h>
 
-#include "dwarf/companion.h"
+#include "dwarf/split_companion.h"
 #include "dwarf/file.h"
 
 /**

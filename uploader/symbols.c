@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "elf-image/elf_identity.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 #include "symbolizer/formats/portable_symbols.h"
 

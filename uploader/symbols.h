@@ -5,7 +5,8 @@
 /**
  * @file
  * Symbol files, which `--symbols-only` sends instead of debuginfo. Symbols are extracted in a confined worker, as by
- * `cairn symbolize`, using all debug files that this machine has for the file (symbolizer/extraction/extract_find.h).
+ * `cairn symbolize`, using all debug files that this machine has for the file
+ * (symbolizer/extraction/debug_file_search.h).
  */
 #include <stdatomic.h>
 

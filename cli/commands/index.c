@@ -12,7 +12,7 @@
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 #include "symbol-index/range_walk.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 #define NAME "index"
 

@@ -16,7 +16,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "symbol-index/index_load.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 
 struct index_inputs {

@@ -11,7 +11,7 @@
 #include "cli/commands/record_report.h"
 #include "cli/commands/record_run.h"
 #include "common/limits.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 #define NAME "record"
 

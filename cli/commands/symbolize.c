@@ -18,7 +18,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 /* ---- output formats ---- */
 

@@ -18,7 +18,7 @@
 #include "common/utf8.h"
 #include "server/routes/why.h"
 #include "symbolizer/explain/explain.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 /* ---- printing a report (docs/formats/why.md) ---- */
 
@@ -410,7 +410,8 @@ static const struct usage usage = {
 
 /* ---- a file ---- */
 
-/* How a file was found, derived from its path: the search tries build-ids first (symbolizer/extraction/extract_find.h).
+/* How a file was found, derived from its path: the search tries build-ids first
+ * (symbolizer/extraction/debug_file_search.h).
  */
 static void describe_origin(const struct why_command *c, int fd, const char *role, bool given, char path[PATH_MAX],
                             struct why_origin *ret)

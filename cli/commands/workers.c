@@ -14,7 +14,7 @@
 #include "common/file.h"
 #include "common/utf8.h"
 #include "debuginfo-store/fetch.h"
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 #include "debuginfod-client/debuginfod_worker.h"
 #include "pipeline/elf_job.h"
 #include "sandbox/worker.h"

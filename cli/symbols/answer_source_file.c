@@ -12,7 +12,7 @@
 #include "cli/symbols/symbol_cache.h"
 #include "cli/symbols/answer_source.h"
 #include "common/limits.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 
 #define FEW_ADDRESSES 4096

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "debuginfod-client/debuginfo_fetcher.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 struct debug_files {
         const char *directory; /* of --debug-dir */

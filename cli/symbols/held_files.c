@@ -13,7 +13,7 @@
 #include "agent/processes/object_cache.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 struct held_file {
         struct build_id id;

@@ -11,7 +11,7 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "symbol-index/symbol_state.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 #define ASK_MAX 65536 /* addresses per lookup */
 

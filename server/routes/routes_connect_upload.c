@@ -11,7 +11,7 @@
 #include "profile-formats/proto/connect_upload.pb-c.h"
 #include "profile-formats/proto_message.h"
 #include "server/routes/connect_question.h"
-#include "server/routes/upload_stream.h"
+#include "server/routes/upload_request.h"
 
 /* ---- errors, as Connect clients read them: connectrpc.com/docs/protocol, "Error Codes" ---- */
 

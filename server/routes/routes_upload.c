@@ -7,7 +7,7 @@
 #include "common/json_value.h"
 #include "common/options.h"
 #include "common/sha256.h"
-#include "server/routes/upload_stream.h"
+#include "server/routes/upload_request.h"
 
 /* ---- ask ---- */
 

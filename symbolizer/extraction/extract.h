@@ -10,7 +10,7 @@
  * Runs in a confined worker or a command-line program; the input is hostile.
  * Only descriptors are used, no paths.
  */
-#include "dwarf/companion.h"
+#include "dwarf/split_companion.h"
 #include "symbol-index/symbol_table.h"
 #include "symbolizer/extraction/address_filter.h"
 

@@ -14,7 +14,7 @@
  * lines only, then the earlier unit: a linker keeps the first of several copies
  * of a function, and may give the others the address of that one.
  */
-#include "dwarf/companion.h"
+#include "dwarf/split_companion.h"
 #include "symbolizer/table/code_map.h"
 #include "symbolizer/table/symbol_table_builder.h"
 #include "symbolizer/extraction/address_filter.h"

@@ -7,7 +7,7 @@
  * Requests for .dwo files from a confined worker. The worker cannot open files;
  * it sends a request with the directory and name from the skeleton unit to its
  * parent over a socket and receives a descriptor, or none. The parent decides
- * which files may be opened (symbolizer/extraction/extract_find.c). One request is in
+ * which files may be opened (symbolizer/extraction/debug_file_search.c). One request is in
  * flight at a time.
  *
  * A request is one packet: the unit's id and the attempt (8 and 4 bytes in this
@@ -17,7 +17,7 @@
  */
 #include <pthread.h>
 
-#include "dwarf/companion.h"
+#include "dwarf/split_companion.h"
 
 /** Create the socket pair, close-on-exec. */
 enum status dwo_request_create_sockets(int *worker_ret, int *parent_ret, struct error *err) MUST_CHECK;

@@ -18,7 +18,7 @@
 #include "common/sha256.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include "common/limits.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/workers/extract_worker.h"
 #include "tests/support/suite.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 
 enum { UNIT = 1, FUNCTION };
 

@@ -9,7 +9,7 @@
 
 #include "common/limits.h"
 #include "symbolizer/extraction/extract.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/table/interval_overlay.h"
 #include "symbolizer/table/symbol_table_builder.h"
 #include "tests/support/elf_maker.h"

@@ -9,7 +9,7 @@
 #include "common/sha256.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/suite.h"
 

@@ -4,7 +4,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 #include "tests/support/suite.h"
 
 static char dir[] = "/tmp/cairn-links-XXXXXX";

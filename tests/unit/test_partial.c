@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/file.h"
-#include "symbolizer/extraction/extract_find.h"
+#include "symbolizer/extraction/debug_file_search.h"
 #include "symbolizer/extraction/extract_files.h"
 #include "tests/support/made_file.h"
 #include "tests/support/suite.h"

@@ -5,7 +5,7 @@
  * build-id that the uploader claims, and if that executable or debuginfo is stored, it must reference units of the
  * package. Until then the package has quality none, so that a package that is known to match replaces it.
  */
-#include "debuginfo-store/validate.h"
+#include "debuginfo-store/claim_check.h"
 
 #include <string.h>
 #include <unistd.h>

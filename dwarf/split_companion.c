@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dwarf/companion.h"
+#include "dwarf/split_companion.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/routes/upload_stream.h"
+#include "server/routes/upload_request.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DWARF_COMPANION_H
-#define CAIRN_DWARF_COMPANION_H
+#ifndef CAIRN_DWARF_SPLIT_COMPANION_H
+#define CAIRN_DWARF_SPLIT_COMPANION_H
 
 /**
  * @file

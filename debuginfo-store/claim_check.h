@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_DEBUGINFO_STORE_VALIDATE_H
-#define CAIRN_DEBUGINFO_STORE_VALIDATE_H
+#ifndef CAIRN_DEBUGINFO_STORE_CLAIM_CHECK_H
+#define CAIRN_DEBUGINFO_STORE_CLAIM_CHECK_H
 
 /**
  * @file
@@ -9,7 +9,7 @@
  * Threads: any.
  */
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 
 struct validated_object {
         struct build_id build_id; /* that it is stored under */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "debuginfo-store/verify.h"
+#include "debuginfo-store/verify_worker.h"
 
 #include <errno.h>
 #include <stdlib.h>

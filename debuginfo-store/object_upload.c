@@ -29,7 +29,7 @@
 #include "debuginfo-store/partial.h"
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/validate.h"
+#include "debuginfo-store/claim_check.h"
 
 struct object_upload {
         struct debuginfo_store *store;
