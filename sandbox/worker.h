@@ -75,7 +75,7 @@ enum worker_needs {
 
 /**
  * In the child: confine the process. Afterwards only read, write, mmap without PROT_EXEC, threads and exit work:
- * opening a file fails with EPERM, a socket or exec kills the process. With network, see confine.c and
+ * opening a file fails with EPERM, a socket or exec kills the process. With network, see seccomp.c and
  * landlock_restrict(). Irreversible; call in the process that does the job, not before a fork.
  */
 enum status worker_confine(enum worker_needs needs, struct error *err) MUST_CHECK;

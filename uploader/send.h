@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Split, hash, compress and send one file. Source: docs/formats/upload.md, 3.
+ * Hash, compress and send one file or its split debuginfo. Source: docs/formats/upload.md, 3.
  *
  * Everything streams: memory is a slice of the file and the compressor's window.
  */
