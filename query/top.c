@@ -57,16 +57,24 @@ static enum status add_selection_rows(struct top_row *rows, const struct frame_t
         return st;
 }
 
-static int compare_top_rows(const void *x, const void *y, void *context)
+/* Rows of equal sums have one order in every store, whatever order its files were read in. */
+static int compare_row_names(const struct top_row *x, const struct top_row *y, const struct query_frame *frames)
+{
+        const struct query_frame *a = &frames[x->frame], *b = &frames[y->frame];
+        int order = strcmp(a->function, b->function);
+
+        return order ? order : strcmp(a->file, b->file);
+}
+
+static int compare_top_rows(const void *x, const void *y, void *frames)
 {
         const struct top_row *a = x, *b = y;
 
-        (void)context;
         if (a->flat[0] != b->flat[0])
                 return a->flat[0] > b->flat[0] ? -1 : 1;
         if (a->cumulative[0] != b->cumulative[0])
                 return a->cumulative[0] > b->cumulative[0] ? -1 : 1;
-        return a->frame < b->frame ? -1 : a->frame > b->frame;
+        return compare_row_names(a, b, frames);
 }
 
 static uint64_t get_absolute_change(const int64_t v[2])
@@ -74,16 +82,15 @@ static uint64_t get_absolute_change(const int64_t v[2])
         return v[1] > v[0] ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
 }
 
-static int compare_row_changes(const void *x, const void *y, void *context)
+static int compare_row_changes(const void *x, const void *y, void *frames)
 {
         const struct top_row *a = x, *b = y;
 
-        (void)context;
         if (get_absolute_change(a->flat) != get_absolute_change(b->flat))
                 return get_absolute_change(a->flat) > get_absolute_change(b->flat) ? -1 : 1;
         if (get_absolute_change(a->cumulative) != get_absolute_change(b->cumulative))
                 return get_absolute_change(a->cumulative) > get_absolute_change(b->cumulative) ? -1 : 1;
-        return a->frame < b->frame ? -1 : a->frame > b->frame;
+        return compare_row_names(a, b, frames);
 }
 
 enum status top_build(const struct frame_table *frames, const struct top_side sides[2], struct top *ret,
@@ -108,7 +115,7 @@ enum status top_build(const struct frame_table *frames, const struct top_side si
                         rows[kept++] = rows[i];
         if (!st)
                 st = work_meter_sort(frames->meter, rows, kept, sizeof *rows,
-                                     sides[1].m ? compare_row_changes : compare_top_rows, NULL, err);
+                                     sides[1].m ? compare_row_changes : compare_top_rows, frames->items, err);
         if (st) {
                 free(rows);
                 return st;

@@ -19,7 +19,7 @@ struct top_row {
 };
 
 struct top {
-        struct top_row *rows; /* owned; by falling flat, then cumulative */
+        struct top_row *rows; /* owned; by falling flat, then cumulative, then by function and file */
         size_t count;
 };
 

@@ -418,6 +418,26 @@ START_TEST(top_counts_leaves_flat_and_recursion_once)
 }
 END_TEST
 
+START_TEST(rows_of_equal_sums_are_sorted_by_name)
+{
+        open_store();
+        append_folded("m;c 3\nm;a 3\nm;d 3\nm;b 3\n", CPU, "ties", NOW - 5 * S, 9);
+        {
+                ASK(rows, "top", "selector={service.name=\"ties\"}", "format=rows");
+                struct json_object *j = json_tokener_parse(rows);
+                char order[8] = "";
+
+                ck_assert_uint_eq(json_object_array_length(j), 5);
+                for (size_t i = 0; i < 5; i++)
+                        order[i] = json_object_get_string(
+                                json_object_object_get(json_object_array_get_idx(j, i), "function"))[0];
+                ck_assert_str_eq(order, "abcdm");
+                json_object_put(j);
+        }
+        close_store();
+}
+END_TEST
+
 START_TEST(folded_merges_equal_stacks_and_marks_the_kernel)
 {
         open_store();
@@ -879,7 +899,8 @@ TEST_SUITE("query", regex_steps_of_all_texts_share_one_budget, wide_classes_coun
            sorting_can_be_ended_and_loses_nothing, no_text_output_holds_a_control_character,
            selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
            no_pattern_takes_more_than_linear_time, bad_selectors_say_what_was_expected_where, times_parse_in_every_form,
-           values_read_well, top_counts_leaves_flat_and_recursion_once, folded_merges_equal_stacks_and_marks_the_kernel,
-           flame_json_holds_the_tree_in_drawing_order, the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script,
-           diff_shows_both_sides, pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part,
-           series_sum_per_step_from_multiples_of_it, labels_and_values_are_listed, wrong_parameters_are_named)
+           values_read_well, top_counts_leaves_flat_and_recursion_once, rows_of_equal_sums_are_sorted_by_name,
+           folded_merges_equal_stacks_and_marks_the_kernel, flame_json_holds_the_tree_in_drawing_order,
+           the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
+           pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part, series_sum_per_step_from_multiples_of_it,
+           labels_and_values_are_listed, wrong_parameters_are_named)
