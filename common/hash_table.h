@@ -5,7 +5,7 @@
 /**
  * @file
  * Hash table for keys that come from outside: open addressing with linear
- * probing over a keyed hash, so that nobody can choose keys that collide.
+ * probing over a keyed hash, so that a sender cannot choose keys that collide.
  *
  * The table maps keys to entry numbers; entries and keys stay in an array of
  * the caller. A slot keeps 32 bits of its key's hash: growing and removing

@@ -120,7 +120,7 @@ struct http_options {
          * as far as known. 0, or in how many seconds it may: answered with 429 and the text of err. NULL: always.
          */
         uint64_t (*admit)(void *context, const struct http_request *req, uint64_t bytes, struct error *err);
-        /* Told of each request at its end, however that came. NULL: nobody is told. */
+        /* Called at the end of each request, failed ones included. NULL: not called. */
         void (*finished)(void *context, const struct http_request *req);
         /* Told of each answer as it is decided, on the thread that decides; code 0 is a reset. May be NULL. */
         void (*answered)(void *context, const struct http_request *req, unsigned code);
@@ -171,7 +171,7 @@ const struct deadline *http_request_deadline(const struct http_request *req);
 const char *http_header(const struct http_request *req, const char *name);
 /** The unpacked body of a whole-body route. */
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret);
-/** Free the body and what it took of the budget, once nobody looks at it any more. */
+/** Free the body and what it took of the budget, once it is no longer used. */
 void http_free_body(struct http_request *req);
 /**
  * Reserve n bytes of the memory budget (MEMORY_SYMBOLIZE) until the request ends, for what a handler keeps while its
@@ -224,7 +224,7 @@ void http_respond_file_part(struct http_request *req, const char *content_type, 
 void http_respond_bytes(struct http_request *req, const char *content_type, void *bytes, size_t n, const char *etag);
 /**
  * A body made by a callback (pread-like: bytes at offset, 0 at the end, -1 on failure), of known size, with Range and
- * ETag. A failure in the middle resets the connection, so that nobody takes half a body for a whole one.
+ * ETag. A failure in the middle resets the connection, so that half a body is not taken for a whole one.
  * @param state taken; close is called with it in every case, also when read never was.
  */
 typedef ssize_t http_read_body(void *state, void *to, size_t n, uint64_t offset);
@@ -232,7 +232,7 @@ void http_respond_stream(struct http_request *req, const char *content_type, uin
                          http_read_body *read, void (*close)(void *state), void *state);
 /**
  * A body of unknown size that is made in pieces while it is sent: at most one piece waits while another is on its way,
- * so memory is bounded by two of them however slowly they are read, and nobody waits for the reader. make appends a
+ * so memory is bounded by two of them however slowly they are read, and no thread waits for the reader. make appends a
  * piece to `to`, which is empty, and sets *end with the last one; it runs on threads of the pool, one call at a time.
  *
  * The first piece is made in this call: when that fails the answer is http_fail(). A later failure, and a reader that

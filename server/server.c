@@ -62,7 +62,7 @@ static void log_clock_steps(struct clock_watch *w)
 
 /*
  * One line per request to a route that modifies data, and per request refused for its token. Ingested profiles are only
- * counted. At most AUDIT_REFUSALS_PER_S refusals are logged per second, so that nobody can fill the disk with them.
+ * counted. At most AUDIT_REFUSALS_PER_S refusals are logged per second, so that clients cannot fill the disk with them.
  */
 #define AUDIT_REFUSALS_PER_S 10
 

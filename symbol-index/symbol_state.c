@@ -50,8 +50,8 @@ static const struct reason reasons[SYMBOL_STATE_COUNT] = {
                                true },
         [SYMBOL_NOT_IN_OBJECT] = { "the address is in none of the object's loaded segments",
                                    "look at the sender's mappings: the address or the build-id is wrong", false },
-        [SYMBOL_OUTSIDE] = { "no symbol covers the address, and without the executable nobody knows if it is in the "
-                             "object",
+        [SYMBOL_OUTSIDE] = { "no symbol covers the address, and without the executable it is unknown whether the "
+                             "address is in the object",
                              "upload the executable too, then ask again", true },
         [SYMBOL_TOO_LARGE] = { "so many calls are inlined at the address that its frames had no room beside the others "
                                "of the flush",

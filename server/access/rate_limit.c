@@ -63,7 +63,7 @@ static double compute_refilled_debt(double missing, double per_s, double passed_
         return missing > per_s * passed_s ? missing - per_s * passed_s : 0;
 }
 
-/* NULL without memory: then nobody is limited. */
+/* NULL without memory: then the request is not limited. */
 static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                       int64_t now_ns)
 {

@@ -53,7 +53,7 @@ void query_work_answer_failure(const struct query_work *w, enum status st, const
                 return;
         case QUERY_CLIENT:
                 metric_add(&cancelled_client, 1);
-                http_fail(w->req, st, err); /* nobody reads it, but the request must end */
+                http_fail(w->req, st, err); /* no client reads it, but the request must end */
                 return;
         case QUERY_SHUTDOWN:
                 metric_add(&cancelled_shutdown, 1);
