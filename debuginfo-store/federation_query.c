@@ -69,7 +69,7 @@ static enum status store_fetched_object(struct federation_upstreams *a, const st
 {
         struct object_claim claim = { .build_id = entry->id, .kind = kind, .source = SOURCE_UPSTREAM };
         struct object_upload *upload;
-        struct error own;
+        struct error own = { 0 };
         bool same;
         enum status st;
 

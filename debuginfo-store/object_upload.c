@@ -448,7 +448,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         struct stored_object object = { 0 }, have = { 0 };
         _cleanup_validated_object_ struct validated_object judged = { .verified.form = VERIFIED_ELF };
         int fd = -1;
-        struct error own;
+        struct error own = { 0 };
         enum status st;
 
         err = err ? err : &own; /* its reason is needed */

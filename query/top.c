@@ -162,7 +162,7 @@ void top_put_rows(const struct top *t, const struct frame_table *frames, const s
                 const struct query_frame *f = &frames->items[r->frame];
 
                 json_out_object(j, NULL);
-                if (groups)
+                if (groups && group)
                         label_group_put_json(groups, group, "labels", j);
                 json_out_str(j, "function", query_frame_name(f, form->is_short));
                 if (!form->is_short && f->short_name != f->function)

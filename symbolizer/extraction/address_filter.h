@@ -24,7 +24,9 @@ struct address_filter {
 /** Index of the first address at or above this one; count when there is none. */
 static inline size_t address_filter_lower_bound(const struct address_filter *w, uint64_t address)
 {
-        return find_lower_bound(i, 0, w->count, w->addresses[i] < address);
+        size_t found = find_lower_bound(i, 0, w->count, w->addresses[i] < address);
+
+        return found;
 }
 
 static inline bool address_filter_overlaps(const struct address_filter *w, uint64_t start, uint64_t end)

@@ -114,7 +114,9 @@ enum status dynamic_relocations_read(const struct elf_image *img, struct dynamic
 /* Index of the first one at or behind address. */
 static size_t find_first_relocation(const struct dynamic_relocations *r, uint64_t address)
 {
-        return find_lower_bound(i, 0, r->count, r->items[i].address < address);
+        size_t found = find_lower_bound(i, 0, r->count, r->items[i].address < address);
+
+        return found;
 }
 
 const struct dynamic_relocation *dynamic_relocations_find(const struct dynamic_relocations *r, uint64_t address)

@@ -72,7 +72,9 @@ void code_map_deinit(struct code_map *m)
 /* The index of the first region that ends after address; count when none does. */
 static size_t next_region(const struct code_map *m, uint64_t address)
 {
-        return find_lower_bound(i, 0, m->count, m->regions[i].end <= address);
+        size_t found = find_lower_bound(i, 0, m->count, m->regions[i].end <= address);
+
+        return found;
 }
 
 const struct code_region *code_map_find(const struct code_map *m, uint64_t address)

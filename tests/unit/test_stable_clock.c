@@ -93,6 +93,6 @@ START_TEST(the_range_spans_a_step_for_a_day)
 }
 END_TEST
 
-TEST_SUITE("stable_clock", the_range_spans_a_step_for_a_day, it_follows_the_wall_clock, a_step_forward_counts_after_a_day,
-           a_step_forward_that_is_taken_back_never_counts, a_step_back_counts_at_once,
-           steps_forward_one_after_another_wait_from_the_last)
+TEST_SUITE("stable_clock", the_range_spans_a_step_for_a_day, it_follows_the_wall_clock,
+           a_step_forward_counts_after_a_day, a_step_forward_that_is_taken_back_never_counts,
+           a_step_back_counts_at_once, steps_forward_one_after_another_wait_from_the_last)
