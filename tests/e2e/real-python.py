@@ -19,13 +19,17 @@ from deltalake import DeltaTable
 
 
 def readme_sql(data):
-    """What the README's only sql block says, for the tables of DATA and without its limit."""
+    """What the README's only sql block says, for the tables of DATA and without its limit; .read is the shell's."""
     with open('README.md', encoding='utf-8') as f:
         blocks = f.read().split('```sql\n')
     assert len(blocks) == 2, f'README.md has {len(blocks) - 1} sql blocks'
     text = blocks[1].split('```')[0]
     assert "'cairn-data/" in text and 'LIMIT 20' in text, text
-    return text.replace("'cairn-data/", f"'{data}/").replace('LIMIT 20', '')
+    with open('deploy/sql/duckdb.sql', encoding='utf-8') as f:
+        views = f.read()
+    assert '\n.read deploy/sql/duckdb.sql\n' in text, text
+    return (text.replace("'cairn-data/", f"'{data}/").replace('LIMIT 20', '')
+            .replace('.read deploy/sql/duckdb.sql', views))
 
 
 def same(data, top_file):
