@@ -17,6 +17,7 @@ cc -O1 -o "$tmp/burn" "$tmp/burn.c"
 mkdir "$tmp/mnt"
 # mount_files: start the server of the file system at $tmp/mnt.
 mount_files() {
+        rm -f "$tmp/fuse.log" # of the server before
         python3 tests/e2e/hung-fuse.py "$tmp/burn" "$tmp/mnt" >"$tmp/fuse.log" 2>&1 & server=$!
         background_pids="${background_pids:-} $server"
         wait_for "the mount" grep -qs . "$tmp/fuse.log"
@@ -25,6 +26,7 @@ mount_files() {
 release() { kill -KILL $server 2>/dev/null; umount -l "$tmp/mnt" 2>/dev/null; }
 # burn NAME: start the program; sets $burning.
 burn() {
+        rm -f "$tmp/burn.log"
         "$tmp/mnt/$1" >"$tmp/burn.log" & burning=$!
         background_pids="$background_pids $burning"
         wait_for "$1 to run" grep -qs burning "$tmp/burn.log"
@@ -81,7 +83,7 @@ wait_for "more samples" above cairn_agent_samples_total "$before"
 pass "sampling goes on"
 is "$(value cairn_agent_mount_probes_stuck)" 1 "one process is left behind"
 kill -TERM $pid
-# A process with a thread that cannot end stays, as a zombie that nobody can wait for.
+# A process with a thread that cannot end stays as a zombie that cannot be waited for.
 ends() { ! [ -e /proc/$pid/status ] || { grep -q "^State:.*Z" /proc/$pid/status && grep -q "^Threads:.*1$" /proc/$pid/status; }; }
 wait_for "the agent to end" ends
 wait $pid 2>/dev/null
