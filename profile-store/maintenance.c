@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/log.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
 #include "profile-store/retention.h"
@@ -105,9 +106,12 @@ static void *run_maintenance_thread(void *context)
         prctl(PR_SET_NAME, "cairn-maintain");
         while (wait_for_maintenance(s)) {
                 struct error err = { 0 };
-                enum status st = store_maintain(s, &err);
 
-                metric_add(&failures, st != ST_OK);
+                if (store_maintain(s, &err)) {
+                        log_error("store", "maintenance failed, repeating it in %d s: %s", MAINTENANCE_INTERVAL_S,
+                                  err.text);
+                        metric_add(&failures, 1);
+                }
         }
         return NULL;
 }

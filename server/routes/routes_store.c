@@ -3,57 +3,26 @@
 #include <string.h>
 
 #include "common/json_out.h"
-#include "common/json_value.h"
 #include "profile-store/retention.h"
+#include "server/routes/rules_request.h"
 #include "server/server_internal.h"
 
-#define RULE_TEXT_BYTES 256
 #define RULES_MAX 16
 
-/* {"dry_run": true, "rules": ["age=30d"]}, both optional, as is the whole body. */
-static enum status read_expire_request(struct http_request *req, struct sample_limits *limits, bool *has_rules,
-                                       bool *dry_run, struct error *err)
+static enum status add_sample_limit(void *limits, const char *rule, struct error *err)
 {
-        struct json_value request, list, item;
-        char text[RULE_TEXT_BYTES];
-        struct json_scan items;
-        const uint8_t *data;
-        size_t n;
-        enum status st;
-
-        *limits = (struct sample_limits){ 0 };
-        *dry_run = *has_rules = false;
-        data = http_body(req, &n);
-        if (n == 0)
-                return ST_OK;
-        st = json_value_parse(data, n, &request, err);
-        if (st)
-                return st;
-        if (!json_value_bool(&request, "dry_run", dry_run))
-                return error_set(err, ST_BAD_DATA, "'dry_run' is neither true nor false");
-        *has_rules = json_value_member(&request, "rules", &list) && json_value_open_array(&list, &items);
-        if (!*has_rules)
-                return ST_OK;
-        if (json_value_count(&list, RULES_MAX) > RULES_MAX)
-                return error_set(err, ST_TOO_BIG, "'rules' has more than %d entries", RULES_MAX);
-        while (!st && json_value_next(&items, &item))
-                st = json_value_copy(&item, text, sizeof text)
-                             ? sample_limits_parse(text, limits, err)
-                             : error_set(err, ST_BAD_DATA,
-                                         "'rules' holds something that is not text of less than %d bytes",
-                                         RULE_TEXT_BYTES);
-        return st;
+        return sample_limits_parse(rule, limits, err);
 }
 
 static void handle_expire(struct http_request *req, void *context)
 {
         struct server *s = context;
-        struct sample_limits limits;
+        struct sample_limits limits = { 0 };
         struct expiry removed = { 0 };
         bool dry_run, has_rules;
         struct buf body;
         struct error err;
-        enum status st = read_expire_request(req, &limits, &has_rules, &dry_run, &err);
+        enum status st = read_rules_request(req, RULES_MAX, add_sample_limit, &limits, &has_rules, &dry_run, &err);
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         if (!st)

@@ -2,12 +2,10 @@
 /* Maintenance of stored objects: show, pin, delete, garbage collection, rescan. */
 #include <string.h>
 
-#include "common/json_value.h"
 #include "server/routes/debuginfo_list.h"
 #include "server/routes/gc_answer.h"
+#include "server/routes/rules_request.h"
 #include "server/server_internal.h"
-
-#define RULE_TEXT_BYTES 1024
 
 static void handle_show(struct http_request *req, void *context)
 {
@@ -71,39 +69,16 @@ static void handle_delete(struct http_request *req, void *context)
                              "{\"state\":\"removed\"}\n");
 }
 
-/* {"dry_run": true, "rules": ["..."]}, both optional, as is the whole body. */
-static enum status read_gc_request(struct http_request *req, struct retention_rule *rules, size_t *count,
-                                   bool *has_rules, bool *dry_run, struct error *err)
-{
-        struct json_value request, list, item;
-        char text[RULE_TEXT_BYTES];
-        struct json_scan items;
-        const uint8_t *data;
-        size_t n;
-        enum status st;
+struct rule_list {
+        struct retention_rule *rules;
+        size_t count;
+};
 
-        *count = 0;
-        *dry_run = *has_rules = false;
-        data = http_body(req, &n);
-        if (n == 0)
-                return ST_OK;
-        st = json_value_parse(data, n, &request, err);
-        if (st)
-                return st;
-        if (!json_value_bool(&request, "dry_run", dry_run))
-                return error_set(err, ST_BAD_DATA, "'dry_run' is neither true nor false");
-        *has_rules = json_value_member(&request, "rules", &list) && json_value_open_array(&list, &items);
-        if (!*has_rules)
-                return ST_OK;
-        if (json_value_count(&list, RETENTION_RULES_MAX) > RETENTION_RULES_MAX)
-                return error_set(err, ST_TOO_BIG, "'rules' has more than %d entries", RETENTION_RULES_MAX);
-        while (!st && json_value_next(&items, &item))
-                st = json_value_copy(&item, text, sizeof text)
-                             ? retention_rule_parse(text, &rules[(*count)++], err)
-                             : error_set(err, ST_BAD_DATA,
-                                         "'rules' holds something that is not text of less than %d bytes",
-                                         RULE_TEXT_BYTES);
-        return st;
+static enum status add_retention_rule(void *list, const char *rule, struct error *err)
+{
+        struct rule_list *l = list;
+
+        return retention_rule_parse(rule, &l->rules[l->count++], err);
 }
 
 static void handle_gc(struct http_request *req, void *context)
@@ -112,17 +87,18 @@ static void handle_gc(struct http_request *req, void *context)
         struct server *s = context;
         struct gc_options o;
         struct gc_result r;
+        struct rule_list list = { .rules = rules };
         bool dry_run, has_rules;
-        size_t count;
         struct buf body;
         struct error err;
-        enum status st = read_gc_request(req, rules, &count, &has_rules, &dry_run, &err);
+        enum status st =
+                read_rules_request(req, RETENTION_RULES_MAX, add_retention_rule, &list, &has_rules, &dry_run, &err);
 
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
-        o = gc_thread_collection_options(s->gc_thread, has_rules ? rules : NULL, count);
+        o = gc_thread_collection_options(s->gc_thread, has_rules ? rules : NULL, list.count);
         o.dry_run = dry_run;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = run_gc_with_report(s->objects, &o, &r, &body, &err);

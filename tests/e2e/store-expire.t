@@ -18,6 +18,8 @@ send_days_ago 0
 send_days_ago 10
 send_days_ago 20
 wait_metric 'cairn_table_rows{table="samples"}' 3
+answers 400 "'rules' is not an array" "rules that are not a list do not stand for those of the service" \
+        -H 'Content-Type: application/json' --data '{"rules": "age=1d"}' "$url/api/v1/store/expire"
 answers 400 "is not age=TIME" "a rule that is none is refused" -H 'Content-Type: application/json' --data '{"rules": ["keep"]}' \
         "$url/api/v1/store/expire"
 expire --server "$url" --dry-run --retain-samples age=5d --json >"$tmp/dry"

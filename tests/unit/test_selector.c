@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "query/regex_match.h"
+#include "query/selector.h"
+#include "tests/support/suite.h"
+
+START_TEST(selectors_parse_as_in_prometheus)
+{
+        _cleanup_selector_ struct selector s = { 0 };
+        struct error err;
+
+        ck_assert_msg(selector_parse(" process_cpu:cpu { service.name = \"a\\\"b\\u00e9\" , comm=~'post.*', x!=``, "
+                                     "y!~\"\\\\d+\", } ",
+                                     NULL, &s, &err) == ST_OK,
+                      "%s", err.text);
+        ck_assert_str_eq(s.type, "process_cpu:cpu");
+        ck_assert_uint_eq(s.count, 4);
+        ck_assert_str_eq(s.matchers[0].key, "service.name");
+        ck_assert_str_eq(s.matchers[0].value, "a\"bé");
+        ck_assert_int_eq(s.matchers[1].op, LABEL_REGEX);
+        ck_assert_int_eq(s.matchers[2].op, LABEL_NOT_EQUAL);
+        ck_assert_str_eq(s.matchers[2].value, "");
+        ck_assert_int_eq(s.matchers[3].op, LABEL_NOT_REGEX);
+        ck_assert(s.matchers[3].match(s.matchers[3].context, "12", 2));
+        selector_deinit(&s);
+
+        ck_assert_int_eq(selector_parse("comm=\"x\",pid=\"3\"", NULL, &s, NULL), ST_OK); /* braces may be left out */
+        ck_assert_uint_eq(s.count, 2);
+        selector_deinit(&s);
+        ck_assert_int_eq(selector_parse("{__profile_type__=\"memory:inuse_space:bytes::\"}", NULL, &s, NULL), ST_OK);
+        ck_assert_uint_eq(s.count, 0);
+        ck_assert_str_eq(s.type, "memory:inuse_space:bytes::");
+        selector_deinit(&s);
+        ck_assert_int_eq(selector_parse(NULL, NULL, &s, NULL), ST_OK);
+        ck_assert_uint_eq(s.count, 0);
+}
+END_TEST
+
+START_TEST(regular_expressions_match_whole_values)
+{
+        static const struct {
+                const char *pattern, *text;
+                bool match;
+        } cases[] = {
+                { "post.*", "postgres", true },
+                { "post.*", "a post", false },
+                { "a|b", "a", true },
+                { "a|b", "ab", false },
+                { "", "", true },
+                { ".+", "", false },
+                { "(?:x|y)\\d+", "y12", true },
+                { "[^]a]", "b", true },
+                { "[^]a]", "]", false },
+                { "[\\d.]+", "1.2", true },
+                { "a{2,3}", "aa", true },
+                { "a{2,3}", "aaaa", false },
+                { "x\\.y", "x.y", true },
+                { "x\\.y", "xzy", false },
+                { "(?i)ABC[x-z]", "aBcY", true },
+                { "^a$", "a", true },
+                { "a^b", "ab", false },
+                { "(a|b)*c", "ababc", true },
+                { "a{2,}", "aaaaa", true },
+                { "a{2,}", "a", false },
+                { "(ab){2}", "abab", true },
+                { "(ab){2}", "ab", false },
+                { "a{0}b", "b", true },
+                { "[^\\d]", "x", true },
+                { "[\\D]", "5", false },
+                { "\\S+", "a b", false },
+                { ".", "\xc3\xa9", true },
+                { "[\xc3\xa0-\xc3\xbf]", "\xc3\xa9", true },
+                { "a?b??c*?", "", true },
+                { "|x", "", true },
+                { "()", "", true },
+                { "\\x41\\t", "A\t", true },
+                { "[a-]", "-", true },
+                { "[a\\]]", "]", true },
+                { "(?:a|bc)+?", "abcbca", true },
+                { "x*", "xxxxxxxxy", false },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct selector s;
+                char text[128];
+
+                snprintf(text, sizeof text, "a=~`%s`", cases[i].pattern);
+                ck_assert_msg(selector_parse(text, NULL, &s, NULL) == ST_OK, "%s", cases[i].pattern);
+                ck_assert_msg(s.matchers[0].match(s.matchers[0].context, cases[i].text, strlen(cases[i].text)) ==
+                                      cases[i].match,
+                              "%s on '%s'", cases[i].pattern, cases[i].text);
+                selector_deinit(&s);
+        }
+}
+END_TEST
+
+START_TEST(no_pattern_takes_more_than_linear_time)
+{
+        static const char *const patterns[] = { "(a*)*b", "((((a*)*)*)*)*b", "(a|a)*b", "(a?){400}a{400}b",
+                                                "(.*)(.*)(.*)(.*)(.*)b" };
+        _cleanup_free_ char *text = malloc(4096);
+        char stars[LIMIT_REGEX_BYTES + 1];
+        struct regex_match *m;
+
+        memset(text, 'a', 4096);
+        memset(stars, '*', sizeof stars);
+        stars[0] = 'a';
+        stars[LIMIT_REGEX_BYTES - 1] = 'b';
+        stars[LIMIT_REGEX_BYTES] = 0;
+        for (size_t i = 0; i < 6; i++) { /* a backtracking matcher would not end */
+                ck_assert_int_eq(regex_match_create(i < 5 ? patterns[i] : stars, NULL, &m, NULL), ST_OK);
+                ck_assert(!regex_match_text(m, text, 4096));
+                regex_match_destroy(m);
+        }
+}
+END_TEST
+
+/* The step budget is one for all texts: as many of them as it allows, however few steps each takes. */
+START_TEST(regex_steps_of_all_texts_share_one_budget)
+{
+        struct work_meter meter;
+        struct regex_match *m;
+        struct error err = { 0 };
+        char text[32];
+        uint64_t one, left;
+        unsigned i;
+
+        work_meter_init(&meter, NULL, NULL);
+        ck_assert_uint_eq(meter.regex_steps_left, LIMIT_REGEX_STEPS);
+        ck_assert_int_eq(regex_match_create("(.{0,30}){0,30}x", &meter, &m, NULL), ST_OK);
+        ck_assert(!regex_match_text(m, "name_000000", 11));
+        one = LIMIT_REGEX_STEPS - meter.regex_steps_left;
+        ck_assert_uint_gt(one, 11); /* many states at each byte */
+        left = meter.regex_steps_left;
+        ck_assert(!regex_match_text(m, "name_000000", 11)); /* remembered: takes no step */
+        ck_assert_uint_eq(meter.regex_steps_left, left);
+
+        meter.regex_steps_left = 100 * one;
+        for (i = 1; i < 10000 && !meter.failed; i++) {
+                snprintf(text, sizeof text, "name_%06u", i);
+                ck_assert(!regex_match_text(m, text, 11));
+        }
+        ck_assert_uint_ge(i, 100);
+        ck_assert_uint_le(i, 102);
+        ck_assert_int_eq(work_meter_check(&meter, &err), ST_TOO_BIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "regular expressions of this query take more than"));
+        left = meter.regex_steps_left;
+        ck_assert(!regex_match_text(m, "another", 7)); /* at once */
+        ck_assert_uint_eq(meter.regex_steps_left, left);
+        regex_match_destroy(m);
+}
+END_TEST
+
+/* Comparing a code point with hundreds of ranges is work too. */
+START_TEST(wide_classes_count_as_steps)
+{
+        struct work_meter narrow, wide;
+        struct regex_match *m;
+        char pattern[LIMIT_REGEX_BYTES];
+        size_t n = 1;
+
+        work_meter_init(&narrow, NULL, NULL);
+        work_meter_init(&wide, NULL, NULL);
+        pattern[0] = '[';
+        while (n + 6 < sizeof pattern)
+                n += (size_t)snprintf(pattern + n, sizeof pattern - n, "\\D");
+        snprintf(pattern + n, sizeof pattern - n, "]*");
+        ck_assert_int_eq(regex_match_create("[5]*", &narrow, &m, NULL), ST_OK);
+        ck_assert(regex_match_text(m, "5555555555", 10));
+        regex_match_destroy(m);
+        ck_assert_int_eq(regex_match_create(pattern, &wide, &m, NULL), ST_OK);
+        ck_assert(regex_match_text(m, "aaaaaaaaaa", 10));
+        regex_match_destroy(m);
+        ck_assert_uint_gt(LIMIT_REGEX_STEPS - wide.regex_steps_left,
+                          10 * (LIMIT_REGEX_STEPS - narrow.regex_steps_left));
+}
+END_TEST
+
+START_TEST(patterns_that_count_out_too_long_are_refused)
+{
+        static const char *const patterns[] = { "(a{1000}){1000}", "((a{0,99}){0,99}){0,99}", "(((a?){30}){30}){30}",
+                                                "(((((){1000}){1000}){1000}){1000}){1000}", "a{1000}b{1000}c" };
+
+        for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+                struct regex_match *m;
+                struct error err = { 0 };
+
+                ck_assert_msg(regex_match_create(patterns[i], NULL, &m, &err) == ST_USAGE, "%s", patterns[i]);
+                ck_assert_msg(strstr(err.text, "repeats too much: counted out it has more than 2000 parts"), "%s",
+                              err.text);
+        }
+}
+END_TEST
+
+START_TEST(bad_selectors_say_what_was_expected_where)
+{
+        static const struct {
+                const char *text, *error;
+        } cases[] = {
+                { "{a=\"b\"", "expected ',' or '}' at byte 6" },
+                { "{=\"b\"}", "expected a label name at byte 1" },
+                { "{a~\"b\"}", "expected one of = != =~ !~ at byte 2" },
+                { "{a=b}", "expected a quoted value at byte 3" },
+                { "{a=\"b}", "expected a closing quote" },
+                { "{a=\"\\q\"}", "expected an escape" },
+                { "{a=\"b\"} x", "expected the end at byte 8" },
+                { "{a=~\"(\"}", "bad regular expression" },
+                { "{a=~\"(a)\\\\1\"}", "no back references" },
+                { "{a=~\"(a{90}){90}\"}", "repeats too much" },
+                { "{a=~\"((((){999}){999}){999}){999}\"}", "repeats too much" },
+                { "{a=~\"a{1001}\"}", "out of range" },
+                { "{a=~\"*\"}", "nothing to repeat" },
+                { "{a=~\"[a\"}", "not closed" },
+                { "{a=~\"[z-a]\"}", "end is before its start" },
+                { "{a=~\"a)\"}", "')' without '('" },
+                { "{a=~\"(?=a)\"}", "not supported" },
+                { "{a=\"\\xff\\xff\"b}", "expected" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct selector s;
+                struct error err;
+
+                ck_assert_msg(selector_parse(cases[i].text, NULL, &s, &err) == ST_USAGE, "%s", cases[i].text);
+                ck_assert_msg(strstr(err.text, cases[i].error) != NULL, "%s: %s", cases[i].text, err.text);
+        }
+}
+END_TEST
+
+TEST_SUITE("selector", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
+           no_pattern_takes_more_than_linear_time, regex_steps_of_all_texts_share_one_budget,
+           wide_classes_count_as_steps, patterns_that_count_out_too_long_are_refused,
+           bad_selectors_say_what_was_expected_where)
