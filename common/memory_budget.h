@@ -13,10 +13,9 @@
  *     used(u) + n <= ceiling(u)   and   sum over all uses of max(used, floor) <= limit
  *
  * so a flush and honest ingest progress while queries and uploads fill the
- * rest, and the newest work is what is refused. Reservations say how much is
- * held, they allocate nothing; who holds one releases it when the memory is
- * free. Without a limit (other programs than `cairn serve`) everything is
- * granted and only counted.
+ * rest, and the newest work is what is refused. A reservation only counts bytes
+ * and allocates nothing; its owner releases it after freeing the memory. Without a limit (other programs than `cairn
+ * serve`) everything is granted and only counted.
  *
  * Workers have memory beside it, together at most as much as the limit
  * (sandbox/worker_budget.h).

@@ -81,7 +81,7 @@ struct plan {
         struct tables *tables; /* reference */
         struct candidate *files;
         size_t count;
-        uint64_t replaced_bytes; /* of files that a compaction or re-symbolization replaced, still on disk */
+        uint64_t replaced_bytes; /* of files that compaction replaced (dataChange false), still on disk */
 };
 
 static void plan_deinit(struct plan *p)

@@ -13,7 +13,7 @@
  *
  * - age: a day goes when all of it is older. Now is the earliest time that the clock may mean
  *   (common/stable_clock.h), and at most a day after the newest sample, so that
- *   a wrong clock removes nothing, nor does the end of ingestion.
+ *   a clock that is ahead, or the end of ingestion, removes at most one day more.
  * - size: while the files of all tables hold more bytes, the oldest day goes. Counted are live
  *   files, and files that are replaced but still on disk; not those that retention has removed and
  *   that wait for the end of their grace period. Of the newest day, when it alone is too large, the files

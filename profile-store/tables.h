@@ -8,7 +8,7 @@
  *
  * struct tables is a snapshot: immutable, reference-counted, consistent across the
  * three logs. The samples log is read first: the stacks and locations of its rows
- * were committed before it, and are only added to or improved.
+ * were committed before it. Only retention removes stacks, after the samples of their days.
  *
  * Files that a commit removed are kept for a grace period for readers of older
  * snapshots (profile-store/table_clean.h).

@@ -46,7 +46,7 @@ static const struct {
                                  "kernel's log" },
         [READY_QUEUE_FULL] = { "queue_full", "error",
                                "senders keep batches and retry; the disk is slow or full, or flushing fails" },
-        [READY_DISK_FULL] = { "disk_full", "error", "make room, for example with --retain and 'cairn debuginfo gc'" },
+        [READY_DISK_FULL] = { "disk_full", "error", "make room, for example with --retain, --retain-samples and 'cairn debuginfo gc'" },
         [READY_INDEX_FAILING] = { "index_failing", "warning",
                                   "samples are taken, new symbols wait and are tried again; see the reason" },
         [READY_CLOCK_JUMP] = { "clock_jump", "warning",

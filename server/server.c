@@ -144,7 +144,7 @@ static void finish_request(void *context, const struct http_request *req)
         admission_finished(s->access_control.admission, req);
 }
 
-/* The flush met objects that nobody has. */
+/* Called after a flush with build-ids that have no debuginfo. */
 static void request_missing_objects(void *context, const struct build_id *ids, size_t count)
 {
         struct server *s = context;

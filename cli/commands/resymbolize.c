@@ -217,7 +217,7 @@ static enum status resymbolize_at_server(const struct resymbolize_options *o, st
         if (!st)
                 st = service_connect(&o->service, &how, &client, err);
         if (!st) {
-                /* Re-symbolization has no time limit, and the service sends nothing until it is done. */
+                /* The service sends nothing until it is done: after idle_timeout_s the request fails. */
                 const struct http_client_request request = { .method = "POST",
                                                              .path = "/api/v1/resymbolize",
                                                              .headers = headers,

@@ -21,7 +21,7 @@ static const struct usage usage = {
                 "       cairn store files [--table TABLE] [--json | --sql] --data DIR\n"
                 "       cairn store verify [--json] --data DIR\n"
                 "       cairn store snapshot TARGET [--json] --data DIR\n"
-                "       cairn store export --output FILE [--format parquet | csv] [--from T] [--to T] [--type T] "
+                "       cairn store export --output FILE | --format csv [--from T] [--to T] [--type T] "
                 "[--step D] [SELECTOR] --data DIR\n"
                 "       cairn store compact [--server URL | --data DIR] [--json]\n"
                 "       cairn store expire [--dry-run] [--retain-samples RULE]... --data DIR | --server URL [--json]\n"

@@ -75,7 +75,7 @@ static enum status compact_at_service(const struct service_options *service, str
         static const char *const headers[] = { "Content-Type: application/json", NULL };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        /* There is no time limit, and the service sends nothing until it is done. */
+        /* The service sends nothing until it is done: after idle_timeout_s the request fails. */
         const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         const struct http_client_request request = { .method = "POST",
                                                      .path = "/api/v1/store/compact",

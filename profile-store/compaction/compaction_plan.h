@@ -6,10 +6,10 @@
  * @file
  * Which files of one partition are merged next: size-tiered compaction.
  *
- * A file of at least small_bytes is final. Of the others the files with the fewest rows are merged, as many as
- * possible, when together they have at least R times the rows of the largest of them. Each merge thus puts a row into
- * a file at least R times as large, so a row is rewritten at most log_R(rows of a final file / rows of a flush) times.
- * R is
+ * A file of at least small_bytes is final, except that a last small file (R = 1, not an open day) joins the smallest
+ * final one. Of the others the files with the fewest rows are merged, as many as possible, when together they have at
+ * least R times the rows of the largest of them. Each merge thus puts a row into a file at least R times as large, so a
+ * row is rewritten at most log_R(rows of a final file / rows of a flush) times. R is
  *
  *     10    while the partition receives files
  *     2     once it received none for COMPACTION_IDLE_S

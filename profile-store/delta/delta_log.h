@@ -50,7 +50,8 @@ struct delta_file {
         const struct delta_partition *partitions;
         size_t partition_count;
         int64_t removed_ms;        /* of a removed file: when, Unix milliseconds; 0 when its log does not say */
-        bool removal_changes_data; /* of a removed file: its rows are in no other file */
+        bool removal_changes_data; /* of a removed file: dataChange of its removal; false: the same rows are in other
+                                      files */
 };
 
 /** How long readers of older versions are served, in seconds; table properties that other programs read. */
