@@ -79,11 +79,16 @@ static enum status reserve_interned(struct profile *p, struct hash_table *t, str
 
 enum status profile_init(struct profile *p, size_t max_bytes, struct error *err)
 {
+        return profile_init_budget(p, max_bytes, MEMORY_INGEST, err);
+}
+
+enum status profile_init_budget(struct profile *p, size_t max_bytes, enum memory_use use, struct error *err)
+{
         uint32_t empty;
         enum status st;
 
         *p = (struct profile){ 0 };
-        arena_init_budget(&p->arena, max_bytes, MEMORY_INGEST);
+        arena_init_budget(&p->arena, max_bytes, use);
         p->intern = arena_alloc(&p->arena, sizeof *p->intern);
         if (p->intern)
                 p->intern->strings.arena = p->intern->stacks.arena = p->intern->label_sets.arena = &p->arena;

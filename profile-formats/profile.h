@@ -117,6 +117,8 @@ struct profile {
 
 /** Start an empty profile whose memory stays under max_bytes (LIMIT_PROFILE_MEMORY_BYTES). */
 enum status profile_init(struct profile *p, size_t max_bytes, struct error *err) MUST_CHECK;
+/** As profile_init(), which draws on MEMORY_INGEST, from another share of the memory budget. */
+enum status profile_init_budget(struct profile *p, size_t max_bytes, enum memory_use use, struct error *err) MUST_CHECK;
 void profile_deinit(struct profile *p);
 #define _cleanup_profile_ _cleanup_(profile_deinit)
 

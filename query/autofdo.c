@@ -15,6 +15,7 @@
 
 #include "common/array.h"
 #include "common/hash.h"
+#include "common/limits.h"
 #include "query/views.h"
 
 #define LIMIT_LINE_OFFSET 0xffff /* more does not fit the compiler's line numbers of samples */
@@ -111,6 +112,8 @@ static bool is_location_placed(const struct sample_profile *p, uint32_t location
 {
         const struct location_frames *l = &p->l->sides[0].locations;
 
+        if (l->end[location] - l->first[location] > LIMIT_LOCATION_FRAMES) /* of a file that is not ours */
+                return false;
         for (uint32_t k = l->first[location]; k < l->end[location]; k++)
                 if (!get_symbol_name(&p->l->frames.items[l->frames[k]]) || l->start_lines[k] <= 0 ||
                     l->lines[k] < l->start_lines[k] || l->lines[k] - l->start_lines[k] > LIMIT_LINE_OFFSET)
@@ -129,6 +132,9 @@ static enum status add_leaf(struct sample_profile *p, const struct merged_entry 
 
         if (st)
                 return st;
+        while (at < m->stacks->first[e->stack + 1] &&
+               l->first[m->stacks->indexes[at]] == l->end[m->stacks->indexes[at]])
+                at++; /* hidden: its cost is the caller's */
         if (at == m->stacks->first[e->stack + 1] || !is_location_placed(p, m->stacks->indexes[at])) {
                 p->left_out += e->samples;
                 return ST_OK;

@@ -61,7 +61,7 @@ static struct number_key make_frame_key(const char *a, const char *b, uint32_t n
 static enum status copy_frame_text(struct frame_table *t, const char *text, const char **ret, struct error *err)
 {
         *ret = *text ? arena_strndup(&t->arena, text, strlen(text)) : "";
-        return *ret ? ST_OK : error_set(err, ST_TOO_BIG, "frames need more than %zu bytes", t->arena.max);
+        return *ret ? ST_OK : arena_error(&t->arena, err, "the frames");
 }
 
 /* Unresolved frames and labels have no shorter name. */

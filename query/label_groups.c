@@ -98,7 +98,7 @@ enum status label_groups_find_or_add(struct label_groups *g, const struct scan_g
                         group.values = NULL;
         }
         if (!group.values)
-                return error_set(err, ST_TOO_BIG, "the values of the labels need more than %zu bytes", g->arena.max);
+                return arena_error(&g->arena, err, "the values of the labels");
         g->items[g->count++] = group;
         return ST_OK;
 }

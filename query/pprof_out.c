@@ -95,14 +95,17 @@ static enum status add_profile_location(struct pprof_output *o, uint32_t number,
                                              .address = from->address,
                                              .is_kernel = from->is_kernel,
                                              .first_line = o->p.lines.count };
+        uint32_t first = l->first[number];
         enum status st = ST_OK;
 
         o->locations[number] = PROFILE_NONE;
-        if (l->first[number] == l->end[number])
-                return ST_OK; /* hidden */
+        if (first == l->end[number])
+                return ST_OK;                                  /* hidden */
+        if (l->end[number] - first > LIMIT_LINES_PER_LOCATION) /* the innermost ones are kept */
+                first = l->end[number] - LIMIT_LINES_PER_LOCATION;
         if (from->build_id.size || *from->mapping)
                 st = add_profile_mapping(o, from, &location.mapping, err);
-        for (uint32_t k = l->end[number]; !st && from->frame_count && k-- > l->first[number];) { /* innermost first */
+        for (uint32_t k = l->end[number]; !st && from->frame_count && k-- > first;) { /* innermost first */
                 st = add_profile_frame(o, k, err);
                 location.line_count++;
         }
@@ -305,6 +308,8 @@ static enum status fill_output(struct pprof_output *o)
                 st = choose_output_types(q, &o->plan);
         if (st)
                 return st;
+        if (!o->plan.type_count) /* the samples of another writer may have none; no type at all would mean every type */
+                o->plan.types[o->plan.type_count++] = "";
         by.types = o->plan.types;
         by.type_count = o->plan.type_count;
         st = merged_profile_load_groups(q->scan, &q->r.selection, &by, &request, &o->m, q->err);
@@ -320,7 +325,7 @@ static enum status fill_output(struct pprof_output *o)
 enum status query_answer_pprof(struct query_call *q)
 {
         struct pprof_output o = { .q = q };
-        enum status st = profile_init(&o.p, LIMIT_PROFILE_MEMORY_BYTES, q->err);
+        enum status st = profile_init_budget(&o.p, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES, q->err);
 
         if (st)
                 return st;

@@ -34,8 +34,6 @@ static inline const char *query_call_content_type(const struct query_call *q)
         switch (q->r.format) {
         case FORMAT_TEXT:
                 return content_type_text;
-        case FORMAT_HTML:
-                return content_type_html;
         case FORMAT_CSV:
                 return content_type_csv;
         default:

@@ -135,25 +135,6 @@ static size_t count_shown_rows(const struct top *t, uint64_t limit)
         return limit && limit < t->count ? (size_t)limit : t->count;
 }
 
-enum status top_filter(struct top *t, const struct frame_table *frames,
-                       bool (*matches)(void *context, const char *text, size_t n), void *context, struct error *err)
-{
-        size_t kept = 0;
-        enum status st = ST_OK;
-
-        for (size_t i = 0; !st && i < t->count; i++) {
-                const struct query_frame *f = &frames->items[t->rows[i].frame];
-
-                if (matches(context, f->function, strlen(f->function)) ||
-                    matches(context, f->short_name, strlen(f->short_name)) ||
-                    matches(context, f->linkage_name, strlen(f->linkage_name)))
-                        t->rows[kept++] = t->rows[i];
-                st = work_meter_add(frames->meter, 16, err);
-        }
-        t->count = kept;
-        return st;
-}
-
 void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form,
                   const struct label_groups *groups, const struct label_group *group, struct json_out *j)
 {

@@ -39,11 +39,6 @@ enum status top_build(const struct frame_table *frames, const struct top_side si
 void top_deinit(struct top *t);
 #define _cleanup_top_ _cleanup_(top_deinit)
 
-/** Keep the rows whose readable, short or linkage name matches. */
-enum status top_filter(struct top *t, const struct frame_table *frames,
-                       bool (*matches)(void *context, const char *text, size_t n), void *context,
-                       struct error *err) MUST_CHECK;
-
 struct top_form {
         uint64_t limit; /* rows; 0: all */
         bool diff;

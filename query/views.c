@@ -290,7 +290,7 @@ static enum status put_top_answer(struct query_call *q, struct loaded_sides *l)
 
         if (st)
                 return st;
-        q->content_type = q->r.format == FORMAT_HTML ? content_type_json : query_call_content_type(q);
+        q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT) {
                 top_put_text_header(&l->sides[0], t.form.diff ? &l->sides[1] : NULL, q->ret);
                 return put_top_tables(&t, NULL);

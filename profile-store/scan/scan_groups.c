@@ -271,8 +271,12 @@ static enum status add_group_value(struct group_summing *s, uint32_t group, uint
 /* The number of the step that a time is in; false outside of all. */
 static bool find_step(const struct scan_group_by *by, int64_t time_us, uint32_t *ret)
 {
-        int64_t since = time_us * 1000 - by->first_unix_ns;
-        uint64_t step = since < 0 ? UINT64_MAX : (uint64_t)since / (uint64_t)by->step_ns;
+        int64_t since;
+        uint64_t step;
+
+        if (__builtin_mul_overflow(time_us, 1000, &since) || __builtin_sub_overflow(since, by->first_unix_ns, &since))
+                return false;
+        step = since < 0 ? UINT64_MAX : (uint64_t)since / (uint64_t)by->step_ns;
 
         *ret = (uint32_t)step;
         return step < by->step_count;

@@ -73,7 +73,7 @@ static enum status finish_name_list(struct store_scan *scan, struct name_list *n
 static enum status merge_name_lists(struct store_scan *scan, struct name_list *lists, size_t count,
                                     struct scan_names *ret, struct error *err)
 {
-        _cleanup_(name_list_deinit) struct name_list all = { .texts = &scan->arena };
+        _cleanup_(name_list_deinit) struct name_list all = { .texts = &scan->arena, .seen.memory.use = MEMORY_QUERIES };
         enum status st = ST_OK;
 
         for (size_t i = 0; i < count; i++) {
@@ -94,6 +94,7 @@ static enum status collect_names(struct store_scan *scan, const struct scan_filt
         for (size_t i = 0; lists && i < threads; i++) {
                 arena_init_budget(&lists[i].arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
                 lists[i].texts = &lists[i].arena;
+                lists[i].seen.memory.use = MEMORY_QUERIES;
                 lists[i].column = column;
                 lists[i].columns = &scan->tables->columns;
                 lists[i].known = calloc(labels + 1, sizeof *lists[i].known);

@@ -113,7 +113,8 @@ static int compare_missing_samples(const void *a, const void *b, void *context)
 static enum status build_missing_list(struct store_scan *scan, const struct stack_sums *sums, struct scan_missing **ret,
                                       size_t *count_ret, struct error *err)
 {
-        _cleanup_(missing_counts_deinit) struct missing_counts c = { .meter = scan->meter };
+        _cleanup_(missing_counts_deinit) struct missing_counts c = { .meter = scan->meter,
+                                                                     .objects.memory.use = MEMORY_QUERIES };
         const struct scan_stacks *s;
         struct scan_missing *items;
         enum status st = store_scan_resolve(scan, sums, &s, err);
@@ -369,7 +370,7 @@ static enum status build_upload_list(const struct upload_counts *c, enum gain ga
 static enum status build_upload_lists(struct store_scan *scan, const struct stack_sums *sums, struct scan_uploads *ret,
                                       struct error *err)
 {
-        _cleanup_(upload_counts_deinit) struct upload_counts c = { .meter = scan->meter };
+        _cleanup_(upload_counts_deinit) struct upload_counts c = { .meter = scan->meter, .numbers.memory.use = MEMORY_QUERIES };
         struct scan_uploads uploads = { 0 };
         const struct scan_stacks *s;
         enum status st = store_scan_resolve(scan, sums, &s, err);

@@ -147,6 +147,23 @@ static enum status collect_location_ids(struct resolving *r, struct error *err)
         return st;
 }
 
+/* Number the rows from first on. Of a location that is in two parts, the first row counts. */
+static void number_location_rows(struct resolving *r, size_t first)
+{
+        size_t kept = first;
+
+        for (size_t i = first; i < r->rows.count; i++) {
+                struct hash128 key = make_u64_key(r->rows.items[i].shown.location_id);
+                uint64_t *number = key_map_find(&r->location_numbers, &key);
+
+                if (*number != UINT64_MAX)
+                        continue;
+                *number = kept;
+                r->rows.items[kept++] = r->rows.items[i];
+        }
+        r->rows.count = kept;
+}
+
 static enum status load_part_locations(struct resolving *r, struct error *err)
 {
         const struct tables *t = r->scan->tables;
@@ -160,29 +177,16 @@ static enum status load_part_locations(struct resolving *r, struct error *err)
                 if (!st)
                         st = part_file_open(t->parts[TABLE_LOCATIONS][i], &f, err);
                 for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++) {
+                        size_t first = r->rows.count;
+
                         st = work_meter_check(r->scan->meter, err);
                         if (!st)
                                 st = part_read_locations(&f, g, &r->location_numbers, &r->scan->arena, &r->rows, err);
+                        if (!st)
+                                number_location_rows(r, first);
                 }
         }
         return st;
-}
-
-/* Number the rows. Of a location that another writer put into two parts, the first row counts. */
-static void number_location_rows(struct resolving *r)
-{
-        size_t kept = 0;
-
-        for (size_t i = 0; i < r->rows.count; i++) {
-                struct hash128 key = make_u64_key(r->rows.items[i].shown.location_id);
-                uint64_t *number = key_map_find(&r->location_numbers, &key);
-
-                if (*number != UINT64_MAX)
-                        continue;
-                *number = kept;
-                r->rows.items[kept++] = r->rows.items[i];
-        }
-        r->rows.count = kept;
 }
 
 static enum status append_location_row(struct resolving *r, const struct location_row *row, struct error *err)
@@ -300,9 +304,7 @@ enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums 
                 st = collect_location_ids(&r, err);
         if (!st)
                 st = load_part_locations(&r, err);
-        if (!st) {
-                number_location_rows(&r);
+        if (!st)
                 st = load_head_locations(&r, err);
-        }
         return st ? st : build_scan_stacks(&r, ret, err);
 }

@@ -401,9 +401,14 @@ static enum status visit_batch_samples(const struct sample_visit *v, const struc
 static enum status visit_row(const struct sample_visit *v, const struct parquet_bytes *dict, uint32_t code,
                              int64_t time_us, int64_t value, struct error *err)
 {
+        int64_t time_ns;
+
         if (code == PARQUET_NULL_CODE || dict[code].size != sizeof(stack_id))
                 return error_set(err, ST_BAD_DATA, "'%s' has a sample without a stack", v->chunk->file->path);
-        return v->each(v->context, time_us * 1000, value, dict[code].data);
+        if (__builtin_mul_overflow(time_us, 1000, &time_ns))
+                return error_set(err, ST_BAD_DATA, "'%s' has a sample whose time is out of range",
+                                 v->chunk->file->path);
+        return v->each(v->context, time_ns, value, dict[code].data);
 }
 
 static enum status visit_sample_piece(void *context, uint32_t row, const struct parquet_piece *stacks,
