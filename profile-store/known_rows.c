@@ -2,7 +2,6 @@
 #include "profile-store/known_rows.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -75,7 +74,7 @@ static enum status visit_part_ids(const struct table_part *part, enum table tabl
                 st = table == TABLE_LOCATIONS ? visit_location_ids(&f, g, visit, context, &why)
                                               : visit_stack_ids(&f, g, visit, context, &why);
         *readable_ret = st == ST_OK;
-        if (st == ST_BAD_DATA || st == ST_TOO_BIG || (st == ST_OS && why.os_errno == ENOENT)) {
+        if (part_is_unreadable(st, &why)) {
                 metric_add(&skipped_parts, 1);
                 log_error("store", "%s; its rows are written again as they come, restore the file from a backup",
                           why.text);

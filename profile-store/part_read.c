@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/part_read.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -14,6 +15,8 @@ enum status part_file_open(const struct table_part *part, struct part_file *ret,
 
         *ret = (struct part_file){ .path = part->path };
         st = file_map_open(part->path, LIMIT_PARQUET_FILE_BYTES, &ret->map, err);
+        if (st == ST_NOT_FOUND)
+                return error_os(err, ENOENT, "cannot open '%s'", part->path);
         return st ? st : parquet_file_open(ret->map.data, ret->map.size, part->path, &ret->file, err);
 }
 
@@ -21,6 +24,12 @@ void part_file_close(struct part_file *f)
 {
         parquet_file_close(f->file);
         file_map_close(&f->map);
+}
+
+bool part_is_unreadable(enum status st, const struct error *err)
+{
+        return st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG ||
+               (st == ST_OS && err->os_errno == ENOENT);
 }
 
 uint32_t part_file_count_groups(const struct part_file *f)

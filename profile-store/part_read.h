@@ -22,10 +22,21 @@ struct part_file {
         const char *path; /* borrowed from the part */
 };
 
-/** @param ret  valid for part_file_close() also on failure. */
+/**
+ * @param ret  valid for part_file_close() also on failure.
+ * @return ST_OK; ST_OS with ENOENT for a missing file, as the table names it; other ST_OS; ST_BAD_DATA, ST_UNSUPPORTED,
+ *         ST_TOO_BIG; ST_NO_MEMORY.
+ */
 enum status part_file_open(const struct table_part *part, struct part_file *ret, struct error *err) MUST_CHECK;
 void part_file_close(struct part_file *f);
 #define _cleanup_part_file_ _cleanup_(part_file_close)
+
+/**
+ * Whether a failure is about the file itself, which is missing, damaged, or of a kind that Cairn does not read: it stays
+ * until the file is restored.
+ * @param err  as the functions here filled it; not NULL.
+ */
+bool part_is_unreadable(enum status st, const struct error *err);
 
 uint32_t part_file_count_groups(const struct part_file *f);
 bool part_file_has_column(const struct part_file *f, const char *column);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -272,11 +271,6 @@ static bool is_memory_refused(enum status st)
         return st == ST_BUSY || st == ST_NO_MEMORY || st == ST_TOO_BIG;
 }
 
-static bool is_unreadable(enum status st, const struct error *err)
-{
-        return st == ST_BAD_DATA || st == ST_TOO_BIG || (st == ST_OS && err->os_errno == ENOENT);
-}
-
 static void skip_part(struct resymbolization *h, const struct table_part *part, const struct error *why)
 {
         metric_add(&skipped_parts, 1);
@@ -365,7 +359,7 @@ static enum status read_round(struct resymbolization *h, struct resymbolize_roun
                 struct table_part *part = h->tables->parts[TABLE_LOCATIONS][*next];
                 enum status st = read_round_part(h, r, part, err);
 
-                if (st && r->part_count && (is_memory_refused(st) || is_unreadable(st, err)))
+                if (st && r->part_count && (is_memory_refused(st) || part_is_unreadable(st, err)))
                         return ST_OK; /* the next round begins with this part */
                 ++*next;
                 if (st) {
@@ -386,7 +380,7 @@ static enum status handle_failed_part(struct resymbolization *h, struct table_pa
                 st = rewrite_part_by_groups(h, part, &is_permanent, err);
         if (!st)
                 return ST_OK;
-        if (is_unreadable(st, err) || (is_permanent && is_memory_refused(st))) {
+        if (part_is_unreadable(st, err) || (is_permanent && is_memory_refused(st))) {
                 skip_part(h, part, err);
                 return ST_OK;
         }

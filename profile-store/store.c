@@ -132,14 +132,18 @@ static enum status count_unresolved_locations(const struct tables *t, uint64_t *
                 int64_t known = atomic_load(&part->unresolved);
 
                 if (known < 0) {
-                        enum status st = count_part_unresolved(part, &known, err);
+                        struct error why = { 0 };
+                        enum status st = count_part_unresolved(part, &known, &why);
 
-                        if (st == ST_BAD_DATA || st == ST_TOO_BIG)
+                        if (part_is_unreadable(st, &why)) {
                                 known = (int64_t)part->rows; /* damaged: no frame can be read */
-                        else if (st)
+                        } else if (st) {
+                                if (err)
+                                        *err = why;
                                 return st;
-                        else
+                        } else {
                                 atomic_store(&part->unresolved, known);
+                        }
                 }
                 n += (uint64_t)known;
         }

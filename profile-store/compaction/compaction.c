@@ -16,6 +16,7 @@
 #include "common/metrics.h"
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/merge.h"
+#include "profile-store/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
 #define FAILURES_REPORTED 3 /* in a row, of one partition, until /readyz says so */
@@ -334,10 +335,16 @@ static enum status merge_and_commit(struct running_merge *r, const struct tables
         return st;
 }
 
-static bool is_about_part(enum status st, const struct error *err)
+/* What is known of the tables may be old: another writer removed a file whose retention it did not respect. */
+static bool is_removed_part(struct profile_store *s, enum table table, const struct table_part *part)
 {
-        return st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG ||
-               (st == ST_OS && err->os_errno == ENOENT);
+        bool ret;
+
+        pthread_mutex_lock(&s->writer_lock);
+        s->behind = true;
+        ret = !store_reconcile(s, NULL) && !is_live_name(s->tables, table, part->name);
+        pthread_mutex_unlock(&s->writer_lock);
+        return ret;
 }
 
 /* ST_OK when the next round plans differently: without the part, or with less memory. */
@@ -353,7 +360,9 @@ static enum status handle_failed_merge(struct compaction *c, const struct compac
                 c->memory_shift++;
                 return ST_OK;
         }
-        if (failed_part != MERGE_NO_PART && is_about_part(st, err)) {
+        if (failed_part != MERGE_NO_PART && part_is_unreadable(st, err)) {
+                if (st == ST_OS && is_removed_part(c->s, job->partition.table, job->parts[failed_part]))
+                        return ST_OK;
                 st = skip_unmergeable_part(c, job->parts[failed_part], &why, err);
                 total->skipped_files += !st;
                 return st;

@@ -439,6 +439,37 @@ START_TEST(a_damaged_file_is_left_alone_and_the_others_are_merged)
 }
 END_TEST
 
+START_TEST(a_missing_file_is_left_alone_and_the_others_are_merged)
+{
+        struct compaction_result r;
+
+        fill_store(0, 5);
+        ck_assert_int_eq(unlink(fixture.store->tables->parts[TABLE_SAMPLES][2]->path), 0);
+        ck_assert_int_eq(unlink(fixture.store->tables->parts[TABLE_STACKS][0]->path), 0);
+        r = compact();
+        ck_assert_uint_eq(r.skipped_files, 2);
+        ck_assert_uint_eq(r.failed_partitions, 0);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 3);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 3);
+        ck_assert_uint_eq(compact().skipped_files, 0); /* not tried again */
+}
+END_TEST
+
+START_TEST(a_file_that_another_writer_removed_and_unlinked_is_not_missing)
+{
+        struct compaction_result r;
+        struct table_part *part;
+
+        fill_store(0, 5);
+        part = fixture.store->tables->parts[TABLE_SAMPLES][1];
+        remove_part_as_foreign_writer(TABLE_SAMPLES, part);
+        ck_assert_int_eq(unlink(part->path), 0);
+        r = compact(); /* begins with the snapshot from before */
+        ck_assert_uint_eq(r.skipped_files + r.failed_partitions, 0);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
+}
+END_TEST
+
 START_TEST(a_partition_that_fails_does_not_stop_the_others)
 {
         struct profile_store_health health;
@@ -709,6 +740,8 @@ int main(void)
                                        a_merge_whose_input_another_writer_removed_is_given_up,
                                        a_merge_goes_on_beside_a_file_that_another_writer_added,
                                        a_damaged_file_is_left_alone_and_the_others_are_merged,
+                                       a_missing_file_is_left_alone_and_the_others_are_merged,
+                                       a_file_that_another_writer_removed_and_unlinked_is_not_missing,
                                        a_partition_that_fails_does_not_stop_the_others,
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,
                                        row_groups_that_overlap_are_put_into_order,

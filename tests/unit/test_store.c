@@ -352,7 +352,7 @@ START_TEST(late_symbols_heal_the_past_and_touch_only_locations)
 }
 END_TEST
 
-START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized)
+static void check_resymbolize_without_file(bool is_missing)
 {
         static const char first[] = "profiles/tables/locations/part-00000000000000000001-00000000000000000001.parquet";
         _cleanup_free_ char *path = NULL;
@@ -366,7 +366,7 @@ START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resym
         append_one("b", ID, 0x1000);
         flush();
         path = path_join(dir, first);
-        ck_assert_int_eq(truncate(path, 100), 0);
+        ck_assert_int_eq(is_missing ? unlink(path) : truncate(path, 100), 0);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "work", "/src/work.c");
         ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.files_skipped, 1);
@@ -382,6 +382,17 @@ START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resym
         ck_assert_uint_eq(result.files_skipped, 0);
         ck_assert_uint_eq(result.files_read, 1);
         end();
+}
+
+START_TEST(a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized)
+{
+        check_resymbolize_without_file(false);
+}
+END_TEST
+
+START_TEST(a_missing_file_of_locations_does_not_stop_the_others_from_being_resymbolized)
+{
+        check_resymbolize_without_file(true);
 }
 END_TEST
 
@@ -702,6 +713,7 @@ TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reope
            a_batch_that_is_sent_again_counts_once, filters_choose_by_time_type_and_labels_in_head_and_parts,
            names_and_values_are_those_of_the_time_range, late_symbols_heal_the_past_and_touch_only_locations,
            a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
+           a_missing_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
            a_dry_run_counts_what_would_change_and_writes_nothing, only_objects_indexed_since_a_time_are_resymbolized,
            resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says_so,
            what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,

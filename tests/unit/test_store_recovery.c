@@ -157,13 +157,22 @@ START_TEST(files_that_no_log_names_go_after_the_grace_and_live_ones_stay)
 }
 END_TEST
 
-START_TEST(a_damaged_part_is_an_error_that_names_it)
+static void check_scan_fails(enum status wanted)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
-        _cleanup_free_ char *part = NULL;
         struct store_scan *scan;
         struct stack_sums sums;
         struct error err;
+
+        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
+        ck_assert_int_eq(store_scan_sum(scan, &all, &sums, &err), wanted);
+        ck_assert_ptr_nonnull(strstr(err.text, "part-0000"));
+        store_scan_end(scan);
+}
+
+START_TEST(a_damaged_or_missing_part_is_an_error_that_names_it)
+{
+        _cleanup_free_ char *part = NULL;
 
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 0, 0x1000);
@@ -171,10 +180,9 @@ START_TEST(a_damaged_part_is_an_error_that_names_it)
         part = store_fixture_path(
                 &fixture, "tables/samples/date=2024-10-04/part-00000000000000000001-00000000000000000001.parquet");
         ck_assert_int_eq(truncate(part, 100), 0);
-        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
-        ck_assert_int_eq(store_scan_sum(scan, &all, &sums, &err), ST_BAD_DATA);
-        ck_assert_ptr_nonnull(strstr(err.text, "part-0000"));
-        store_scan_end(scan);
+        check_scan_fails(ST_BAD_DATA);
+        ck_assert_int_eq(unlink(part), 0);
+        check_scan_fails(ST_OS); /* not that nothing was found */
         store_fixture_end(&fixture);
 }
 END_TEST
@@ -189,6 +197,13 @@ static void truncate_in_store(const char *name)
         ck_assert_int_eq(truncate(path, 100), 0);
 }
 
+static void unlink_in_store(const char *name)
+{
+        _cleanup_free_ char *path = store_fixture_path(&fixture, name);
+
+        ck_assert_int_eq(unlink(path), 0);
+}
+
 static bool holds(const char *name)
 {
         _cleanup_free_ char *path = store_fixture_path(&fixture, name);
@@ -196,15 +211,15 @@ static bool holds(const char *name)
         return access(path, F_OK) == 0;
 }
 
-START_TEST(a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
+static void check_rows_are_written_again(void (*spoil)(const char *name))
 {
-
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 0, 0x1000);
         store_fixture_flush(&fixture);
-        truncate_in_store("tables/locations/" PART_OF("1"));
-        truncate_in_store("tables/stacks/" DAY PART_OF("1"));
+        spoil("tables/locations/" PART_OF("1"));
+        spoil("tables/stacks/" DAY PART_OF("1"));
         store_fixture_reopen(&fixture);
+        ck_assert_uint_eq(store_fixture_stat(&fixture).unresolved_locations, 1);
         store_fixture_append(&fixture, 1, 0x1000);
         store_fixture_flush(&fixture);
         ck_assert(holds("tables/locations/" PART_OF("2")));
@@ -217,9 +232,21 @@ START_TEST(a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
         ck_assert(!holds("tables/stacks/" DAY PART_OF("3")));
         store_fixture_end(&fixture);
 }
+
+START_TEST(a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
+{
+        check_rows_are_written_again(truncate_in_store);
+}
+END_TEST
+
+START_TEST(a_flush_passes_over_missing_parts_and_writes_their_rows_again)
+{
+        check_rows_are_written_again(unlink_in_store);
+}
 END_TEST
 
 TEST_SUITE("profile store recovery", a_flush_that_fails_at_any_table_is_repeated_without_doubles,
            a_batch_that_cannot_be_read_is_set_aside_and_the_others_live,
-           files_that_no_log_names_go_after_the_grace_and_live_ones_stay, a_damaged_part_is_an_error_that_names_it,
-           a_flush_passes_over_damaged_parts_and_writes_their_rows_again)
+           files_that_no_log_names_go_after_the_grace_and_live_ones_stay, a_damaged_or_missing_part_is_an_error_that_names_it,
+           a_flush_passes_over_damaged_parts_and_writes_their_rows_again,
+           a_flush_passes_over_missing_parts_and_writes_their_rows_again)
