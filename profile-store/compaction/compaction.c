@@ -254,6 +254,9 @@ static enum status try_commit(struct profile_store *s, const struct compaction_j
                 return ST_OK; /* by the attempt before */
         if (!are_inputs_live(s->tables, job))
                 return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
+        st = merge_result_check_files(&s->logs, job->partition.table, merged, err);
+        if (st)
+                return st;
         s->behind = true;
         st = tables_commit(&s->logs, &change, err);
         if (!st)

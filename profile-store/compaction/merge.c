@@ -2,9 +2,11 @@
 #include "profile-store/compaction/merge.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "common/array.h"
 #include "common/limits.h"
@@ -613,6 +615,23 @@ void merge_result_deinit(struct merge_result *r)
                 table_add_deinit(&r->adds[i]);
         free(r->adds);
         *r = (struct merge_result){ 0 };
+}
+
+enum status merge_result_check_files(const struct table_logs *logs, enum table table, const struct merge_result *r,
+                                     struct error *err)
+{
+        for (size_t i = 0; i < r->add_count; i++) {
+                _cleanup_free_ char *path = make_table_path(logs, table, r->adds[i].name);
+                struct stat st;
+
+                if (!path)
+                        return error_no_memory(err);
+                if (stat(path, &st) < 0)
+                        return error_os(err, errno, "cannot find '%s', which a merge wrote", path);
+                if ((uint64_t)st.st_size != r->adds[i].written.bytes)
+                        return error_os(err, EIO, "another program changed '%s', which a merge wrote", path);
+        }
+        return ST_OK;
 }
 
 void merge_result_discard(const struct table_logs *logs, enum table table, const struct merge_result *r)

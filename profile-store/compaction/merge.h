@@ -52,6 +52,14 @@ enum status merge_parts(const struct merge_request *request, struct merge_result
 /** Free the result; its files stay. */
 void merge_result_deinit(struct merge_result *r);
 
+/**
+ * Whether the files of a result that was not committed are still there: the search for orphans deletes old files that no
+ * log names, and this machine may have been suspended, or its clock set, since the merge.
+ * @return ST_OK; ST_OS.
+ */
+enum status merge_result_check_files(const struct table_logs *logs, enum table table, const struct merge_result *r,
+                                     struct error *err) MUST_CHECK;
+
 /** Unlink the files of a result that was not committed. */
 void merge_result_discard(const struct table_logs *logs, enum table table, const struct merge_result *r);
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -470,6 +471,67 @@ START_TEST(a_file_that_another_writer_removed_and_unlinked_is_not_missing)
 }
 END_TEST
 
+/* ---- a merge at work ---------------------------------------------------------------------------- */
+
+struct other_compaction {
+        pthread_t thread;
+        struct compaction_result result;
+        enum status st;
+        struct error err;
+};
+
+static void *run_other_compaction(void *context)
+{
+        struct other_compaction *o = context;
+
+        o->st = profile_store_compact(fixture.store, NULL, NULL, &o->result, &o->err);
+        return NULL;
+}
+
+/* Starts a compaction in another thread; its first merge is written, and waits for the writer lock to be committed. */
+static void begin_waiting_compaction(struct other_compaction *o)
+{
+        static const struct timespec pause = { .tv_nsec = 1000000 };
+
+        *o = (struct other_compaction){ 0 };
+        pthread_mutex_lock(&fixture.store->writer_lock);
+        ck_assert_int_eq(pthread_create(&o->thread, NULL, run_other_compaction, o), 0);
+        while (!count_files("tables/*/date=*/compact-*"))
+                nanosleep(&pause, NULL); /* until the test's time limit */
+}
+
+static void end_waiting_compaction(struct other_compaction *o)
+{
+        pthread_mutex_unlock(&fixture.store->writer_lock);
+        ck_assert_int_eq(pthread_join(o->thread, NULL), 0);
+}
+
+START_TEST(a_merge_whose_output_is_gone_is_not_committed_and_is_made_again)
+{
+        _cleanup_free_ char *pattern = NULL;
+        struct other_compaction other;
+        struct store_rows before;
+        glob_t files;
+
+        fill_store(0, 4);
+        before = read_store_rows();
+        pattern = store_fixture_path(&fixture, "tables/*/date=*/compact-*");
+        begin_waiting_compaction(&other);
+        ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);
+        for (size_t i = 0; i < files.gl_pathc; i++) /* as the search for orphans does after a suspend */
+                ck_assert_int_eq(unlink(files.gl_pathv[i]), 0);
+        globfree(&files);
+        end_waiting_compaction(&other);
+        ck_assert_int_eq(other.st, ST_OS);
+        ck_assert_uint_eq(other.result.failed_partitions, 1);
+        ck_assert_ptr_nonnull(strstr(other.err.text, "compact-"));
+        check_rows_are(&before);
+        ck_assert_uint_eq(compact().merges, 1);
+        check_rows_are(&before);
+        store_rows_deinit(&before);
+}
+END_TEST
+
 START_TEST(a_partition_that_fails_does_not_stop_the_others)
 {
         struct profile_store_health health;
@@ -742,6 +804,7 @@ int main(void)
                                        a_damaged_file_is_left_alone_and_the_others_are_merged,
                                        a_missing_file_is_left_alone_and_the_others_are_merged,
                                        a_file_that_another_writer_removed_and_unlinked_is_not_missing,
+                                       a_merge_whose_output_is_gone_is_not_committed_and_is_made_again,
                                        a_partition_that_fails_does_not_stop_the_others,
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,
                                        row_groups_that_overlap_are_put_into_order,
