@@ -497,7 +497,7 @@ static enum status read_checkpoint_row(const struct checkpoint_group *g, uint64_
                 (void)get_int_value(g, TXN_UPDATED, row, &y);
                 st = delta_actions_add_txn(ret, app, x, y, err);
         }
-        return st;
+        return a.failed ? arena_error(&a, err, "the texts of an action") : st; /* a text that failed looks like null */
 }
 
 static enum status read_checkpoint_group(struct parquet_file *f, uint32_t group, struct delta_actions *ret,

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a table's log while allocations fail, each in its turn: it says so, or has everything.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "parquet/schema.h"
+#include "profile-store/delta/delta_checkpoint.h"
+#include "profile-store/delta/delta_replay.h"
+#include "tests/support/suite.h"
+
+#define FILES 12
+
+/* ---- allocations that fail ---- */
+
+static long allocations_left = -1; /* until one fails; negative: none does */
+
+/* Of the C library, and of a sanitizer where the test is built with one. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+__attribute__((weak)) void *__interceptor_malloc(size_t size);
+__attribute__((weak)) void *__interceptor_calloc(size_t count, size_t size);
+__attribute__((weak)) void *__interceptor_realloc(void *p, size_t size);
+
+static bool must_fail_now(void)
+{
+        return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *malloc(size_t size)
+{
+        if (must_fail_now())
+                return NULL;
+        return __interceptor_malloc ? __interceptor_malloc(size) : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+        if (must_fail_now())
+                return NULL;
+        return __interceptor_calloc ? __interceptor_calloc(count, size) : __libc_calloc(count, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+        if (must_fail_now())
+                return NULL;
+        return __interceptor_realloc ? __interceptor_realloc(p, size) : __libc_realloc(p, size);
+}
+
+/* ---- a table ---- */
+
+static const struct parquet_field fields[] = { { .name = "date", .kind = PARQUET_DATE, .optional = true },
+                                               { .name = "n", .kind = PARQUET_INT64, .optional = true } };
+
+#define OK(call)                                                                                                       \
+        do {                                                                                                           \
+                struct error err = { 0 };                                                                              \
+                ck_assert_msg(!(call), "%s", err.text);                                                                \
+        } while (0)
+
+static char dir[64];
+static char *log_dir;
+
+/* Its checkpoint has live and removed files, metaData with properties, and the position of an application. */
+static void begin_with_checkpoint(void)
+{
+        static const char *const date[] = { "date" };
+        const struct delta_retention retention = { 3600, 3600 };
+        struct delta_table *t = NULL;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-delta-memory-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        log_dir = path_join(dir, "_delta_log");
+        OK(delta_table_create(dir, fields, 2, date, 1, &retention, &err));
+        OK(delta_table_open(dir, &t, &err));
+        for (int i = 0; i < FILES; i++) {
+                char path[64], before[64];
+                const struct delta_partition day = { .key = "date", .value = "2024-10-04" };
+                const struct delta_add add = { .path = path,
+                                               .size = 10,
+                                               .stats = "{\"numRecords\":3}",
+                                               .partitions = &day,
+                                               .partition_count = 1 };
+                const char *const removes[] = { before };
+                const struct delta_commit c = { .size = sizeof c,
+                                                .adds = &add,
+                                                .add_count = 1,
+                                                .removes = removes,
+                                                .remove_count = i % 3 == 2,
+                                                .app_id = "application",
+                                                .txn_version = i + 1 };
+
+                snprintf(path, sizeof path, "date=2024-10-04/%d.parquet", i);
+                snprintf(before, sizeof before, "date=2024-10-04/%d.parquet", i - 1);
+                OK(delta_commit(t, &c, &err));
+        }
+        OK(delta_checkpoint(t, &err));
+        delta_table_close(t);
+}
+
+static void end(void)
+{
+        OK(file_remove_tree(dir, &err));
+        free(log_dir);
+        log_dir = NULL;
+}
+
+START_TEST(a_checkpoint_is_read_as_a_whole_or_not_at_all)
+{
+        struct delta_state whole;
+        bool done = false;
+
+        begin_with_checkpoint();
+        delta_state_init(&whole);
+        OK(delta_replay_checkpoint(log_dir, FILES, &whole, &err));
+        ck_assert_uint_eq(whole.live.count, FILES - FILES / 3);
+        for (long i = 0; !done; i++) {
+                struct delta_state read;
+                struct error err = { 0 };
+                enum status st;
+
+                delta_state_init(&read);
+                allocations_left = i;
+                st = delta_replay_checkpoint(log_dir, FILES, &read, &err);
+                done = allocations_left >= 0;
+                allocations_left = -1;
+                ck_assert_msg(st == ST_OK || st == ST_NO_MEMORY, "allocation %ld: %s", i, err.text);
+                ck_assert_msg(st || delta_state_matches(&read, &whole), "allocation %ld: something is lost", i);
+                ck_assert(!done || !st);
+                delta_state_deinit(&read);
+        }
+        delta_state_deinit(&whole);
+        end();
+}
+END_TEST
+
+TEST_SUITE("delta memory", a_checkpoint_is_read_as_a_whole_or_not_at_all)
