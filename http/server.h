@@ -202,8 +202,9 @@ void *http_state(struct http_request *req);
 bool http_is_answered(const struct http_request *req);
 
 /* ---- the answer: exactly one of these per request ---- */
-void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body,
-                  size_t n); /* copied */
+/** @param content_type NULL: none, for an answer that has no body; an encoded message may have no bytes either.
+ *  @param body copied */
+void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n);
 /** Takes body's bytes; and what they reserve of the budget (buf_init_budget()), until the answer is sent. */
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body);
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,

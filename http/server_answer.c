@@ -64,7 +64,7 @@ void request_set_response(struct http_request *req, unsigned code, const char *c
 
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n)
 {
-        request_set_response(req, code, n ? content_type : NULL,
+        request_set_response(req, code, content_type,
                              MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
 }
 
@@ -95,7 +95,7 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
                 return;
         }
         if (body->size == 0) {
-                http_respond(req, code, NULL, "", 0);
+                http_respond(req, code, content_type, "", 0);
                 buf_deinit(body);
                 return;
         }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "common/base64.h"
+
 /* ---- Accept-Encoding ---- */
 
 /* The q parameter of one list element; 1 if absent. RFC 9110, 12.4.2. */
@@ -105,34 +107,6 @@ bool is_etag_listed(const char *header, const char *etag)
 
 /* ---- Authorization ---- */
 
-static int parse_base64_digit(char c)
-{
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const char *at = c ? strchr(digits, c) : NULL;
-
-        return at ? (int)(at - digits) : -1;
-}
-
-/* Decode base64 up to the first other character, as text; owned. RFC 4648, 4. */
-static char *decode_base64(const char *from)
-{
-        char *ret = malloc(strlen(from) + 1);
-        unsigned bits = 0, held = 0;
-        size_t n = 0;
-
-        for (; ret && parse_base64_digit(*from) >= 0; from++) {
-                bits = bits << 6 | (unsigned)parse_base64_digit(*from);
-                held += 6;
-                if (held >= 8) {
-                        held -= 8;
-                        ret[n++] = (char)(bits >> held);
-                }
-        }
-        if (ret)
-                ret[n] = 0;
-        return ret;
-}
-
 /* The access key id of "Credential=ID/DATE/REGION/SERVICE/aws4_request", owned; NULL when malformed. */
 static char *find_access_key_id(const char *value)
 {
@@ -157,14 +131,16 @@ static char *find_access_key_id(const char *value)
 void find_request_token(struct http_request *req)
 {
         const char *value = http_header(req, "Authorization");
-        _cleanup_free_ char *pair = NULL;
-        const char *colon;
+        _cleanup_buf_ struct buf pair;
+        const char *text, *colon;
 
+        buf_init(&pair, KiB(64));
         if (value && strncasecmp(value, "Bearer ", 7) == 0) {
                 req->token = strdup(value + 7 + strspn(value + 7, " "));
         } else if (value && strncasecmp(value, "Basic ", 6) == 0) {
-                pair = decode_base64(value + 6 + strspn(value + 6, " "));
-                colon = pair ? strchr(pair, ':') : NULL;
+                value += 6 + strspn(value + 6, " ");
+                text = base64_append(&pair, value, strcspn(value, " ")) ? buf_cstr(&pair) : NULL;
+                colon = text ? strchr(text, ':') : NULL;
                 req->token = colon ? strdup(colon + 1) : NULL;
         } else if (value && strncmp(value, "AWS4-HMAC-SHA256 ", 17) == 0) {
                 req->token = find_access_key_id(value + 17);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base64.h"
 #include "common/json_scan.h"
 #include "common/text.h"
 #include "profile-formats/wire.h"
@@ -115,6 +116,31 @@ static void put_json_text(struct json_scan *s, uint32_t number, struct buf *to)
         wire_end(to, mark);
 }
 
+/* An encoder may escape '/' and '='. */
+static bool append_escaped_base64(struct buf *to, const struct json_span *span)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init_budget(&text, span->size, MEMORY_INGEST);
+        json_span_unescape(span, &text);
+        if (text.failed && !to->failed)
+                to->failed = text.failed;
+        return base64_append(to, (const char *)text.data, text.size);
+}
+
+static void put_json_base64(struct json_scan *s, uint32_t number, struct buf *to)
+{
+        struct json_span span;
+        size_t mark;
+
+        if (!json_scan_str(s, &span))
+                return;
+        mark = wire_begin(to, number);
+        if (!(span.escaped ? append_escaped_base64(to, &span) : base64_append(to, span.text, span.size)))
+                json_scan_fail(s, (const uint8_t *)span.text, "bytes in base64");
+        wire_end(to, mark);
+}
+
 static void put_nested_message(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
 {
         size_t mark = wire_begin(to, f->number);
@@ -155,6 +181,9 @@ static void put_json_value(struct json_scan *s, const struct json_wire_field *f,
                 break;
         case JSON_WIRE_HEX:
                 put_json_hex(s, f->number, to);
+                break;
+        case JSON_WIRE_BASE64:
+                put_json_base64(s, f->number, to);
                 break;
         }
 }

@@ -22,7 +22,8 @@ enum json_wire_kind {
         JSON_WIRE_DOUBLE,  /* a number, quoted or not, or "NaN", "Infinity", "-Infinity" */
         JSON_WIRE_BOOL,
         JSON_WIRE_TEXT,
-        JSON_WIRE_HEX, /* bytes as hexadecimal digits; OTLP encodes ids so, not in base64 */
+        JSON_WIRE_HEX,    /* bytes as hexadecimal digits; OTLP encodes ids so, not in base64 */
+        JSON_WIRE_BASE64, /* bytes as ProtoJSON has them */
 };
 
 struct json_wire_field {

@@ -53,6 +53,11 @@ check-pgo: ## give exported profiles to Go: go build -pgo, and go tool pprof bes
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/pgo/run
 
+CLIENTS ?=
+check-clients: ## send with clients of other projects, installed from their registries (CLIENTS="push", GO="go 1.25 or later")
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/clients/run $(CLIENTS)
+
 FRESH ?=
 check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/x.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
@@ -109,4 +114,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-fresh fuzz format lint install uninstall clean help
+.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-fresh fuzz format lint install uninstall clean help

@@ -10,41 +10,9 @@
 #include "common/json_out.h"
 #include "profile-formats/proto/connect_upload.pb-c.h"
 #include "profile-formats/proto_message.h"
+#include "server/routes/connect_call.h"
 #include "server/routes/connect_question.h"
 #include "server/routes/upload_request.h"
-
-/* ---- errors, as Connect clients read them: connectrpc.com/docs/protocol, "Error Codes" ---- */
-
-static const char *get_connect_code(unsigned code)
-{
-        static const struct {
-                unsigned code;
-                const char *name;
-        } names[] = {
-                { 400, "invalid_argument" },   { 401, "unauthenticated" },     { 403, "permission_denied" },
-                { 404, "not_found" },          { 409, "failed_precondition" }, { 413, "resource_exhausted" },
-                { 415, "unimplemented" },      { 429, "unavailable" },         { 503, "unavailable" },
-                { 507, "resource_exhausted" },
-        };
-
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                if (names[i].code == code)
-                        return names[i].name;
-        return "internal";
-}
-
-static const char *write_connect_error(struct buf *to, const char *type, unsigned code, const char *text)
-{
-        struct json_out j;
-
-        (void)type;
-        json_out_init(&j, to);
-        json_out_object(&j, NULL);
-        json_out_str(&j, "code", get_connect_code(code));
-        json_out_str(&j, "message", text);
-        json_out_object_end(&j);
-        return "application/json";
-}
 
 /* ---- hints: sent before an upload, which itself carries the build-id only ---- */
 
@@ -84,24 +52,19 @@ static void upload_hints_get(struct upload_hints *a, const struct build_id *id, 
 
 #define SERVICE "/debuginfo.v1alpha1.DebuginfoService/"
 
-/* Answers and returns false when the request cannot be read. @param proto_ret the codec of the request, and of the
- * answer */
-static bool read_connect_request(struct http_request *req, bool has_file, struct connect_question *q, bool *proto_ret)
+/* Answers and returns false when the request cannot be read. */
+static bool read_connect_request(struct http_request *req, bool has_file, struct connect_question *q,
+                                 enum connect_codec *codec_ret)
 {
-        const char *type = http_header(req, "Content-Type");
         const uint8_t *body;
         struct error err;
         size_t n;
         enum status st;
 
-        *proto_ret = http_is_type(type, "application/proto");
-        if (!*proto_ret && !http_is_type(type, "application/json")) {
-                http_set_header(req, "Accept-Post", "application/json, application/proto");
-                http_fail_code(req, 415, "encoding", "Content-Type '%.60s' is not supported", type ? type : "(none)");
+        if (!connect_read_codec(req, codec_ret))
                 return false;
-        }
         body = http_body(req, &n);
-        st = connect_question_read(body, n, *proto_ret, has_file, q, &err);
+        st = connect_question_read(body, n, *codec_ret == CONNECT_PROTO, has_file, q, &err);
         if (st)
                 http_fail(req, st, &err);
         return !st;
@@ -115,13 +78,13 @@ static bool parse_gnu_build_id(struct http_request *req, const char *text, struc
         return false;
 }
 
-static void answer_should(struct http_request *req, bool proto, bool should, const char *reason)
+static void answer_should(struct http_request *req, enum connect_codec codec, bool should, const char *reason)
 {
         struct json_out j;
         struct buf body;
 
         buf_init(&body, KiB(4));
-        if (proto) {
+        if (codec == CONNECT_PROTO) {
                 ConnectUpload__ShouldInitiateUploadResponse response =
                         CONNECT_UPLOAD__SHOULD_INITIATE_UPLOAD_RESPONSE__INIT;
 
@@ -135,7 +98,7 @@ static void answer_should(struct http_request *req, bool proto, bool should, con
                 json_out_str(&j, "reason", reason);
                 json_out_object_end(&j);
         }
-        http_respond_buf(req, 200, proto ? "application/proto" : "application/json", &body);
+        http_respond_buf(req, 200, connect_media_type(codec), &body);
 }
 
 /*
@@ -149,13 +112,13 @@ static void should_initiate_upload(struct http_request *req, void *context)
         struct object_offer question;
         struct connect_question q;
         struct error err;
-        bool proto;
+        enum connect_codec codec;
         enum status st;
 
-        if (!read_connect_request(req, true, &q, &proto))
+        if (!read_connect_request(req, true, &q, &codec))
                 return;
         if (!*q.gnu_id) {
-                answer_should(req, proto, false, "the file has no gnu_build_id, which uploads go by");
+                answer_should(req, codec, false, "the file has no gnu_build_id, which uploads go by");
                 return;
         }
         if (!parse_gnu_build_id(req, q.gnu_id, &file.build_id))
@@ -172,7 +135,7 @@ static void should_initiate_upload(struct http_request *req, void *context)
                 memcpy(file.name, q.name, sizeof file.name);
                 upload_hints_put(&s->upload_hints, &file);
         }
-        answer_should(req, proto, question.is_wanted, question.reason);
+        answer_should(req, codec, question.is_wanted, question.reason);
 }
 
 static void upload_file_begin(struct http_request *req, void *context)
@@ -212,10 +175,10 @@ static void upload_finished(struct http_request *req, void *context)
         struct build_id id, owner;
         struct connect_question q;
         struct error err;
-        bool proto;
+        enum connect_codec codec;
         enum status st;
 
-        if (!read_connect_request(req, false, &q, &proto) || !parse_gnu_build_id(req, q.gnu_id, &id))
+        if (!read_connect_request(req, false, &q, &codec) || !parse_gnu_build_id(req, q.gnu_id, &id))
                 return;
         st = debuginfo_store_resolve_alias(s->objects, &id, &owner, &err);
         if (!st)
@@ -225,8 +188,7 @@ static void upload_finished(struct http_request *req, void *context)
         else if (st)
                 http_fail(req, st, &err);
         else
-                http_respond(req, 200, proto ? "application/proto" : "application/json", proto ? "" : "{}",
-                             proto ? 0 : 2);
+                connect_respond_empty(req, codec);
 }
 
 static const struct http_route routes[] = {
@@ -236,7 +198,7 @@ static const struct http_route routes[] = {
           .scope = SCOPE_UPLOAD,
           .max_body = KiB(64),
           .handle = should_initiate_upload,
-          .put_error = write_connect_error },
+          .put_error = connect_put_error },
         { .pool = POOL_UPLOAD,
           .method = "POST",
           .path = SERVICE "Upload/{id}",
@@ -246,13 +208,13 @@ static const struct http_route routes[] = {
           .handle = upload_file_end,
           .abandon = upload_abandon,
           .writes = true,
-          .put_error = write_connect_error },
+          .put_error = connect_put_error },
         { .pool = POOL_UPLOAD,
           .method = "POST",
           .path = SERVICE "UploadFinished",
           .scope = SCOPE_UPLOAD,
           .max_body = KiB(64),
           .handle = upload_finished,
-          .put_error = write_connect_error },
+          .put_error = connect_put_error },
 };
 const struct route_table connect_upload_routes = ROUTE_TABLE(routes);

@@ -6,10 +6,9 @@
 #include "common/options.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof.h"
-#include "profile-formats/profile_copy.h"
-#include "profile-formats/proto/push.pb-c.h"
-#include "profile-formats/proto_message.h"
+#include "profile-formats/push.h"
 #include "server/routes/app_name.h"
+#include "server/routes/connect_call.h"
 #include "server/routes/ingest.h"
 #include "server/routes/multipart.h"
 
@@ -98,130 +97,28 @@ static void handle_pprof_ingest(struct http_request *req, void *context)
 
 /* ---- POST /push.v1.PusherService/Push ---- */
 
-#define LABEL_TEXT_BYTES (LIMIT_LABEL_BYTES + 1)
-
-/* A label's name or value as text. */
-static enum status copy_label_text(const ProtobufCBinaryData *from, char *to, struct error *err)
-{
-        if (from->len > LIMIT_LABEL_BYTES || (from->len && memchr(from->data, 0, from->len)))
-                return error_set(err, ST_BAD_DATA, "a label is longer than %zu bytes or holds NUL",
-                                 (size_t)LIMIT_LABEL_BYTES);
-        if (from->len)
-                memcpy(to, from->data, from->len);
-        to[from->len] = 0;
-        return ST_OK;
-}
-
-/* Find the type's name among the labels of a series, and check all of them. */
-static enum status read_profile_type_name(const Push__RawProfileSeries *series, char *type_name, struct error *err)
-{
-        char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
-        enum status st = ST_OK;
-
-        for (size_t i = 0; !st && i < series->n_labels; i++) {
-                st = copy_label_text(&series->labels[i]->name, name, err);
-                if (!st)
-                        st = copy_label_text(&series->labels[i]->value, value, err);
-                if (!st && strcmp(name, "__name__") == 0)
-                        memcpy(type_name, value, strlen(value) + 1);
-        }
-        return st;
-}
-
-static enum status add_series_labels(const Push__RawProfileSeries *series, struct profile *p, struct error *err)
-{
-        char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
-        enum status st = ST_OK;
-
-        for (size_t i = 0; !st && i < series->n_labels; i++) {
-                st = copy_label_text(&series->labels[i]->name, name, err);
-                if (!st)
-                        st = copy_label_text(&series->labels[i]->value, value, err);
-                if (!st && *name && strncmp(name, "__", 2) != 0)
-                        st = profile_add_label_to_all(p, name, value, err);
-        }
-        return st;
-}
-
-/* Decode one pprof file with the labels of its series, and append it to all. */
-static enum status add_pushed_profile(struct profile *all, const Push__RawProfileSeries *series, const char *type_name,
-                                      const ProtobufCBinaryData *raw, struct error *err)
-{
-        struct profile p;
-        enum status st = pprof_decode(raw->data, raw->len, *type_name ? type_name : NULL, &p, err);
-
-        if (st)
-                return st;
-        st = add_series_labels(series, &p, err);
-        if (!st)
-                st = profile_merge(all, &p, err);
-        profile_deinit(&p);
-        return st;
-}
-
-static enum status add_pushed_series(struct profile *all, const Push__RawProfileSeries *series, struct error *err)
-{
-        char type_name[LABEL_TEXT_BYTES] = "";
-        enum status st = read_profile_type_name(series, type_name, err);
-
-        for (size_t i = 0; !st && i < series->n_samples; i++)
-                if (series->samples[i]->raw_profile.len)
-                        st = add_pushed_profile(all, series, type_name, &series->samples[i]->raw_profile, err);
-        return st;
-}
-
-/* All profiles of a request are one batch: acknowledged together, with one sync. */
-static enum status decode_push(struct http_request *req, struct profile *ret, struct error *err)
-{
-        _cleanup_arena_ struct arena memory;
-        const Push__PushRequest *request;
-        const void *message;
-        struct profile all;
-        const uint8_t *body;
-        size_t n;
-        enum status st;
-
-        arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
-        body = http_body(req, &n);
-        st = proto_message_decode(&push__push_request__descriptor, body, n, &memory, "push request", &message, err);
-        if (st)
-                return st;
-        request = message;
-        st = profile_init(&all, LIMIT_PROFILE_MEMORY_BYTES, err);
-        if (st)
-                return st;
-        for (size_t i = 0; !st && i < request->n_series; i++)
-                st = add_pushed_series(&all, request->series[i], err);
-        if (st)
-                profile_deinit(&all);
-        else
-                *ret = all;
-        return st;
-}
-
 static void handle_pprof_push(struct http_request *req, void *context)
 {
-        const char *type = http_header(req, "Content-Type");
+        enum connect_codec codec;
         struct server *s = context;
         struct profile p;
         struct hash128 id;
         struct error err;
+        const uint8_t *body;
         bool is_history;
+        size_t n;
         enum status st;
 
         if (!check_history(req, &is_history))
                 return;
-        if (!type || (strcasecmp(type, "application/proto") != 0 && strcasecmp(type, "application/x-protobuf") != 0)) {
-                fail_ingest(req,
-                            error_set(&err, ST_UNSUPPORTED,
-                                      "Content-Type '%.60s' is not supported; send application/proto",
-                                      type ? type : "(none)"),
-                            &err);
+        if (!connect_read_codec(req, &codec)) {
+                count_ingest_failure(ST_UNSUPPORTED);
                 return;
         }
+        body = http_body(req, &n);
         st = read_batch_id(req, &id, &err);
         if (!st)
-                st = decode_push(req, &p, &err);
+                st = push_decode(body, n, codec == CONNECT_JSON, &p, &err);
         if (st) {
                 fail_ingest(req, st, &err);
                 return;
@@ -234,7 +131,7 @@ static void handle_pprof_push(struct http_request *req, void *context)
         if (st)
                 fail_ingest(req, st, &err);
         else
-                http_respond(req, 200, NULL, "", 0);
+                connect_respond_empty(req, codec);
 }
 
 static const struct http_route routes[] = {
@@ -249,6 +146,7 @@ static const struct http_route routes[] = {
           .path = "/push.v1.PusherService/Push",
           .scope = SCOPE_INGEST,
           .max_body = LIMIT_HTTP_BODY_BYTES,
-          .handle = handle_pprof_push },
+          .handle = handle_pprof_push,
+          .put_error = connect_put_error },
 };
 const struct route_table pprof_routes = ROUTE_TABLE(routes);

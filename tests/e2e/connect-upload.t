@@ -54,6 +54,8 @@ is "$code $body" '200 {}' "a file without text is taken"
 printf '\012\050%s' "$second" >"$tmp/message"
 proto UploadFinished
 is "$code $(hex)" '200 ' "and finished, with an empty message"
+is "$(service UploadFinished -H 'Content-Type: application/proto' --data-binary "@$tmp/message" -D "$tmp/headers"; tr -d '\r' <"$tmp/headers" | sed -n 's/^Content-Type: //p')" \
+        application/proto "  that has its type"
 is "$("$cairn" debuginfo show 00112233445566778899aabbccddeeff --server "$url" --json | jq -r '.objects[0].name')" second \
         "the id that OTLP's profiler has for it leads to it"
 printf '\012\052\012\050%s' "$second" >"$tmp/message"

@@ -120,9 +120,23 @@ request -F "profile=@$tmp/p/good.pprof" -F 'sample_type_config={}' "$url$ingest&
 is "$code" 200 "also as a form"
 send /push.v1.PusherService/Push push.proto -H 'Content-Type: application/proto'
 is "$code" 200 "also pushed"
+printf '{"series":[{"labels":[{"name":"__name__","value":"process_cpu"},{"name":"service_name","value":"json"}],"samples":[{"rawProfile":"%s","ID":"1"}]}]}' \
+        "$(base64 -w0 "$tmp/p/plain.pprof")" >"$tmp/p/push.json"
+send /push.v1.PusherService/Push push.json -H 'Content-Type: application/json'
+is "$code $body" '200 {}' "also pushed in JSON"
+answers 200 '"service_name": ?"json"|main' "  and a query sees it" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="json"}' \
+        --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
+# type_of PATH FILE CONTENT-TYPE: the Content-Type of the answer, which generated clients compare.
+type_of() {
+        curl -sS -o "$tmp/body" -w '%{http_code} %{content_type} %{size_download}' -H "Content-Type: $3" --data-binary "@$tmp/p/$2" "$url$1"
+}
+is "$(type_of /push.v1.PusherService/Push push.proto application/proto)" '200 application/proto 0' "an empty answer has the type of the call"
+is "$(type_of /push.v1.PusherService/Push push.json application/json)" '200 application/json 2' "  also in JSON"
+is "$(type_of /push.v1.PusherService/Push bad-text.otlp application/proto | cut -d ' ' -f 1,2)" '400 application/json' "  and an error is JSON"
+is "$(type_of /v1development/profiles empty.otlp "$otlp")" "200 $otlp 0" "  as an empty answer to OTLP has its type"
 send "$ingest&format=folded" good.folded
 is "$code" 200 "folded stacks are taken"
-is "$(metric cairn_ingest_samples_total)" $((seen + 6)) "  all of them"
+is "$(metric cairn_ingest_samples_total)" $((seen + 7)) "  all of them"
 answers 200 'main' "  and the labels are there" -G "$url/api/v1/query/top" --data-urlencode 'selector={service_name="shop",region="eu"}' \
         --data-urlencode 'from=now-1h' --data-urlencode 'to=now'
 seen=$(metric cairn_ingest_samples_total)
@@ -147,10 +161,14 @@ send "$ingest&format=jfr" good.pprof
 refused 415 'send pprof or folded' "an unknown format"
 request -F "other=@$tmp/p/good.pprof" "$url$ingest"
 refused 400 "no part 'profile'" "a form without a profile"
+send /push.v1.PusherService/Push good.pprof -H 'Content-Type: text/plain'
+refused 415 '^{"code":"unimplemented","message":".*send application/proto or application/json"}$' "a push in another content type"
 send /push.v1.PusherService/Push good.pprof -H 'Content-Type: application/json'
-refused 415 'send application/proto' "pushed JSON"
+refused 400 '^{"code":"invalid_argument","message":"the JSON is malformed' "pushed JSON that is none"
 send /push.v1.PusherService/Push bad-text.otlp -H 'Content-Type: application/proto'
-refused 400 'cut off|malformed' "a malformed push"
+refused 400 '^{"code":"invalid_argument","message":".*(cut off|malformed)' "a malformed push"
+send /push.v1.PusherService/Push large -H 'Content-Type: application/proto'
+refused 413 '^{"code":"invalid_argument","message":".*67108864' "a push over the limit, which Alloy must not repeat"
 send "$ingest&format=folded" bad-text.pprof
 refused 400 'line 1' "folded stacks without a count"
 

@@ -52,15 +52,11 @@ END_TEST
 
 static const struct json_wire_field inner[] = { { "n", 1, JSON_WIRE_INTEGER, false, NULL }, { 0 } };
 static const struct json_wire_field outer[] = {
-        { "int", 1, JSON_WIRE_INTEGER, false, NULL },
-        { "ints", 2, JSON_WIRE_INTEGER, true, NULL },
-        { "times", 3, JSON_WIRE_FIXED64, true, NULL },
-        { "real", 4, JSON_WIRE_DOUBLE, false, NULL },
-        { "truth", 5, JSON_WIRE_BOOL, false, NULL },
-        { "text", 6, JSON_WIRE_TEXT, false, NULL },
-        { "id", 7, JSON_WIRE_HEX, false, NULL },
-        { "in", 8, JSON_WIRE_MESSAGE, true, inner },
-        { 0 },
+        { "int", 1, JSON_WIRE_INTEGER, false, NULL },  { "ints", 2, JSON_WIRE_INTEGER, true, NULL },
+        { "times", 3, JSON_WIRE_FIXED64, true, NULL }, { "real", 4, JSON_WIRE_DOUBLE, false, NULL },
+        { "truth", 5, JSON_WIRE_BOOL, false, NULL },   { "text", 6, JSON_WIRE_TEXT, false, NULL },
+        { "id", 7, JSON_WIRE_HEX, false, NULL },       { "in", 8, JSON_WIRE_MESSAGE, true, inner },
+        { "data", 9, JSON_WIRE_BASE64, false, NULL },  { 0 },
 };
 
 static enum status convert(const char *json, struct buf *to, struct error *err)
@@ -109,6 +105,17 @@ START_TEST(the_rest_of_the_kinds)
 }
 END_TEST
 
+START_TEST(bytes_are_base64_of_either_alphabet)
+{
+        WIRE("{\"data\": \"\"}", "\x4a\0");
+        WIRE("{\"data\": \"+/8=\"}", "\x4a\x02\xfb\xff");
+        WIRE("{\"data\": \"-_8\"}", "\x4a\x02\xfb\xff");
+        WIRE("{\"data\": \"+\\/8\\u003d\"}", "\x4a\x02\xfb\xff");
+        WIRE("{\"data\": \"YWI=\"}", "\x4a\x02\x61\x62");
+        WIRE("{\"data\": \"YWJj\"}", "\x4a\x03\x61\x62\x63");
+}
+END_TEST
+
 static void refused(const char *json, const char *why)
 {
         _cleanup_buf_ struct buf b;
@@ -135,6 +142,11 @@ START_TEST(what_is_malformed_is_named_with_its_byte)
         refused("{\"real\": \"1e\"}", "expected a number");
         refused("{\"id\": \"0\"}", "expected bytes as hexadecimal digits");
         refused("{\"id\": \"0g\"}", "expected bytes as hexadecimal digits");
+        refused("{\"data\": \"Y\"}", "expected bytes in base64");
+        refused("{\"data\": \"YW=\"}", "expected bytes in base64");
+        refused("{\"data\": \"YW==YWJj\"}", "expected bytes in base64");
+        refused("{\"data\": \"Y===\"}", "expected bytes in base64");
+        refused("{\"data\": \"YW I\"}", "expected bytes in base64");
         refused("{\"text\": 5}", "expected text in quotes");
         refused("{\"truth\": 1}", "expected true or false");
         refused("{\"in\": [1]}", "expected an object");
@@ -196,5 +208,6 @@ START_TEST(values_of_every_type_become_labels)
 END_TEST
 
 TEST_SUITE("otlp json", escapes_become_what_they_stand_for, half_a_pair_becomes_a_replacement_character,
-           numbers_may_be_quoted_and_signed, the_rest_of_the_kinds, what_is_malformed_is_named_with_its_byte,
-           what_has_no_room_is_refused, answers_have_the_names_of_the_specification, values_of_every_type_become_labels)
+           numbers_may_be_quoted_and_signed, the_rest_of_the_kinds, bytes_are_base64_of_either_alphabet,
+           what_is_malformed_is_named_with_its_byte, what_has_no_room_is_refused,
+           answers_have_the_names_of_the_specification, values_of_every_type_become_labels)

@@ -10,6 +10,7 @@
 #include "profile-formats/otlp_json.h"
 #include "profile-formats/perf_script.h"
 #include "profile-formats/pprof.h"
+#include "profile-formats/push.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
 
@@ -28,6 +29,11 @@ static enum status decode_folded(const void *data, size_t n, struct profile *ret
 static enum status decode_perf(const void *data, size_t n, struct profile *ret, struct error *err)
 {
         return perf_script_decode(data, n, 0, ret, err);
+}
+
+static enum status decode_push(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        return push_decode(data, n, n && *(const char *)data == '{', ret, err);
 }
 
 /* Every file of a folder decodes, or every one is refused with a text. */
@@ -67,6 +73,8 @@ START_TEST(good_files_decode_and_bad_ones_say_why_not)
         ck_assert_uint_ge(decode_all("tests/corpus/otlp_json/bad", otlp_json_decode, false), 6);
         ck_assert_uint_ge(decode_all("tests/corpus/pprof/good", decode_pprof, true), 3);
         ck_assert_uint_ge(decode_all("tests/corpus/pprof/bad", decode_pprof, false), 10);
+        ck_assert_uint_ge(decode_all("tests/corpus/push/good", decode_push, true), 3);
+        ck_assert_uint_ge(decode_all("tests/corpus/push/bad", decode_push, false), 3);
         ck_assert_uint_ge(decode_all("tests/corpus/folded/good", decode_folded, true), 3);
         ck_assert_uint_ge(decode_all("tests/corpus/folded/bad", decode_folded, false), 2);
         ck_assert_uint_ge(decode_all("tests/corpus/perf_script/good", decode_perf, true), 1);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_BASE64_H
+#define CAIRN_COMMON_BASE64_H
+
+#include "common/buf.h"
+
+/**
+ * Append the bytes that n characters of base64 encode, in the standard or the URL-safe alphabet, padded or not.
+ * @return false, nothing appended: another character, or an impossible length. Failures to
+ *         append stay in the buf (buf_status()).
+ * Source: RFC 4648, 4 and 5.
+ */
+bool base64_append(struct buf *to, const char *text, size_t n) MUST_CHECK;
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/push.h"
+
+#include <string.h>
+
+#include "common/limits.h"
+#include "profile-formats/json_wire.h"
+#include "profile-formats/pprof.h"
+#include "profile-formats/profile_copy.h"
+#include "profile-formats/proto/push.pb-c.h"
+#include "profile-formats/proto_message.h"
+
+#define LABEL_TEXT_BYTES (LIMIT_LABEL_BYTES + 1)
+
+/* A label's name or value as text. */
+static enum status copy_label_text(const ProtobufCBinaryData *from, char *to, struct error *err)
+{
+        if (from->len > LIMIT_LABEL_BYTES || (from->len && memchr(from->data, 0, from->len)))
+                return error_set(err, ST_BAD_DATA, "a label is longer than %zu bytes or holds NUL",
+                                 (size_t)LIMIT_LABEL_BYTES);
+        if (from->len)
+                memcpy(to, from->data, from->len);
+        to[from->len] = 0;
+        return ST_OK;
+}
+
+/* Find the type's name among the labels of a series, and check all of them. */
+static enum status read_profile_type_name(const Push__RawProfileSeries *series, char *type_name, struct error *err)
+{
+        char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < series->n_labels; i++) {
+                st = copy_label_text(&series->labels[i]->name, name, err);
+                if (!st)
+                        st = copy_label_text(&series->labels[i]->value, value, err);
+                if (!st && strcmp(name, "__name__") == 0)
+                        memcpy(type_name, value, strlen(value) + 1);
+        }
+        return st;
+}
+
+static enum status add_series_labels(const Push__RawProfileSeries *series, struct profile *p, struct error *err)
+{
+        char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < series->n_labels; i++) {
+                st = copy_label_text(&series->labels[i]->name, name, err);
+                if (!st)
+                        st = copy_label_text(&series->labels[i]->value, value, err);
+                if (!st && *name && strncmp(name, "__", 2) != 0)
+                        st = profile_add_label_to_all(p, name, value, err);
+        }
+        return st;
+}
+
+/* Decode one pprof file with the labels of its series, and append it to all. */
+static enum status add_pushed_profile(struct profile *all, const Push__RawProfileSeries *series, const char *type_name,
+                                      const ProtobufCBinaryData *raw, struct error *err)
+{
+        struct profile p;
+        enum status st = pprof_decode(raw->data, raw->len, *type_name ? type_name : NULL, &p, err);
+
+        if (st)
+                return st;
+        st = add_series_labels(series, &p, err);
+        if (!st)
+                st = profile_merge(all, &p, err);
+        profile_deinit(&p);
+        return st;
+}
+
+static enum status add_pushed_series(struct profile *all, const Push__RawProfileSeries *series, struct error *err)
+{
+        char type_name[LABEL_TEXT_BYTES] = "";
+        enum status st = read_profile_type_name(series, type_name, err);
+
+        for (size_t i = 0; !st && i < series->n_samples; i++)
+                if (series->samples[i]->raw_profile.len)
+                        st = add_pushed_profile(all, series, type_name, &series->samples[i]->raw_profile, err);
+        return st;
+}
+
+/* ---- ProtoJSON ---- */
+
+/* Both spellings of a name, as protobuf's own parsers take them. push.proto has the numbers. */
+static const struct json_wire_field label_fields[] = {
+        { "name", 1, JSON_WIRE_TEXT, false, NULL },
+        { "value", 2, JSON_WIRE_TEXT, false, NULL },
+        { 0 },
+};
+static const struct json_wire_field sample_fields[] = {
+        { "rawProfile", 1, JSON_WIRE_BASE64, false, NULL },
+        { "raw_profile", 1, JSON_WIRE_BASE64, false, NULL },
+        { 0 },
+};
+static const struct json_wire_field series_fields[] = {
+        { "labels", 1, JSON_WIRE_MESSAGE, true, label_fields },
+        { "samples", 2, JSON_WIRE_MESSAGE, true, sample_fields },
+        { 0 },
+};
+static const struct json_wire_field request_fields[] = {
+        { "series", 1, JSON_WIRE_MESSAGE, true, series_fields },
+        { 0 },
+};
+
+static enum status transcode_push_json(const void *data, size_t n, struct buf *wire, struct error *err)
+{
+        struct json_scan s;
+        enum status st;
+
+        json_scan_init(&s, data, n);
+        json_wire_append(&s, request_fields, wire);
+        st = buf_status(wire, err, "a push request in JSON");
+        return st ? st : json_scan_end(&s, err);
+}
+
+/* ---- the request ---- */
+
+static enum status decode_push_message(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        _cleanup_arena_ struct arena memory;
+        const Push__PushRequest *request;
+        const void *message;
+        struct profile all;
+        enum status st;
+
+        arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
+        st = proto_message_decode(&push__push_request__descriptor, data, n, &memory, "push request", &message, err);
+        if (st)
+                return st;
+        request = message;
+        st = profile_init(&all, LIMIT_PROFILE_MEMORY_BYTES, err);
+        if (st)
+                return st;
+        for (size_t i = 0; !st && i < request->n_series; i++)
+                st = add_pushed_series(&all, request->series[i], err);
+        if (st)
+                profile_deinit(&all);
+        else
+                *ret = all;
+        return st;
+}
+
+enum status push_decode(const void *data, size_t n, bool is_json, struct profile *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf wire;
+        enum status st;
+
+        buf_init_budget(&wire, LIMIT_HTTP_BODY_BYTES, MEMORY_INGEST);
+        if (!is_json)
+                return decode_push_message(data, n, ret, err);
+        st = transcode_push_json(data, n, &wire, err);
+        return st ? st : decode_push_message(wire.data, wire.size, ret, err);
+}

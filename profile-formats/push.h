@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_FORMATS_PUSH_H
+#define CAIRN_PROFILE_FORMATS_PUSH_H
+
+/**
+ * @file
+ * push.v1.PushRequest, Pyroscope's ingest message: pprof files with labels, in protobuf or ProtoJSON.
+ *
+ * The label __name__ is the first part of the type ids; other labels that begin with "__" are left out. All files of a
+ * request become one profile.
+ *
+ * Threads: no shared state.
+ * Source: grafana/pyroscope api/push/v1/push.proto.
+ */
+#include "profile-formats/profile.h"
+
+/**
+ * @param is_json  ProtoJSON, else protobuf.
+ * @param ret      initialised here; profile_deinit() it on success only.
+ * @return ST_BAD_DATA: malformed, or one of the files is; ST_TOO_BIG: a limit; ST_NO_MEMORY; ST_BUSY.
+ */
+enum status push_decode(const void *data, size_t n, bool is_json, struct profile *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ROUTES_CONNECT_CALL_H
+#define CAIRN_SERVER_ROUTES_CONNECT_CALL_H
+
+/**
+ * @file
+ * Unary calls of the Connect protocol: the codec of a request and its answer, and errors.
+ *
+ * Threads: no shared state.
+ * Source: connectrpc.com/docs/protocol, "Unary-Request", "Error Codes".
+ */
+#include "http/server.h"
+
+/** How the messages of a call are encoded. */
+enum connect_codec { CONNECT_PROTO, CONNECT_JSON };
+
+/**
+ * Read the request's codec from its Content-Type; application/x-protobuf counts as application/proto.
+ * @return false when the request was answered with 415.
+ */
+bool connect_read_codec(struct http_request *req, enum connect_codec *ret) MUST_CHECK;
+
+/** The Content-Type of an answer. Generated clients refuse an answer without it, also an empty one. */
+const char *connect_media_type(enum connect_codec codec);
+
+/** Answer 200 with an empty message: no bytes in protobuf, {} in JSON. */
+void connect_respond_empty(struct http_request *req, enum connect_codec codec);
+
+/**
+ * put_error of a route: {"code": "...", "message": "..."}, in JSON with either codec. Clients retry by the code:
+ * invalid_argument, for what fails again, is not retried; unavailable is.
+ */
+const char *connect_put_error(struct buf *to, const char *type, unsigned code, const char *text);
+
+#endif
