@@ -151,6 +151,10 @@
 #define LIMIT_STACK_FRAMES 2048 /* locations of one stack; longer ones are cut at the root end */
 #define LIMIT_LINES_PER_LOCATION 256
 #define LIMIT_SAMPLES 4000000
+#define LIMIT_TRIE_TEXT_BYTES MiB(256)     /* all stacks of a trie or tree of /ingest, as text */
+#define LIMIT_TRIE_STACK_BYTES MiB(1)      /* one of them */
+#define LIMIT_TRIE_DEPTH 65536             /* nodes inside one another */
+#define LIMIT_SPEEDSCOPE_FRAMES (64 << 20) /* frames of all stacks of a speedscope file */
 #define LIMIT_LABELS_PER_SAMPLE 128
 #define LIMIT_PROFILE_TYPES 256             /* sample types in one request */
 #define LIMIT_LABEL_BYTES KiB(4)            /* one label key or value */

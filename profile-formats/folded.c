@@ -11,7 +11,7 @@
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
-#include "profile-formats/sample_labels.h"
+#include "profile-formats/stack_builder.h"
 
 #define BUILD_ID_LEAST 16 /* hexadecimal digits; fewer may be a file name */
 
@@ -80,9 +80,6 @@ bool folded_parse_address(const char *text, size_t n, struct folded_address *ret
         return true;
 }
 
-static const char kernel_mark[] = "_[k]";
-#define KERNEL_MARK_SIZE (sizeof kernel_mark - 1)
-
 /* Parse the count that ends a line, and shorten *n to the frames before it. */
 static bool parse_folded_count(const char *line, size_t *n, int64_t *ret)
 {
@@ -104,141 +101,80 @@ static bool parse_folded_count(const char *line, size_t *n, int64_t *ret)
         return true;
 }
 
-/* State of decoding. A location has the same number in the map and in the profile. */
-struct folded_decoder {
-        struct profile *p;
-        struct number_map locations, mappings;
-        bool addresses;
-};
-
-static enum status add_folded_address(struct folded_decoder *d, const struct folded_address *a, bool is_kernel,
-                                      uint32_t *ret, struct error *err)
-{
-        struct profile_location l = {
-                .mapping = PROFILE_NONE, .kind = ADDRESS_OBJECT, .address = a->address, .is_kernel = is_kernel
-        };
-        struct profile_mapping m = { .build_id = a->build_id };
-        struct number_key key = { .parts = { [4] = 2 + is_kernel } };
-        uint32_t number;
-        bool fresh = false;
-        enum status st = ST_OK;
-
-        if (a->object_size) {
-                st = profile_add_string(d->p, a->object, utf8_truncate(a->object, a->object_size, LIMIT_PATH_BYTES),
-                                        &m.file, err);
-                if (!st)
-                        st = number_map_get(&d->mappings, &(struct number_key){ { m.file } }, &l.mapping, &fresh, err);
-                if (!st && fresh)
-                        st = profile_add_mapping(d->p, &m, &number, err);
-        }
-        key.parts[0] = l.mapping;
-        key.parts[1] = (uint32_t)a->address;
-        key.parts[2] = (uint32_t)(a->address >> 32);
-        if (!st)
-                st = number_map_get(&d->locations, &key, ret, &fresh, err);
-        return st || !fresh ? st : profile_add_location(d->p, &l, &number, err);
-}
-
-static enum status add_folded_frame(struct folded_decoder *d, const char *text, size_t n, uint32_t *ret,
-                                    struct error *err)
-{
-        struct folded_address address;
-        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .line_count = 1 };
-        struct profile_line line = { 0 };
-        uint32_t number;
-        bool fresh = false;
-        enum status st;
-
-        if (n > KERNEL_MARK_SIZE && memcmp(text + n - KERNEL_MARK_SIZE, kernel_mark, KERNEL_MARK_SIZE) == 0) {
-                l.is_kernel = true;
-                n -= KERNEL_MARK_SIZE;
-        }
-        if (d->addresses && folded_parse_address(text, n, &address))
-                return add_folded_address(d, &address, l.is_kernel, ret, err);
-        st = profile_add_string(d->p, text, utf8_truncate(text, n, LIMIT_NAME_BYTES), &line.function, err);
-        if (!st)
-                st = number_map_get(&d->locations, &(struct number_key){ { line.function, [4] = l.is_kernel } }, ret,
-                                    &fresh, err);
-        if (st || !fresh)
-                return st;
-        st = profile_add_line(d->p, &line, &l.first_line, err);
-        return st ? st : profile_add_location(d->p, &l, &number, err); /* number is *ret: both count up together */
-}
-
-static enum status add_folded_line(struct folded_decoder *d, const char *line, size_t n, uint32_t type,
+static enum status add_folded_line(struct stack_builder *b, const char *line, size_t n, uint32_t type,
                                    struct error *err)
 {
         struct profile_sample s = { .type = type };
-        _cleanup_free_ uint32_t *frames = NULL;
-        uint32_t count = 0, wanted = 1, at;
-        enum status st = ST_OK;
 
         if (!parse_folded_count(line, &n, &s.value))
                 return error_set(err, ST_BAD_DATA, "no count at the end");
-        for (size_t i = 0; i < n; i++)
-                wanted += line[i] == ';';
-        frames = calloc(wanted, sizeof *frames);
-        if (!frames)
-                return error_no_memory(err);
-        for (size_t end = n; !st;) { /* the leaf is last in the line and first in a stack */
-                size_t start = end;
-
-                while (start && line[start - 1] != ';')
-                        start--;
-                if (end > start)
-                        st = add_folded_frame(d, line + start, end - start, &frames[count++], err);
-                if (start == 0)
-                        break;
-                end = start - 1;
-        }
-        if (!st)
-                st = profile_add_stack(d->p, frames, count, &s.stack, err);
-        return st ? st : profile_add_sample(d->p, &s, &at, err);
+        return stack_builder_add_text(b, line, n, &s, err);
 }
 
-static enum status decode_folded(const void *data, size_t n, const char *type_id, bool addresses, struct profile *ret,
-                                 struct error *err)
+static enum status add_plain_line(struct stack_builder *b, const char *line, size_t n, uint32_t type, struct error *err)
 {
-        struct folded_decoder d = { .addresses = addresses };
-        const char *at = n ? data : "", *end = at + n;
-        struct profile p;
-        uint32_t type, number = 0;
-        enum status st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
+        struct profile_sample s = { .type = type, .value = 1 };
 
-        if (st)
-                return st;
-        d.p = &p;
-        st = profile_type_add_id(&p, type_id ? type_id : "samples:samples:count::", 0, &type, err);
+        while (n && (line[n - 1] == '\r' || line[n - 1] == ' '))
+                n--;
+        return stack_builder_add_text(b, line, n, &s, err);
+}
+
+typedef enum status add_line_fn(struct stack_builder *b, const char *line, size_t n, uint32_t type, struct error *err);
+
+static enum status add_text_lines(struct stack_builder *b, const void *data, size_t n, const char *type_id,
+                                  add_line_fn *add, struct error *err)
+{
+        const char *at = n ? data : "", *end = at + n;
+        uint32_t type, number = 0;
+        enum status st = profile_type_add_id(b->p, type_id ? type_id : "samples:samples:count::", 0, &type, err);
+
         while (!st && at < end) {
                 const char *eol = memchr(at, '\n', (size_t)(end - at));
                 size_t size = (size_t)((eol ? eol : end) - at);
 
                 number++;
                 if (size && *at != '#' && !(size == 1 && *at == '\r'))
-                        st = add_folded_line(&d, at, size, type, err);
+                        st = add(b, at, size, type, err);
                 if (st)
                         error_prefix(err, st, "line %u of folded stacks", number);
                 at = eol ? eol + 1 : end;
         }
-        number_map_deinit(&d.locations);
-        number_map_deinit(&d.mappings);
-        if (st) {
-                profile_deinit(&p);
+        return st;
+}
+
+static enum status decode_text_lines(const void *data, size_t n, const char *type_id, bool addresses, add_line_fn *add,
+                                     struct profile *ret, struct error *err)
+{
+        struct profile p;
+        struct stack_builder b = { .p = &p, .addresses = addresses };
+        enum status st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
+
+        if (st)
                 return st;
-        }
-        *ret = p;
-        return ST_OK;
+        st = add_text_lines(&b, data, n, type_id, add, err);
+        stack_builder_deinit(&b);
+        if (st)
+                profile_deinit(&p);
+        else
+                *ret = p;
+        return st;
 }
 
 enum status folded_decode(const void *data, size_t n, const char *type_id, struct profile *ret, struct error *err)
 {
-        return decode_folded(data, n, type_id, false, ret, err);
+        return decode_text_lines(data, n, type_id, false, add_folded_line, ret, err);
 }
 
 enum status folded_decode_addresses(const void *data, size_t n, const char *type_id, struct profile *ret,
                                     struct error *err)
 {
-        return decode_folded(data, n, type_id, true, ret, err);
+        return decode_text_lines(data, n, type_id, true, add_folded_line, ret, err);
+}
+
+enum status folded_decode_lines(const void *data, size_t n, const char *type_id, struct profile *ret, struct error *err)
+{
+        return decode_text_lines(data, n, type_id, false, add_plain_line, ret, err);
 }
 
 struct folded_line {

@@ -31,6 +31,10 @@ enum status folded_decode(const void *data, size_t n, const char *type_id, struc
 enum status folded_decode_addresses(const void *data, size_t n, const char *type_id, struct profile *ret,
                                     struct error *err) MUST_CHECK;
 
+/** As folded_decode() for lines without a count, each of which counts 1 (format=lines of Pyroscope's /ingest). */
+enum status folded_decode_lines(const void *data, size_t n, const char *type_id, struct profile *ret,
+                                struct error *err) MUST_CHECK;
+
 /** A frame that is an address, in one of the forms above. */
 struct folded_address {
         uint64_t address;

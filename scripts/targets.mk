@@ -54,7 +54,7 @@ check-pgo: ## give exported profiles to Go: go build -pgo, and go tool pprof bes
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/pgo/run
 
 CLIENTS ?=
-check-clients: ## send with clients of other projects, installed from their registries (CLIENTS="push", GO="go 1.25 or later")
+check-clients: ## send with clients of other projects, installed from their registries (CLIENTS="push go", GO="go 1.25 or later")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/clients/run $(CLIENTS)
 

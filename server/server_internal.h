@@ -85,7 +85,7 @@ struct route_table {
                 (items), sizeof(items) / sizeof *(items)                                                               \
         }
 
-extern const struct route_table status_routes, ingest_routes, pprof_routes, upload_routes, debuginfod_routes,
+extern const struct route_table status_routes, ingest_routes, pyroscope_routes, upload_routes, debuginfod_routes,
         debuginfo_routes, upstream_routes, upkeep_routes, source_routes, table_routes, symbolize_routes,
         symbolicate_routes, query_routes, why_routes, connect_upload_routes, metadata_routes, resymbolize_routes,
         store_routes, s3_routes;

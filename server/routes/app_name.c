@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/app_name.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,48 +23,76 @@ static char *trim_spaces(char *text)
         return text;
 }
 
-static enum status label_pair(char *pair, struct profile *p, struct error *err)
+/* Split "KEY=VALUE" in place. */
+static enum status split_label_pair(char *pair, char **key_ret, char **value_ret, struct error *err)
 {
-        char *equals = strchr(pair, '='), *key;
+        char *equals = strchr(pair, '=');
 
         if (!equals)
                 return error_set(err, ST_BAD_DATA, "label '%.80s' of the name has no '='", pair);
         *equals = 0;
-        key = trim_spaces(pair);
-        if (!*key)
-                return error_set(err, ST_BAD_DATA, "a label of the name has no key");
-        if (strncmp(key, "__", 2) == 0)
-                return ST_OK;
-        return profile_add_label_to_all(p, key, trim_spaces(equals + 1), err);
+        *key_ret = trim_spaces(pair);
+        *value_ret = trim_spaces(equals + 1);
+        return **key_ret ? ST_OK : error_set(err, ST_BAD_DATA, "a label of the name has no key");
 }
 
-enum status parse_app_name(const char *name, struct profile *p, struct error *err)
+static enum status add_label_pairs(char *pairs, struct profile *p, bool *has_service_ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        while (!st && pairs && *pairs) {
+                char *pair = strsep(&pairs, ","), *key = NULL, *value = NULL;
+
+                if (!*trim_spaces(pair))
+                        continue;
+                st = split_label_pair(pair, &key, &value, err);
+                if (st || strncmp(key, "__", 2) == 0)
+                        continue;
+                if (strcmp(key, "service_name") == 0) {
+                        if (!*value)
+                                continue;
+                        *has_service_ret = true;
+                }
+                st = profile_add_label_to_all(p, key, value, err);
+        }
+        return st;
+}
+
+enum status app_name_add_labels(struct app_name *a, struct profile *p, struct error *err)
+{
+        bool has_service = false;
+        enum status st = add_label_pairs(a->pairs, p, &has_service, err);
+
+        return st ? st : profile_add_label_to_all(p, has_service ? "app_name" : "service_name", a->service, err);
+}
+
+enum status app_name_parse(const char *name, struct app_name *ret, struct error *err)
 {
         _cleanup_free_ char *copy = strdup(name);
-        char *braces, *pairs, *service;
+        struct app_name a = { 0 };
         size_t n;
-        enum status st;
 
         if (!copy)
                 return error_no_memory(err);
-        braces = strchr(copy, '{');
-        if (braces) {
-                n = strlen(braces);
-                if (braces[n - 1] != '}')
+        a.pairs = strchr(copy, '{');
+        if (a.pairs) {
+                n = strlen(a.pairs);
+                if (a.pairs[n - 1] != '}')
                         return error_set(err, ST_BAD_DATA, "the name '%.80s' has no closing brace", name);
-                braces[n - 1] = 0;
-                *braces++ = 0;
+                a.pairs[n - 1] = 0;
+                *a.pairs++ = 0;
         }
-        service = trim_spaces(copy);
-        if (!*service)
+        a.service = trim_spaces(copy);
+        if (!*a.service)
                 return error_set(err, ST_BAD_DATA, "the name is empty; send name=SERVICE{KEY=VALUE,...}");
-        st = profile_add_label_to_all(p, "service_name", service, err);
-        pairs = braces;
-        while (!st && pairs && *pairs) {
-                char *pair = strsep(&pairs, ",");
+        a.text = copy;
+        copy = NULL;
+        *ret = a;
+        return ST_OK;
+}
 
-                if (*trim_spaces(pair))
-                        st = label_pair(pair, p, err);
-        }
-        return st;
+void app_name_deinit(struct app_name *a)
+{
+        free(a->text);
+        *a = (struct app_name){ 0 };
 }

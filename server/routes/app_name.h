@@ -8,10 +8,22 @@
  */
 #include "profile-formats/profile.h"
 
+struct app_name {
+        char *text;    /* owned */
+        char *service; /* the part before the braces, in text; never empty */
+        char *pairs;   /* between the braces, in text; NULL: none */
+};
+
+/** Parse a name; app_name_deinit() it on success only. ST_BAD_DATA for a malformed name. */
+enum status app_name_parse(const char *name, struct app_name *ret, struct error *err) MUST_CHECK;
+void app_name_deinit(struct app_name *a);
+#define _cleanup_app_name_ _cleanup_(app_name_deinit)
+
 /**
- * Add service_name and the labels in braces to all samples. Keys in double underscores are internal to the sender and
- * are omitted. ST_BAD_DATA for a malformed name.
+ * Add service_name and the labels in braces to all samples. A service_name in braces counts; the part before them is
+ * then the label app_name. Keys in double underscores are internal to the sender and are omitted. ST_BAD_DATA for a
+ * malformed pair. Call once: the text is taken apart.
  */
-enum status parse_app_name(const char *name, struct profile *p, struct error *err) MUST_CHECK;
+enum status app_name_add_labels(struct app_name *a, struct profile *p, struct error *err) MUST_CHECK;
 
 #endif

@@ -76,6 +76,7 @@ START_TEST(an_application_name_becomes_labels)
 {
         _cleanup_profile_ struct profile p;
         struct profile_sample sample = { .value = 1 };
+        struct app_name app;
         struct error err;
         uint32_t i;
 
@@ -83,14 +84,39 @@ START_TEST(an_application_name_becomes_labels)
         ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &sample.stack, &err), ST_OK);
         ck_assert_int_eq(profile_add_type(&p, &(struct profile_type){ 0 }, &sample.type, &err), ST_OK);
         ck_assert_int_eq(profile_add_sample(&p, &sample, &i, &err), ST_OK);
-        ck_assert_int_eq(parse_app_name("shop.cpu{region=eu, host = \"a b\",__session_id__=9,}", &p, &err), ST_OK);
+        ck_assert_int_eq(app_name_parse("shop.cpu{region=eu, host = \"a b\",__session_id__=9,}", &app, &err), ST_OK);
+        ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_OK);
         ck_assert_str_eq(label(&p, "service_name"), "shop.cpu");
         ck_assert_str_eq(label(&p, "region"), "eu");
         ck_assert_str_eq(label(&p, "host"), "a b");
         ck_assert_ptr_null(label(&p, "__session_id__"));
-        ck_assert_int_eq(parse_app_name("shop{region=eu", &p, &err), ST_BAD_DATA);
-        ck_assert_int_eq(parse_app_name("shop{region}", &p, &err), ST_BAD_DATA);
-        ck_assert_int_eq(parse_app_name("{a=b}", &p, &err), ST_BAD_DATA);
+        ck_assert_ptr_null(label(&p, "app_name"));
+        app_name_deinit(&app);
+        ck_assert_int_eq(app_name_parse("shop{region=eu", &app, &err), ST_BAD_DATA);
+        ck_assert_int_eq(app_name_parse("{a=b}", &app, &err), ST_BAD_DATA);
+        ck_assert_int_eq(app_name_parse("shop{region}", &app, &err), ST_OK);
+        ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_BAD_DATA);
+        app_name_deinit(&app);
+}
+END_TEST
+
+START_TEST(a_service_name_among_the_labels_counts)
+{
+        _cleanup_profile_ struct profile p;
+        struct profile_sample sample = { .value = 1 };
+        struct app_name app;
+        struct error err;
+        uint32_t i;
+
+        ck_assert_int_eq(profile_init(&p, MiB(1), &err), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &sample.stack, &err), ST_OK);
+        ck_assert_int_eq(profile_add_type(&p, &(struct profile_type){ 0 }, &sample.type, &err), ST_OK);
+        ck_assert_int_eq(profile_add_sample(&p, &sample, &i, &err), ST_OK);
+        ck_assert_int_eq(app_name_parse("process{service_name=shop}", &app, &err), ST_OK);
+        ck_assert_int_eq(app_name_add_labels(&app, &p, &err), ST_OK);
+        ck_assert_str_eq(label(&p, "service_name"), "shop");
+        ck_assert_str_eq(label(&p, "app_name"), "process");
+        app_name_deinit(&app);
 }
 END_TEST
 
@@ -308,7 +334,7 @@ START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
 END_TEST
 
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data,
-           an_application_name_becomes_labels, a_set_keeps_the_order_of_arrival,
+           an_application_name_becomes_labels, a_service_name_among_the_labels_counts, a_set_keeps_the_order_of_arrival,
            what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
            a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
            sections_of_many_files_are_remembered_and_no_more_than_the_limit,

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/speedscope.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/json_value.h"
+#include "common/limits.h"
+#include "common/text.h"
+#include "profile-formats/profile_type.h"
+#include "profile-formats/sample_labels.h"
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+#define NUMBER_BYTES 64
+
+struct speedscope_reader {
+        struct profile *p;
+        char *text;       /* LIMIT_NAME_BYTES + 1 bytes */
+        uint32_t *frames; /* of the current stack, root first */
+        uint32_t *leaf_first;
+        size_t depth, capacity, leaf_capacity;
+        uint64_t expanded_frames;
+        double scale;                 /* of weights */
+        struct profile_sample sample; /* what all samples of a profile share */
+};
+
+static bool read_json_number(const struct json_value *value, double *ret)
+{
+        char text[NUMBER_BYTES], *end;
+
+        if (!value->size || value->size >= sizeof text || !memchr("-0123456789", value->data[0], 11))
+                return false;
+        memcpy(text, value->data, value->size);
+        text[value->size] = 0;
+        *ret = strtod(text, &end);
+        return end == text + value->size && isfinite(*ret);
+}
+
+static bool read_number_member(const struct json_value *object, const char *key, double *ret)
+{
+        struct json_value value;
+
+        return json_value_member(object, key, &value) && read_json_number(&value, ret);
+}
+
+static enum status add_speedscope_text(struct speedscope_reader *r, const struct json_value *object, const char *key,
+                                       uint32_t *ret, struct error *err)
+{
+        const char *text = json_value_text(object, key, r->text, LIMIT_NAME_BYTES + 1);
+
+        return profile_add_string(r->p, text ? text : "", text ? strlen(text) : 0, ret, err);
+}
+
+/* Frame i becomes location i: the profile has no other. */
+static enum status add_speedscope_frame(struct speedscope_reader *r, const struct json_value *frame, struct error *err)
+{
+        struct profile_location l = { .mapping = PROFILE_NONE, .kind = ADDRESS_NONE, .line_count = 1 };
+        struct profile_line line = { 0 };
+        uint32_t number;
+        double at;
+        enum status st = add_speedscope_text(r, frame, "name", &line.function, err);
+
+        if (!st)
+                st = add_speedscope_text(r, frame, "file", &line.file, err);
+        if (read_number_member(frame, "line", &at) && at >= 1 && at <= INT32_MAX)
+                line.line = (int64_t)at;
+        if (!st)
+                st = profile_add_line(r->p, &line, &l.first_line, err);
+        return st ? st : profile_add_location(r->p, &l, &number, err);
+}
+
+static enum status read_speedscope_frames(struct speedscope_reader *r, const struct json_value *root, struct error *err)
+{
+        struct json_value shared, frames, frame;
+        struct json_scan items;
+        enum status st = ST_OK;
+
+        if (!json_value_member(root, "shared", &shared) || !json_value_member(&shared, "frames", &frames) ||
+            !json_value_open_array(&frames, &items))
+                return error_set(err, ST_BAD_DATA, "the speedscope file has no shared.frames");
+        while (!st && json_value_next(&items, &frame))
+                st = add_speedscope_frame(r, &frame, err);
+        return st;
+}
+
+static enum status push_speedscope_frame(struct speedscope_reader *r, const struct json_value *value, struct error *err)
+{
+        double frame;
+
+        if (!read_json_number(value, &frame) || frame < 0 || frame >= r->p->locations.count || frame != floor(frame))
+                return error_set(err, ST_BAD_DATA, "a speedscope frame is outside of the %u shared frames",
+                                 r->p->locations.count);
+        if (!array_reserve(&r->frames, &r->capacity, r->depth))
+                return error_no_memory(err);
+        r->frames[r->depth++] = (uint32_t)frame;
+        return ST_OK;
+}
+
+/* Add a sample of the current stack. */
+static enum status add_speedscope_sample(struct speedscope_reader *r, double weight, struct error *err)
+{
+        struct profile_sample s = r->sample;
+        double value = round(weight * r->scale);
+        uint32_t at;
+        enum status st;
+
+        if (value < 0 || value >= 0x1p63)
+                return error_set(err, ST_BAD_DATA, "a speedscope weight is negative or over 63 bits");
+        if (value == 0 || !r->depth)
+                return ST_OK;
+        r->expanded_frames += r->depth;
+        if (r->expanded_frames > LIMIT_SPEEDSCOPE_FRAMES)
+                return error_set(err, ST_TOO_BIG, "the stacks of the speedscope file have more than %d frames",
+                                 LIMIT_SPEEDSCOPE_FRAMES);
+        if (!array_reserve_many(&r->leaf_first, &r->leaf_capacity, 0, r->depth))
+                return error_no_memory(err);
+        for (size_t i = 0; i < r->depth; i++)
+                r->leaf_first[i] = r->frames[r->depth - 1 - i];
+        s.value = (int64_t)value;
+        st = profile_add_stack(r->p, r->leaf_first, (uint32_t)r->depth, &s.stack, err);
+        return st ? st : profile_add_sample(r->p, &s, &at, err);
+}
+
+static enum status read_sampled_profile(struct speedscope_reader *r, const struct json_value *profile,
+                                        struct error *err)
+{
+        struct json_value samples, weights, sample, weight, frame;
+        struct json_scan sample_items, weight_items, frame_items;
+        enum status st = ST_OK;
+        double value;
+
+        if (!json_value_member(profile, "samples", &samples) || !json_value_member(profile, "weights", &weights) ||
+            !json_value_open_array(&samples, &sample_items) || !json_value_open_array(&weights, &weight_items))
+                return error_set(err, ST_BAD_DATA, "a sampled speedscope profile has no samples or no weights");
+        while (!st && json_value_next(&sample_items, &sample)) {
+                if (!json_value_next(&weight_items, &weight) || !read_json_number(&weight, &value) ||
+                    !json_value_open_array(&sample, &frame_items))
+                        return error_set(err, ST_BAD_DATA, "a speedscope sample has no weight or no stack");
+                r->depth = 0;
+                while (!st && json_value_next(&frame_items, &frame))
+                        st = push_speedscope_frame(r, &frame, err);
+                if (!st)
+                        st = add_speedscope_sample(r, value, err);
+        }
+        return st;
+}
+
+/* Open or close a frame, after the time up to here is added to the open ones. */
+static enum status read_speedscope_event(struct speedscope_reader *r, const struct json_value *event, double *last,
+                                         struct error *err)
+{
+        struct json_value frame;
+        char type[4] = "";
+        uint32_t opened;
+        double at;
+        enum status st;
+
+        if (!json_value_text(event, "type", type, sizeof type) || (strcmp(type, "O") != 0 && strcmp(type, "C") != 0) ||
+            !read_number_member(event, "at", &at) || !json_value_member(event, "frame", &frame) || at < *last)
+                return error_set(err, ST_BAD_DATA, "a speedscope event is malformed or out of order");
+        st = add_speedscope_sample(r, at - *last, err);
+        *last = at;
+        if (!st)
+                st = push_speedscope_frame(r, &frame, err);
+        if (st || *type == 'O')
+                return st;
+        opened = r->frames[--r->depth]; /* of the event itself; the open one is below */
+        if (!r->depth || r->frames[r->depth - 1] != opened)
+                return error_set(err, ST_BAD_DATA, "a speedscope event closes a frame that is not the innermost");
+        r->depth--;
+        return ST_OK;
+}
+
+static enum status read_evented_profile(struct speedscope_reader *r, const struct json_value *profile,
+                                        struct error *err)
+{
+        struct json_value events, event;
+        struct json_scan items;
+        double last = 0;
+        enum status st = ST_OK;
+
+        if (!json_value_member(profile, "events", &events) || !json_value_open_array(&events, &items))
+                return error_set(err, ST_BAD_DATA, "an evented speedscope profile has no events");
+        (void)read_number_member(profile, "startValue", &last);
+        r->depth = 0;
+        while (!st && json_value_next(&items, &event))
+                st = read_speedscope_event(r, &event, &last, err);
+        return st;
+}
+
+static enum status set_speedscope_type(struct speedscope_reader *r, const char *unit, bool several, struct error *err)
+{
+        static const struct {
+                const char *unit;
+                double ns;
+        } times[] = { { "nanoseconds", 1 }, { "microseconds", 1e3 }, { "milliseconds", 1e6 }, { "seconds", 1e9 } };
+
+        r->scale = 1;
+        for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+                if (strcmp(unit, times[i].unit) == 0) {
+                        r->scale = times[i].ns;
+                        return profile_type_add_id(r->p,
+                                                   several ? "wall:wall:nanoseconds:wall:nanoseconds"
+                                                           : "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                                                   0, &r->sample.type, err);
+                }
+        return profile_type_add_id(
+                r->p, strcmp(unit, "bytes") == 0 ? "memory:samples:bytes::" : "process_cpu:samples:count::", 0,
+                &r->sample.type, err);
+}
+
+static enum status read_speedscope_profile(struct speedscope_reader *r, const struct json_value *profile, bool several,
+                                           struct error *err)
+{
+        struct sample_labels labels = { .count = 0 };
+        char unit[16] = "none", type[16] = "";
+        const char *name = json_value_text(profile, "name", r->text, LIMIT_LABEL_BYTES + 1);
+        enum status st = ST_OK;
+
+        r->sample = (struct profile_sample){ 0 };
+        if (name && *name)
+                st = sample_labels_set_text(&labels, r->p, "profile_name", name, strlen(name), err);
+        if (!st)
+                st = profile_add_label_set(r->p, labels.items, labels.count, &r->sample.first_label, err);
+        r->sample.label_count = labels.count;
+        (void)json_value_text(profile, "unit", unit, sizeof unit);
+        (void)json_value_text(profile, "type", type, sizeof type);
+        if (!st)
+                st = set_speedscope_type(r, unit, several, err);
+        if (st)
+                return st;
+        if (strcmp(type, "sampled") == 0)
+                return read_sampled_profile(r, profile, err);
+        if (strcmp(type, "evented") == 0)
+                return read_evented_profile(r, profile, err);
+        return error_set(err, ST_BAD_DATA, "speedscope profiles of type '%.16s' are not known", type);
+}
+
+static enum status read_speedscope_file(struct speedscope_reader *r, const void *data, size_t n, struct error *err)
+{
+        struct json_value root, profiles, profile;
+        struct json_scan items;
+        bool several;
+        enum status st = json_value_parse(data, n, &root, err);
+
+        if (st)
+                return st;
+        if (!json_value_text(&root, "$schema", r->text, LIMIT_NAME_BYTES) || strcmp(r->text, SCHEMA) != 0)
+                return error_set(err, ST_BAD_DATA, "not a speedscope file: its $schema is not " SCHEMA);
+        if (!json_value_member(&root, "profiles", &profiles) || !json_value_open_array(&profiles, &items))
+                return error_set(err, ST_BAD_DATA, "the speedscope file has no profiles");
+        several = json_value_count(&profiles, 2) > 1;
+        st = read_speedscope_frames(r, &root, err);
+        while (!st && json_value_next(&items, &profile))
+                st = read_speedscope_profile(r, &profile, several, err);
+        return st;
+}
+
+enum status speedscope_decode(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        struct profile p;
+        struct speedscope_reader r = { .p = &p, .text = malloc(LIMIT_NAME_BYTES + 1) };
+        enum status st;
+
+        if (!r.text)
+                return error_no_memory(err);
+        st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
+        if (!st) {
+                st = read_speedscope_file(&r, data, n, err);
+                if (st)
+                        profile_deinit(&p);
+                else
+                        *ret = p;
+        }
+        free(r.text);
+        free(r.frames);
+        free(r.leaf_first);
+        return st;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_FORMATS_STACK_TRIE_H
+#define CAIRN_PROFILE_FORMATS_STACK_TRIE_H
+
+/**
+ * @file
+ * The two binary formats of Pyroscope's first agents: format=trie and format=tree of /ingest.
+ *
+ * Both are nodes in pre-order, each an unsigned LEB128 length, so many bytes of text, an unsigned LEB128 value and an
+ * unsigned LEB128 number of children. The stack of a node is the texts from the root to it: in a trie appended to each
+ * other (they hold the ';' between frames, and end anywhere), in a tree joined by ';', without the root's.
+ *
+ * Threads: no shared state.
+ * Source: grafana/pyroscope pkg/og/structs/transporttrie/serialize.go, pkg/og/storage/tree/serialize.go.
+ */
+#include "profile-formats/profile.h"
+
+enum stack_trie_kind { STACK_TRIE, STACK_TREE };
+
+/**
+ * @param type_id  the samples' type, five parts.
+ * @param ret      initialised here; profile_deinit() it on success only.
+ * @return ST_BAD_DATA: cut off, or bytes behind the end; ST_TOO_BIG: a limit, LIMIT_TRIE_TEXT_BYTES for all stacks as
+ *         text and LIMIT_TRIE_DEPTH nodes inside one another.
+ */
+enum status stack_trie_decode(const void *data, size_t n, enum stack_trie_kind kind, const char *type_id,
+                              struct profile *ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ingest at the paths of Pyroscope's clients: /ingest and push.v1. docs/formats/ingest.md */
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/options.h"
+#include "profile-formats/folded.h"
+#include "profile-formats/pprof.h"
+#include "profile-formats/profile_sum.h"
+#include "profile-formats/push.h"
+#include "profile-formats/pyroscope_type.h"
+#include "profile-formats/speedscope.h"
+#include "profile-formats/stack_trie.h"
+#include "query/unit_text.h"
+#include "server/routes/app_name.h"
+#include "server/routes/connect_call.h"
+#include "server/routes/ingest.h"
+#include "server/routes/multipart.h"
+
+/* These protocols cannot report rejected samples; cairn_ingest_rejected_samples_total counts them. */
+static enum status fail_if_all_rejected(const struct profile *p, struct error *err)
+{
+        if (p->samples.count || !p->rejected_samples)
+                return ST_OK;
+        return error_set(err, ST_BAD_DATA, "all %llu samples rejected: %s", (unsigned long long)p->rejected_samples,
+                         p->rejected_reason);
+}
+
+/* ---- POST /ingest ---- */
+
+#define DEFAULT_SAMPLE_RATE 100 /* of Pyroscope */
+#define NS_PER_S INT64_C(1000000000)
+#define NS_OF_1971 (INT64_C(365) * 86400 * NS_PER_S)
+
+#define STACK_FORMATS "pprof, folded, groups, lines, trie, tree or speedscope"
+
+/* The parts of a request's body; data NULL: absent. */
+struct ingest_body {
+        const uint8_t *profile, *previous;
+        size_t size, previous_size;
+        struct json_value config; /* sample_type_config */
+        bool has_config, is_form;
+};
+
+/* Find a part of a form that may be absent. */
+static enum status find_form_part(const char *type, const uint8_t *body, size_t n, const char *name,
+                                  const uint8_t **ret, size_t *size_ret, struct error *err)
+{
+        enum status st = multipart_find(type, body, n, name, ret, size_ret, err);
+
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static enum status refuse_jfr(struct error *err)
+{
+        return error_set(err, ST_UNSUPPORTED,
+                         "JFR recordings, which Pyroscope's Java agent sends, are not supported; profile the JVM with "
+                         "cairn-agent or the OpenTelemetry eBPF profiler, or send async-profiler's '-o collapsed' as "
+                         "format=folded");
+}
+
+static enum status read_form(const char *type, const uint8_t *data, size_t n, struct ingest_body *b, struct error *err)
+{
+        const uint8_t *config = NULL, *jfr = NULL;
+        size_t config_size, jfr_size;
+        enum status st = find_form_part(type, data, n, "profile", &b->profile, &b->size, err);
+
+        if (!st && !b->profile) {
+                st = find_form_part(type, data, n, "jfr", &jfr, &jfr_size, err);
+                if (!st)
+                        st = jfr ? refuse_jfr(err)
+                                 : error_set(err, ST_BAD_DATA, "the multipart body has no part 'profile'");
+        }
+        if (!st)
+                st = find_form_part(type, data, n, "prev_profile", &b->previous, &b->previous_size, err);
+        if (!st)
+                st = find_form_part(type, data, n, "sample_type_config", &config, &config_size, err);
+        if (!st && config) {
+                st = json_value_parse(config, config_size, &b->config, err);
+                if (st)
+                        return error_prefix(err, st, "sample_type_config");
+                b->has_config = true;
+        }
+        return st;
+}
+
+static enum status read_ingest_body(struct http_request *req, struct ingest_body *ret, struct error *err)
+{
+        const char *type = http_header(req, "Content-Type");
+        struct ingest_body b = { .is_form = type && strncasecmp(type, "multipart/form-data", 19) == 0 };
+        const uint8_t *data;
+        enum status st = ST_OK;
+        size_t n;
+
+        data = http_body(req, &n);
+        if (b.is_form)
+                st = read_form(type, data, n, &b, err);
+        else {
+                b.profile = data;
+                b.size = n;
+        }
+        if (!st)
+                *ret = b;
+        return st;
+}
+
+/* Take the values of cumulative types of the profile before from those of p; what is not positive then is left out. */
+static enum status subtract_previous(struct profile *p, struct profile *previous, const struct json_value *config,
+                                     struct error *err)
+{
+        struct profile_sum sum;
+        uint32_t added, kept = 0;
+        enum status st = profile_sum_init(&sum, LIMIT_PROFILE_MEMORY_BYTES, err);
+
+        if (st)
+                return st;
+        for (uint32_t i = 0; i < previous->samples.count; i++) {
+                struct profile_sample *s = &previous->samples.items[i];
+                const char *id = profile_text(previous, previous->types.items[s->type].id);
+
+                s->value = pyroscope_is_cumulative(id, config) && s->value != INT64_MIN ? -s->value : 0;
+                s->time_unix_ns = p->samples.count ? p->samples.items[0].time_unix_ns : 0;
+                s->duration_ns = p->samples.count ? p->samples.items[0].duration_ns : 0;
+        }
+        st = profile_sum_add(&sum, p, &added, err);
+        if (!st)
+                st = profile_sum_add(&sum, previous, &added, err);
+        for (uint32_t i = 0; i < sum.profile.samples.count; i++)
+                if (sum.profile.samples.items[i].value > 0)
+                        sum.profile.samples.items[kept++] = sum.profile.samples.items[i];
+        sum.profile.samples.count = kept;
+        if (!st) {
+                profile_deinit(p);
+                *p = sum.profile;
+                sum.profile = (struct profile){ 0 };
+        }
+        profile_sum_deinit(&sum);
+        return st;
+}
+
+/* Old agents write microseconds where nanoseconds belong. */
+static void clear_impossible_times(struct profile *p)
+{
+        for (uint32_t i = 0; i < p->samples.count; i++)
+                if (p->samples.items[i].time_unix_ns < NS_OF_1971)
+                        p->samples.items[i].time_unix_ns = 0;
+}
+
+static enum status decode_ingested_pprof(const struct ingest_body *b, struct profile *ret, struct error *err)
+{
+        const struct json_value *config = b->has_config ? &b->config : NULL;
+        struct profile p, previous;
+        enum status st = pprof_decode(b->profile, b->size, NULL, &p, err);
+
+        if (st)
+                return st;
+        if (b->previous_size) {
+                st = pprof_decode(b->previous, b->previous_size, NULL, &previous, err);
+                if (!st) {
+                        st = subtract_previous(&p, &previous, config, err);
+                        profile_deinit(&previous);
+                }
+                if (st)
+                        error_prefix(err, st, "prev_profile");
+        }
+        if (!st)
+                st = pyroscope_name_types(&p, config, err);
+        if (st) {
+                profile_deinit(&p);
+                return st;
+        }
+        clear_impossible_times(&p);
+        *ret = p;
+        return ST_OK;
+}
+
+/* The type of samples that are stacks only, and their rate in Hz; 0: values stay counts. */
+static const char *choose_stack_type(const struct http_request *req, struct app_name *app, uint64_t *rate_ret)
+{
+        const char *units = http_query(req, "units"), *rate_text = http_query(req, "sampleRate");
+        struct pyroscope_stack_type type = { 0 };
+        size_t prefix_size;
+
+        *rate_ret = 0;
+        if (pyroscope_find_suffix_type(app->service, &type, &prefix_size))
+                app->service[prefix_size] = 0;
+        else if (units ? !pyroscope_find_unit_type(units, &type)
+                       : !rate_text || !pyroscope_find_unit_type("samples", &type))
+                return NULL; /* sent by hand: counts of nobody knows what */
+        if (!type.timed_id)
+                return type.id;
+        if (!rate_text || !parse_uint(rate_text, rate_ret) || *rate_ret > (uint64_t)NS_PER_S)
+                *rate_ret = DEFAULT_SAMPLE_RATE;
+        return *rate_ret ? type.timed_id : type.id;
+}
+
+/* Turn counts at a rate into nanoseconds. */
+static enum status scale_to_time(struct profile *p, uint64_t rate, struct error *err)
+{
+        int64_t period = NS_PER_S / (int64_t)rate;
+
+        for (uint32_t i = 0; i < p->types.count; i++)
+                p->types.items[i].period = period;
+        for (uint32_t i = 0; i < p->samples.count; i++)
+                if (__builtin_mul_overflow(p->samples.items[i].value, period, &p->samples.items[i].value))
+                        return error_set(err, ST_BAD_DATA, "a count times the sample period is over 63 bits");
+        return ST_OK;
+}
+
+static enum status decode_stacks(const struct http_request *req, const char *format, const struct ingest_body *b,
+                                 struct app_name *app, struct profile *ret, struct error *err)
+{
+        uint64_t rate;
+        const char *type_id = choose_stack_type(req, app, &rate);
+        const char *known_id = type_id ? type_id : "samples:samples:count::";
+        enum status st;
+
+        if (strcmp(format, "speedscope") == 0)
+                return speedscope_decode(b->profile, b->size, ret, err);
+        if (strcmp(format, "folded") == 0 || strcmp(format, "groups") == 0 || !*format)
+                st = folded_decode(b->profile, b->size, type_id, ret, err);
+        else if (strcmp(format, "lines") == 0)
+                st = folded_decode_lines(b->profile, b->size, type_id, ret, err);
+        else if (strcmp(format, "trie") == 0 || strcmp(format, "tree") == 0)
+                st = stack_trie_decode(b->profile, b->size, strcmp(format, "trie") ? STACK_TREE : STACK_TRIE, known_id,
+                                       ret, err);
+        else
+                return error_set(err, ST_UNSUPPORTED, "format '%.40s' is not supported; send " STACK_FORMATS, format);
+        if (st || !rate)
+                return st;
+        st = scale_to_time(ret, rate, err);
+        if (st)
+                profile_deinit(ret);
+        return st;
+}
+
+static enum status decode_ingest(struct http_request *req, struct app_name *app, struct profile *ret, struct error *err)
+{
+        const char *format = http_query(req, "format"), *type = http_header(req, "Content-Type");
+        struct ingest_body body;
+        enum status st;
+
+        if (format && strcmp(format, "jfr") == 0)
+                return refuse_jfr(err);
+        st = read_ingest_body(req, &body, err);
+        if (st)
+                return st;
+        if (!format && type && strcmp(type, "binary/octet-stream+trie") == 0)
+                format = "trie";
+        if (!format && type && strcmp(type, "binary/octet-stream+tree") == 0)
+                format = "tree";
+        if (format ? strcmp(format, "pprof") == 0 : body.is_form)
+                return decode_ingested_pprof(&body, ret, err);
+        return decode_stacks(req, format ? format : "", &body, app, ret, err);
+}
+
+/* Set what the samples do not tell: time and duration by from and until, labels by name and spyName. */
+static enum status complete_ingested(struct http_request *req, struct app_name *app, struct profile *p,
+                                     struct error *err)
+{
+        const char *from = http_query(req, "from"), *until = http_query(req, "until"),
+                   *spy = http_query(req, "spyName");
+        int64_t now = wall_clock_ns(), start = now, end = 0;
+        enum status st;
+
+        if (from && (time_text_parse(from, now, &start, err) || start < NS_OF_1971))
+                start = now;
+        if (until && time_text_parse(until, now, &end, err))
+                end = 0;
+        for (uint32_t i = 0; i < p->samples.count && from && end > start; i++)
+                if (!p->samples.items[i].duration_ns)
+                        p->samples.items[i].duration_ns = end - start;
+        profile_set_missing_times(p, start);
+        st = app_name_add_labels(app, p, err);
+        if (!st && spy && *spy)
+                st = profile_add_label_to_all(p, "pyroscope_spy", spy, err);
+        return st;
+}
+
+static enum status ingest_profile(struct http_request *req, struct server *s, bool is_history, struct error *err)
+{
+        const char *name = http_query(req, "name");
+        _cleanup_app_name_ struct app_name app = { 0 };
+        struct profile p;
+        struct hash128 id;
+        enum status st;
+
+        if (!name)
+                return error_set(err, ST_USAGE, "the query parameter 'name' is missing");
+        st = read_batch_id(req, &id, err);
+        if (!st)
+                st = app_name_parse(name, &app, err);
+        if (!st)
+                st = decode_ingest(req, &app, &p, err);
+        if (st)
+                return st;
+        st = complete_ingested(req, &app, &p, err);
+        if (!st)
+                st = append_ingested_batch(s, &p, id, is_history, err);
+        if (!st)
+                st = fail_if_all_rejected(&p, err);
+        profile_deinit(&p);
+        return st;
+}
+
+static void handle_ingest(struct http_request *req, void *context)
+{
+        struct error err;
+        bool is_history;
+        enum status st;
+
+        if (!check_history(req, &is_history))
+                return;
+        st = ingest_profile(req, context, is_history, &err);
+        if (st)
+                fail_ingest(req, st, &err);
+        else
+                http_respond(req, 200, NULL, "", 0);
+}
+
+/* ---- POST /push.v1.PusherService/Push ---- */
+
+static void handle_push(struct http_request *req, void *context)
+{
+        enum connect_codec codec;
+        struct server *s = context;
+        struct profile p;
+        struct hash128 id;
+        struct error err;
+        const uint8_t *body;
+        bool is_history;
+        size_t n;
+        enum status st;
+
+        if (!check_history(req, &is_history))
+                return;
+        if (!connect_read_codec(req, &codec)) {
+                count_ingest_failure(ST_UNSUPPORTED);
+                return;
+        }
+        body = http_body(req, &n);
+        st = read_batch_id(req, &id, &err);
+        if (!st)
+                st = push_decode(body, n, codec == CONNECT_JSON, &p, &err);
+        if (st) {
+                fail_ingest(req, st, &err);
+                return;
+        }
+        profile_set_missing_times(&p, wall_clock_ns());
+        st = append_ingested_batch(s, &p, id, is_history, &err);
+        if (!st)
+                st = fail_if_all_rejected(&p, &err);
+        profile_deinit(&p);
+        if (st)
+                fail_ingest(req, st, &err);
+        else
+                connect_respond_empty(req, codec);
+}
+
+static const struct http_route routes[] = {
+        { .pool = POOL_INGEST,
+          .method = "POST",
+          .path = "/ingest",
+          .scope = SCOPE_INGEST,
+          .max_body = LIMIT_HTTP_BODY_BYTES,
+          .handle = handle_ingest },
+        { .pool = POOL_INGEST,
+          .method = "POST",
+          .path = "/push.v1.PusherService/Push",
+          .scope = SCOPE_INGEST,
+          .max_body = LIMIT_HTTP_BODY_BYTES,
+          .handle = handle_push,
+          .put_error = connect_put_error },
+};
+const struct route_table pyroscope_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# What Pyroscope's clients send to /ingest: forms with sample_type_config and prev_profile, types by suffix, unit and rate,
+# tries, trees, lines and speedscope.
+. tests/e2e/lib.sh
+
+# contentions NAME VALUE COUNT: a profile as Go writes it for mutexes and for blocks.
+cat >"$tmp/contentions.py" <<'END'
+import sys
+sys.path.insert(0, "tests/e2e")
+from profiles import Strings, blob, num, packed
+import time
+s = Strings()
+value = lambda a, b: num(1, s(a)) + num(2, s(b))
+types = blob(1, value("contentions", "count")) + blob(1, value("delay", "nanoseconds"))
+body = types + blob(2, packed(1, [1]) + packed(2, [int(sys.argv[2]), int(sys.argv[3])]))
+body += blob(4, num(1, 1) + blob(4, num(1, 1))) + blob(5, num(1, 1) + num(2, s("main.lock")))
+body += blob(11, value("contentions", "count")) + num(9, int(sys.argv[4]) if len(sys.argv) > 4 else time.time_ns()) + num(12, 1)
+open(sys.argv[1], "wb").write(body + b"".join(blob(6, t) for t in s.items))
+END
+make_contentions() { python3 "$tmp/contentions.py" "$@"; }
+# ingest QUERY CURL-ARGUMENT...
+ingest() { ingest_query=$1; shift; request "$@" "$url/ingest?from=$(date +%s)&$ingest_query"; }
+# total SERVICE TYPE: the sum of its values.
+total() {
+        "$cairn" query --server "$url" --from now-1h --json --type "$2" "{service_name=\"$1\"}" 2>/dev/null | jq '[.sides[].total] | add'
+}
+types_of() { curl -sS -G "$url/api/v1/query/types" --data-urlencode from=now-1h --data-urlencode "selector={service_name=\"$1\"}" | jq -c .; }
+
+start_server
+
+# ---- pprof in forms ----
+
+make_contentions "$tmp/locks" 3 30
+printf '{"contentions":{"display-name":"mutex_count","units":"lock_samples"},"delay":{"display-name":"mutex_duration"}}' >"$tmp/mutex.json"
+printf '{"contentions":{"display-name":"block_count"},"delay":{"display-name":"block_duration"}}' >"$tmp/block.json"
+for kind in mutex block; do
+        ingest "name=go&spyName=gospy&n=$kind" -F "profile=@$tmp/locks" -F "sample_type_config=@$tmp/$kind.json"
+        is "$code" 200 "a $kind profile with its config is taken"
+done
+is "$(total go mutex:delay:nanoseconds:contentions:count) $(total go block:delay:nanoseconds:contentions:count)" "30 30" \
+        "mutex and block profiles are two types"
+is "$("$cairn" query --server "$url" --from now-1h --type mutex:delay --json '{service_name="go",pyroscope_spy="gospy"}' | jq '.sides[0].total')" 30 \
+        "the spy is a label"
+ingest "name=go" -F "profile=@$tmp/locks" -F 'sample_type_config={'
+is "$code" 400 "a malformed config is refused"
+like "$body" 'sample_type_config' "  by its name"
+
+make_contentions "$tmp/before" 1 10
+printf '{"contentions":{"cumulative":true},"delay":{"cumulative":true}}' >"$tmp/cumulative.json"
+ingest "name=cumulative&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F "sample_type_config=@$tmp/cumulative.json"
+is "$code $(total cumulative delay:delay:nanoseconds)" "200 20" "the profile before is taken off a cumulative one"
+ingest "name=gauge&format=pprof" -F "profile=@$tmp/locks" -F "prev_profile=@$tmp/before" -F 'sample_type_config={}'
+is "$code $(total gauge delay:delay:nanoseconds)" "200 30" "  but not off another"
+ingest "name=cumulative" -F "profile=@$tmp/locks" -F 'prev_profile=x'
+is "$code" 400 "a malformed one is refused"
+
+make_contentions "$tmp/old" 1 7 "$(date +%s)000000"
+ingest "name=old&format=pprof" --data-binary "@$tmp/old"
+is "$code $(total old mutex:delay:nanoseconds)" "200 7" "a time in microseconds is replaced by that of the request"
+
+# ---- labels ----
+
+ingest 'name=process%7Bservice_name%3Dshop%2Cregion%3Deu%7D&format=folded' -d 'a;b 5'
+is "$(total shop samples)" 5 "a service_name among the labels counts"
+is "$("$cairn" query --server "$url" --from now-1h --json '{app_name="process",region="eu"}' | jq '.sides[0].total')" 5 "  and the name is app_name"
+
+# ---- stacks and their types ----
+
+ingest 'name=hand&format=folded' -d 'a;b 5'
+is "$(types_of hand)" '["samples:samples:count::"]' "folded stacks that say nothing else are counts"
+ingest 'name=ruby.cpu&format=groups&units=samples&sampleRate=50&spyName=rbspy&aggregationType=sum' -d 'a;b 5'
+is "$(types_of ruby) $(total ruby cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 100000000' "a suffix gives the type, a rate the time"
+ingest 'name=plain&units=samples&sampleRate=100' -d 'a;b 5'
+is "$(types_of plain) $(total plain cpu)" '["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 50000000' "as units do"
+ingest 'name=none&units=samples&sampleRate=0' -d 'a;b 5'
+is "$(types_of none) $(total none samples)" '["process_cpu:samples:count::"] 5' "without a rate they stay counts"
+ingest 'name=heap.alloc_space&format=folded&sampleRate=100' -d 'a;b 5'
+is "$(types_of heap) $(total heap alloc_space)" '["memory:alloc_space:bytes::"] 5' "bytes have no rate"
+ingest 'name=big.cpu&sampleRate=1' -d 'a 9223372036854775807'
+is "$code" 400 "a time over 63 bits is refused"
+printf 'a;b\na;b\na;c\n' >"$tmp/lines"
+ingest 'name=lines&format=lines' --data-binary "@$tmp/lines"
+is "$code $(total lines samples)" "200 3" "lines count one each"
+for kind in trie tree; do
+        ingest "name=$kind.cpu&format=$kind&sampleRate=1000" --data-binary "@tests/corpus/stack_trie/good/$kind"
+        is "$code $(total $kind cpu)" "200 315000000" "a $kind is taken"
+        ingest "name=by-type-$kind" -H "Content-Type: binary/octet-stream+$kind" --data-binary "@tests/corpus/stack_trie/good/$kind"
+        is "$code $(total by-type-$kind samples)" "200 315" "  also by its content type"
+done
+ingest 'name=cut&format=trie' --data-binary "@tests/corpus/stack_trie/bad/cut"
+is "$code" 400 "one that is cut off is not"
+ingest 'name=scope&format=speedscope' --data-binary @tests/corpus/speedscope/good/sampled.json
+is "$code $(types_of scope) $(total scope cpu)" '200 ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"] 1750000000' "speedscope is taken"
+
+# ---- what is not ----
+
+ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
+is "$code" 415 "JFR is not taken"
+like "$body" 'JFR recordings.*Java agent.*cairn-agent.*collapsed' "  and the answer says what works"
+ingest 'name=java' -F 'jfr=xx'
+is "$code" 415 "  also without its format"
+ingest 'name=x&format=odd' -d 'a 1'
+is "$code" 415 "an unknown format is not"
+like "$body" 'send pprof, folded, groups, lines, trie, tree or speedscope' "  and the answer names those that are"
+done_testing

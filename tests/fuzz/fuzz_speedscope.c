@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/speedscope.h"
+#include "tests/support/profile_walk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct profile p;
+
+        if (speedscope_decode(data, size, &p, NULL))
+                return 0;
+        profile_walk(&p);
+        profile_deinit(&p);
+        return 0;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks and types of Pyroscope's /ingest: tries, trees, speedscope, lines, and the names of types. */
+#include <check.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "profile-formats/folded.h"
+#include "profile-formats/profile_type.h"
+#include "profile-formats/pyroscope_type.h"
+#include "profile-formats/speedscope.h"
+#include "profile-formats/stack_trie.h"
+#include "tests/support/suite.h"
+
+static void read_corpus(const char *path, struct buf *b)
+{
+        buf_init(b, MiB(1));
+        ck_assert_int_eq(file_read(path, b, NULL), ST_OK);
+}
+
+/* The samples of one type after another as folded text; released with the profile. */
+static void check_folded(struct profile *p, const char *want)
+{
+        _cleanup_buf_ struct buf text;
+
+        buf_init(&text, MiB(1));
+        ck_assert_int_eq(folded_encode(p, NULL, &text, NULL), ST_OK);
+        ck_assert_str_eq(buf_cstr(&text), want);
+}
+
+START_TEST(a_trie_and_a_tree_are_the_stacks_to_their_nodes)
+{
+        static const char *const paths[] = { "tests/corpus/stack_trie/good/trie", "tests/corpus/stack_trie/good/tree" };
+
+        for (int kind = STACK_TRIE; kind <= STACK_TREE; kind++) {
+                _cleanup_profile_ struct profile p;
+                _cleanup_buf_ struct buf b;
+
+                read_corpus(paths[kind], &b);
+                ck_assert_int_eq(stack_trie_decode(b.data, b.size, (enum stack_trie_kind)kind, "a:b:c::", &p, NULL),
+                                 ST_OK);
+                check_folded(&p, "main;work 3\nmain;work;leaf 12\nmain;idle 300\n");
+                for (size_t cut = 1; cut < b.size; cut++) {
+                        struct profile q;
+
+                        ck_assert_int_eq(
+                                stack_trie_decode(b.data, cut, (enum stack_trie_kind)kind, "a:b:c::", &q, NULL),
+                                ST_BAD_DATA);
+                }
+        }
+}
+END_TEST
+
+/* Nodes without text, one inside the other. */
+static enum status decode_deep_trie(size_t depth)
+{
+        _cleanup_buf_ struct buf b;
+        struct profile p;
+        enum status st;
+
+        buf_init(&b, MiB(1));
+        for (size_t i = 0; i < depth; i++)
+                buf_append(&b, "\0\0\1", 3);
+        buf_append(&b, "\1a\1\0", 4);
+        st = stack_trie_decode(b.data, b.size, STACK_TRIE, "a:b:c::", &p, NULL);
+        if (!st)
+                profile_deinit(&p);
+        return st;
+}
+
+START_TEST(the_depth_and_the_text_of_a_trie_are_bounded)
+{
+        _cleanup_buf_ struct buf b;
+        struct profile p;
+
+        ck_assert_int_eq(decode_deep_trie(LIMIT_TRIE_DEPTH - 1), ST_OK);
+        ck_assert_int_eq(decode_deep_trie(LIMIT_TRIE_DEPTH), ST_TOO_BIG);
+
+        buf_init(&b, MiB(8)); /* a text of 1,000,000 bytes, and 400 stacks that contain it */
+        buf_append_uleb128(&b, 1000000);
+        memset(buf_reserve(&b, 1000000), 'a', 1000000);
+        buf_commit(&b, 1000000);
+        buf_append_u8(&b, 0);
+        buf_append_uleb128(&b, 400);
+        for (int i = 0; i < 400; i++)
+                buf_append(&b, "\0\1\0", 3);
+        ck_assert_int_eq(stack_trie_decode(b.data, b.size, STACK_TRIE, "a:b:c::", &p, NULL), ST_TOO_BIG);
+}
+END_TEST
+
+static void check_sample(const struct profile *p, uint32_t i, const char *type, int64_t value)
+{
+        ck_assert_uint_lt(i, p->samples.count);
+        ck_assert_str_eq(profile_text(p, p->types.items[p->samples.items[i].type].id), type);
+        ck_assert_int_eq(p->samples.items[i].value, value);
+}
+
+START_TEST(speedscope_weights_become_nanoseconds)
+{
+        _cleanup_profile_ struct profile p;
+        _cleanup_buf_ struct buf b;
+
+        read_corpus("tests/corpus/speedscope/good/sampled.json", &b);
+        ck_assert_int_eq(speedscope_decode(b.data, b.size, &p, NULL), ST_OK);
+        check_folded(&p, "main;work 750000000\nmain;idle 1000000000\n");
+        check_sample(&p, 0, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 250000000);
+        ck_assert_int_eq(p.lines.items[0].line, 3);
+        ck_assert_str_eq(profile_text(&p, p.lines.items[0].file), "/app/main.py");
+        ck_assert_str_eq(profile_text(&p, p.labels.items[p.samples.items[0].first_label].value), "thread 1");
+}
+END_TEST
+
+START_TEST(speedscope_events_count_for_the_open_frames)
+{
+        static const char wall[] = "wall:wall:nanoseconds:wall:nanoseconds";
+        _cleanup_profile_ struct profile p;
+        _cleanup_buf_ struct buf b;
+
+        read_corpus("tests/corpus/speedscope/good/evented-and-bytes.json", &b);
+        ck_assert_int_eq(speedscope_decode(b.data, b.size, &p, NULL), ST_OK);
+        ck_assert_uint_eq(p.samples.count, 4);
+        check_folded(&p, "main 7000000\nmain;work 3000000\n");
+        check_sample(&p, 0, wall, 2000000);
+        check_sample(&p, 2, wall, 5000000);
+        check_sample(&p, 3, "memory:samples:bytes::", 4096);
+}
+END_TEST
+
+static void check_refused(const char *name, const char *why)
+{
+        char path[200];
+        _cleanup_buf_ struct buf b;
+        struct error err = { 0 };
+        struct profile p;
+
+        snprintf(path, sizeof path, "tests/corpus/speedscope/bad/%s.json", name);
+        read_corpus(path, &b);
+        ck_assert_msg(speedscope_decode(b.data, b.size, &p, &err) == ST_BAD_DATA, "%s", name);
+        ck_assert_msg(strstr(err.text, why) != NULL, "%s: %s", name, err.text);
+}
+
+START_TEST(malformed_speedscope_is_refused)
+{
+        check_refused("frame-past-list", "outside of the 3 shared frames");
+        check_refused("few-weights", "no weight");
+        check_refused("closes-another", "not the innermost");
+        check_refused("schema", "not a speedscope file");
+        check_refused("negative-weight", "negative");
+}
+END_TEST
+
+START_TEST(lines_without_counts_count_one)
+{
+        _cleanup_profile_ struct profile p;
+
+        ck_assert_int_eq(folded_decode_lines("a;b\na;c 2\r\n\na;b\n", 16, NULL, &p, NULL), ST_OK);
+        check_folded(&p, "a;b 2\na;c 2 1\n");
+}
+END_TEST
+
+/* The name that types get, given as "sample_type:unit" pairs that end with NULL. */
+static void check_name(const char *config, const char *want, const char *const *types)
+{
+        _cleanup_profile_ struct profile p;
+        struct json_value parsed;
+        uint32_t type;
+
+        ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
+        for (; *types; types += 2)
+                ck_assert_int_eq(profile_type_add(&p, NULL, types[0], types[1], "", "", 0, &type, NULL), ST_OK);
+        if (config)
+                ck_assert_int_eq(json_value_parse(config, strlen(config), &parsed, NULL), ST_OK);
+        ck_assert_int_eq(pyroscope_name_types(&p, config ? &parsed : NULL, NULL), ST_OK);
+        for (uint32_t i = 0; i < p.types.count; i++) {
+                const char *id = profile_text(&p, p.types.items[i].id);
+
+                ck_assert_msg(strncmp(id, want, strlen(want)) == 0 && id[strlen(want)] == ':', "%s is not %s", id,
+                              want);
+        }
+}
+#define NAME(config, want, ...) check_name(config, want, (const char *const[]){ __VA_ARGS__, NULL })
+
+START_TEST(types_have_the_names_that_pyroscope_gives_them)
+{
+        static const char mutex[] = "{\"contentions\":{\"display-name\":\"mutex_count\",\"units\":\"lock_samples\"},"
+                                    "\"delay\":{\"display-name\":\"mutex_duration\"}}";
+        static const char block[] = "{\"contentions\":{\"display-name\":\"block_count\"},"
+                                    "\"delay\":{\"display-name\":\"block_duration\"}}";
+
+        NAME(NULL, "process_cpu", "samples", "count", "cpu", "nanoseconds");
+        NAME(NULL, "wall", "sample", "count", "wall", "nanoseconds");
+        NAME(NULL, "wall", "samples", "count", "cpu", "nanoseconds", "wall", "nanoseconds");
+        NAME(NULL, "memory", "objects", "count", "space", "bytes");
+        NAME(NULL, "memory", "alloc_objects", "count", "inuse_space", "bytes");
+        NAME(NULL, "goroutines", "goroutine", "count");
+        NAME(NULL, "mutex", "contentions", "count", "delay", "nanoseconds");
+        NAME(mutex, "mutex", "contentions", "count", "delay", "nanoseconds");
+        NAME(block, "block", "contentions", "count", "delay", "nanoseconds");
+        NAME("{\"goroutineleak\":{\"display-name\":\"goroutine_leak\"}}", "goroutine_leak", "goroutineleak", "count");
+        NAME("{}", "odd", "odd", "count");
+        NAME(NULL, "odd", "odd", "count");
+}
+END_TEST
+
+START_TEST(a_suffix_or_a_unit_names_the_type_of_stacks)
+{
+        struct pyroscope_stack_type t;
+        size_t n;
+
+        ck_assert(pyroscope_find_suffix_type("shop.eu.cpu", &t, &n));
+        ck_assert_str_eq(t.timed_id, "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+        ck_assert_uint_eq(n, 7);
+        ck_assert(pyroscope_find_suffix_type("shop.alloc_space", &t, &n));
+        ck_assert_str_eq(t.id, "memory:alloc_space:bytes::");
+        ck_assert(!pyroscope_find_suffix_type("shop.eu", &t, &n));
+        ck_assert(!pyroscope_find_suffix_type("cpu", &t, &n));
+        ck_assert(!pyroscope_find_suffix_type(".cpu", &t, &n));
+        ck_assert(pyroscope_find_unit_type("lock_nanoseconds", &t));
+        ck_assert_str_eq(t.id, "mutex:delay:nanoseconds::");
+        ck_assert(!pyroscope_find_unit_type("parsecs", &t));
+}
+END_TEST
+
+TEST_SUITE("pyroscope_formats", a_trie_and_a_tree_are_the_stacks_to_their_nodes,
+           the_depth_and_the_text_of_a_trie_are_bounded, speedscope_weights_become_nanoseconds,
+           speedscope_events_count_for_the_open_frames, malformed_speedscope_is_refused, lines_without_counts_count_one,
+           types_have_the_names_that_pyroscope_gives_them, a_suffix_or_a_unit_names_the_type_of_stacks)
