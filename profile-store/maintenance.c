@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/file.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
@@ -61,26 +62,41 @@ static enum status set_table_properties(struct profile_store *s, struct error *e
         return st;
 }
 
-enum status store_maintain(struct profile_store *s, struct error *err)
+static enum status expire_samples(struct profile_store *s, struct error *err)
 {
+        struct expiry removed = { 0 };
         enum status st;
 
-        if (s->options.limits.age_s || s->options.limits.size_bytes) {
-                struct expiry removed = { 0 };
-
-                st = profile_store_expire(s, NULL, false, &removed, err);
-                expiry_deinit(&removed);
-                if (st)
-                        return st;
-        }
-        pthread_mutex_lock(&s->writer_lock);
-        st = store_reconcile(s, err);
-        if (!st)
-                st = set_table_properties(s, err);
-        if (!st)
-                st = clean_tables(s, err);
-        pthread_mutex_unlock(&s->writer_lock);
+        if (!s->options.limits.age_s && !s->options.limits.size_bytes)
+                return ST_OK;
+        st = profile_store_expire(s, NULL, false, &removed, err);
+        expiry_deinit(&removed);
         return st;
+}
+
+/*
+ * On a full disk every commit fails, and cleaning is what frees it: it runs after any failure but one. A removal must
+ * be durable before its file is unlinked, which store_reconcile() ensures first of all it does.
+ */
+enum status store_maintain(struct profile_store *s, struct error *err)
+{
+        enum status first = expire_samples(s, err), st;
+        bool may_clean;
+
+        pthread_mutex_lock(&s->writer_lock);
+        st = store_reconcile(s, first ? NULL : err);
+        may_clean = !st || !file_sync_filesystem(s->dir, NULL);
+        first = first ? first : st;
+        if (!st) {
+                st = set_table_properties(s, first ? NULL : err);
+                first = first ? first : st;
+        }
+        if (may_clean) {
+                st = clean_tables(s, first ? NULL : err);
+                first = first ? first : st;
+        }
+        pthread_mutex_unlock(&s->writer_lock);
+        return first;
 }
 
 /* ---- the thread --------------------------------------------------------------------------- */

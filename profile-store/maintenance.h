@@ -22,7 +22,7 @@ enum status maintenance_start(struct profile_store *s, struct error *err) MUST_C
 /** Wait for the run in progress and end the thread; nothing without one. s->stopping is set. */
 void maintenance_stop(struct profile_store *s);
 
-/** One run: retention, then table properties, then cleaning; a step that fails ends the run. */
+/** One run: retention, then table properties, then cleaning, whatever failed before. The first failure is returned. */
 enum status store_maintain(struct profile_store *s, struct error *err) MUST_CHECK;
 
 #endif

@@ -10,6 +10,7 @@
 #include "profile-store/maintenance.h"
 #include "profile-store/store.h"
 #include "profile-store/tables.h"
+#include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
@@ -159,7 +160,85 @@ START_TEST(old_commits_are_deleted_once_two_checkpoints_stand_for_them)
 }
 END_TEST
 
+/* ---- after failures ---- */
+
+static void move_in_store(const char *from, const char *to)
+{
+        _cleanup_free_ char *old = store_fixture_path(&fixture, from), *new = store_fixture_path(&fixture, to);
+
+        ck_assert_int_eq(rename(old, new), 0);
+}
+
+/* With the log of samples away no commit to it can be made. */
+#define SAMPLES_LOG "tables/samples/_delta_log"
+
+static void check_cleaned_after_failure(enum status wanted)
+{
+        struct error err = { 0 };
+
+        while (holds(PART)) /* a millisecond, of the grace period */
+                ck_assert_int_eq(store_maintain(fixture.store, &err), wanted);
+        ck_assert_ptr_nonnull(strstr(err.text, "samples/_delta_log"));
+}
+
+START_TEST(removed_files_go_although_samples_cannot_be_expired)
+{
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf;
+
+        begin_with_removed_stacks(1);
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, STORE_FIXTURE_T0 + 9 * STORE_FIXTURE_DAY_NS, 1, &leaf, 1, NULL);
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(1), NULL, &err), &err);
+        test_profile_deinit(&t);
+        store_fixture_flush(&fixture);
+        fixture.store->options.limits.age_s = 2 * 86400; /* the samples of T0 */
+        move_in_store(SAMPLES_LOG, "away");
+        check_cleaned_after_failure(ST_OS);
+        move_in_store("away", SAMPLES_LOG);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 2);
+        maintain();
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(removed_files_go_although_the_properties_of_a_table_cannot_be_set)
+{
+        const struct delta_retention other = { 99, 99 };
+        struct error err;
+
+        begin_with_removed_stacks(1);
+        check_ok(delta_table_set_retention(fixture.store->logs.logs[TABLE_SAMPLES], &other, &err), &err);
+        move_in_store(SAMPLES_LOG, "away");
+        check_cleaned_after_failure(ST_OS);
+        move_in_store("away", SAMPLES_LOG);
+        maintain();
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(removed_files_go_although_a_log_cannot_be_read)
+{
+        _cleanup_free_ char *next = NULL;
+
+        begin_with_removed_stacks(1);
+        next = store_fixture_path(&fixture, SAMPLES_LOG "/00000000000000000002.json");
+        ck_assert_int_eq(file_write_durable(next, "{", 1, NULL), ST_OK);
+        fixture.store->behind = true;
+        check_cleaned_after_failure(ST_BAD_DATA);
+        ck_assert_int_eq(unlink(next), 0);
+        maintain();
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_however_old_it_is,
            a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are,
            a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it,
-           a_long_grace_period_is_that_of_orphans_too, old_commits_are_deleted_once_two_checkpoints_stand_for_them)
+           a_long_grace_period_is_that_of_orphans_too, old_commits_are_deleted_once_two_checkpoints_stand_for_them,
+           removed_files_go_although_samples_cannot_be_expired,
+           removed_files_go_although_the_properties_of_a_table_cannot_be_set,
+           removed_files_go_although_a_log_cannot_be_read)
