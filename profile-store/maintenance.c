@@ -8,7 +8,6 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "common/metrics.h"
-#include "common/stable_clock.h"
 #include "profile-store/retention.h"
 #include "profile-store/table_clean.h"
 
@@ -38,14 +37,14 @@ static enum status list_and_clean(struct profile_store *s, struct table_cleaning
 /* With the writer lock. */
 static enum status clean_tables(struct profile_store *s, struct error *err)
 {
-        bool lists_folders = stable_unix_s() - s->listed_s >= LISTING_INTERVAL_S;
+        bool lists_folders = monotonic_ns() >= s->next_listing_ns;
         struct table_cleaning cleaned = { 0 };
         enum status st = tables_unlink_removed(&s->logs, &cleaned, err);
 
         if (lists_folders) {
                 enum status listed = list_and_clean(s, &cleaned, st ? NULL : err);
 
-                s->listed_s = stable_unix_s();
+                s->next_listing_ns = monotonic_ns() + LISTING_INTERVAL_S * INT64_C(1000000000);
                 st = st ? st : listed;
         }
         metric_add(&removed_files, (int64_t)cleaned.removed_files);

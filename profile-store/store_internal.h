@@ -66,7 +66,7 @@ struct profile_store {
         pthread_t maintenance_thread;
         bool maintenance_runs;
         pthread_cond_t maintenance_wake; /* with lock */
-        int64_t listed_s; /* last search of maintenance for orphans and old log files; with writer_lock */
+        int64_t next_listing_ns; /* monotonic: maintenance searches for orphans and old log files; with writer_lock */
         atomic_bool stopping;
         bool sync_failed; /* the flush thread has not tried to recover yet; with lock */
 };

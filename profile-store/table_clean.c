@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/stable_clock.h"
 
@@ -32,8 +33,20 @@ static void remove_empty_day(int table, const char *file)
                 unlinkat(table, folder, AT_REMOVEDIR);
 }
 
-static enum status unlink_table_removed(struct table_logs *l, enum table t, int64_t before_ms,
-                                        struct table_cleaning *ret, struct error *err)
+/* Whether the grace period of a removed file is over. */
+static bool is_grace_over(struct table_logs *l, enum table t, const struct delta_file *f, int64_t now_ms)
+{
+        if (f->removed_ms <= now_ms)
+                return f->removed_ms < now_ms - l->grace_ms;
+        if (f->removed_ms > l->future_removals[t].latest_ms) {
+                l->future_removals[t].latest_ms = f->removed_ms;
+                l->future_removals[t].noticed_ns = monotonic_ns();
+        }
+        return monotonic_ns() - l->future_removals[t].noticed_ns > l->grace_ms * 1000000;
+}
+
+static enum status unlink_table_removed(struct table_logs *l, enum table t, int64_t now_ms, struct table_cleaning *ret,
+                                        struct error *err)
 {
         _cleanup_free_ char *path = make_table_path(l, t, "");
         _cleanup_close_ int folder = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -48,7 +61,7 @@ static enum status unlink_table_removed(struct table_logs *l, enum table t, int6
         for (size_t i = 0; i < removed->file_count; i++) {
                 const struct delta_file *f = removed->files[i];
 
-                if (f->removed_ms >= before_ms)
+                if (!is_grace_over(l, t, f, now_ms))
                         continue;
                 if (!is_part_name(f->path)) {
                         delta_table_forget(l->logs[t], f);
@@ -71,12 +84,12 @@ static enum status unlink_table_removed(struct table_logs *l, enum table t, int6
 
 enum status tables_unlink_removed(struct table_logs *l, struct table_cleaning *ret, struct error *err)
 {
-        int64_t before_ms = stable_unix_ms() - l->grace_ms;
+        int64_t now_ms = stable_unix_ms();
         struct table_cleaning unused = { 0 };
         enum status first = ST_OK;
 
         for (int t = 0; t < TABLE_COUNT; t++) {
-                enum status st = unlink_table_removed(l, t, before_ms, ret ? ret : &unused, first ? NULL : err);
+                enum status st = unlink_table_removed(l, t, now_ms, ret ? ret : &unused, first ? NULL : err);
 
                 first = first ? first : st;
         }

@@ -16,8 +16,11 @@
  *   opening of the store, a writer of this process may still be about to commit it, and it
  *   stays for ORPHAN_OPEN_S.
  *
- * Times are of the stable clock (common/stable_clock.h). Call with the store's writer
- * lock, and not while commits may be in the log that are not durable (store->behind).
+ * Times are of the stable clock (common/stable_clock.h). A removal that the log dates in the future was made while a
+ * clock was wrong: its file stays for the grace period from when this process first sees that.
+ *
+ * Call with the store's writer lock, and not while commits may be in the log that are not durable: after
+ * store_reconcile() or file_sync_filesystem().
  */
 #include "profile-store/tables.h"
 

@@ -37,13 +37,15 @@ static uint64_t count_planned_rows(const struct compaction_file *f)
         return f->rows ? f->rows : 1 + f->bytes / 64;
 }
 
-static int64_t find_last_added(const struct compaction_file *files, size_t count)
+/* Seconds since the partition received its last file. */
+static int64_t measure_quiet(const struct compaction_file *files, size_t count, int64_t now_s)
 {
-        int64_t last = INT64_MIN;
+        int64_t last = 0;
 
         for (size_t i = 0; i < count; i++)
-                last = files[i].added_s > last ? files[i].added_s : last;
-        return last;
+                if (files[i].added_s > last && files[i].added_s - now_s < COMPACTION_IDLE_S)
+                        last = files[i].added_s;
+        return now_s - last;
 }
 
 static unsigned choose_ratio(enum compaction_mode mode, int64_t quiet_s)
@@ -115,7 +117,7 @@ size_t compaction_plan(const struct compaction_file *files, size_t count, enum c
                                 (struct planned_file){ count_planned_rows(&files[i]), files[i].bytes, i };
         }
         qsort(small, small_count, sizeof *small, compare_planned_files);
-        ratio = choose_ratio(mode, now_s - find_last_added(files, count));
+        ratio = choose_ratio(mode, measure_quiet(files, count, now_s));
         n = choose_prefix(files, small, small_count, ratio, rules);
         for (size_t i = 0; i < n; i++)
                 chosen[i] = small[i].index;

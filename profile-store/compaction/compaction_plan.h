@@ -16,6 +16,8 @@
  *     9/8   for a day that is over, once it received none for COMPACTION_QUIET_S: one merge of all small files
  *     1     the same after COMPACTION_SETTLED_S, or when all is to be compacted: any two files
  *
+ * A file dated in the future, by a clock that was wrong, says nothing about when the partition received files.
+ *
  * Files that together become final ones (twice small_bytes) are merged whatever R is: those rows are not merged again.
  *
  * Threads: pure.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "common/file.h"
 #include "profile-store/maintenance.h"
@@ -15,6 +16,23 @@
 #include "tests/support/suite.h"
 
 static struct store_fixture fixture;
+
+/* ---- clocks that are set ---- */
+
+static int64_t wall_step_s, monotonic_step_s;
+
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+        if (syscall(SYS_clock_gettime, id, ret) < 0)
+                return -1;
+        if (id == CLOCK_REALTIME)
+                ret->tv_sec += wall_step_s;
+        if (id == CLOCK_MONOTONIC)
+                ret->tv_sec += monotonic_step_s;
+        return 0;
+}
+
+/* ---- files ---- */
 
 static bool holds(const char *name)
 {
@@ -147,7 +165,7 @@ START_TEST(old_commits_are_deleted_once_two_checkpoints_stand_for_them)
                 snprintf(name, sizeof name, "tables/samples/_delta_log/%020d.json", i);
                 age(name, 86400 + 3700);
         }
-        fixture.store->listed_s = 0;
+        fixture.store->next_listing_ns = 0;
         maintain();
         ck_assert(!holds("tables/samples/_delta_log/00000000000000000000.json"));
         ck_assert(!holds("tables/samples/_delta_log/00000000000000000001.json"));
@@ -156,6 +174,52 @@ START_TEST(old_commits_are_deleted_once_two_checkpoints_stand_for_them)
         ck_assert(holds("tables/stacks/_delta_log/00000000000000000000.json"));
         store_fixture_reopen(&fixture);
         ck_assert_int_eq(store_fixture_sum(&fixture), 4);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+/* ---- wrong clocks ---- */
+
+static void maintain_after(int64_t seconds)
+{
+        monotonic_step_s = seconds;
+        maintain();
+        monotonic_step_s = 0;
+}
+
+START_TEST(folders_are_listed_each_hour_although_the_clock_was_set_back)
+{
+        wall_step_s = 10 * 365 * 86400;
+        store_fixture_begin(&fixture);
+        maintain();
+        wall_step_s = 0;
+        age("tables/locations/old.parquet", 90000);
+        maintain();
+        ck_assert(holds("tables/locations/old.parquet"));
+        maintain_after(3600);
+        ck_assert(!holds("tables/locations/old.parquet"));
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(a_file_that_is_removed_in_the_future_stays_for_the_grace_period_from_now)
+{
+        static const char commit[] = "{\"remove\":{\"path\":\"date=2024-10-04/"
+                                     "part-00000000000000000001-00000000000000000001.parquet\","
+                                     "\"deletionTimestamp\":4102444800000,\"dataChange\":true}}\n";
+        _cleanup_free_ char *next = NULL;
+
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        store_fixture_flush(&fixture);
+        next = store_fixture_path(&fixture, "tables/stacks/_delta_log/00000000000000000002.json");
+        ck_assert_int_eq(file_write_durable(next, commit, strlen(commit), NULL), ST_OK);
+        store_fixture_reopen(&fixture);
+        maintain();
+        maintain_after(3500); /* of an hour */
+        ck_assert(holds(PART));
+        maintain_after(3601);
+        ck_assert(!holds(PART));
         store_fixture_end(&fixture);
 }
 END_TEST
@@ -241,4 +305,6 @@ TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_howeve
            a_long_grace_period_is_that_of_orphans_too, old_commits_are_deleted_once_two_checkpoints_stand_for_them,
            removed_files_go_although_samples_cannot_be_expired,
            removed_files_go_although_the_properties_of_a_table_cannot_be_set,
-           removed_files_go_although_a_log_cannot_be_read)
+           removed_files_go_although_a_log_cannot_be_read,
+           folders_are_listed_each_hour_although_the_clock_was_set_back,
+           a_file_that_is_removed_in_the_future_stays_for_the_grace_period_from_now)
