@@ -226,6 +226,24 @@ static enum status write_last_checkpoint(const char *log_dir, const struct delta
         return file_write_durable(path, text.data, text.size, err);
 }
 
+int64_t delta_checkpoint_read_hint(const char *log_dir)
+{
+        _cleanup_free_ char *path = path_join(log_dir, "_last_checkpoint");
+        _cleanup_buf_ struct buf text;
+        struct json_object *o, *version;
+        int64_t ret = -1;
+
+        buf_init(&text, KiB(64));
+        if (!path || file_read(path, &text, NULL))
+                return -1;
+        o = delta_json_parse((const char *)text.data, text.size);
+        version = json_object_is_type(o, json_type_object) ? json_object_object_get(o, "version") : NULL;
+        if (json_object_is_type(version, json_type_int))
+                ret = json_object_get_int64(version);
+        json_object_put(o);
+        return ret;
+}
+
 enum status delta_checkpoint_write(const char *log_dir, const struct delta_state *s, struct error *err)
 {
         _cleanup_free_ char *path = NULL;

@@ -12,6 +12,9 @@
 /** Write and publish the checkpoint of s and name it in _last_checkpoint. */
 enum status delta_checkpoint_write(const char *log_dir, const struct delta_state *s, struct error *err) MUST_CHECK;
 
+/** The version of the checkpoint that _last_checkpoint names; -1 when it does not name one. */
+int64_t delta_checkpoint_read_hint(const char *log_dir);
+
 /** Read a checkpoint's actions. ST_BAD_DATA, ST_UNSUPPORTED, ... when it cannot be used. */
 enum status delta_checkpoint_read(const char *path, struct delta_actions *ret, struct error *err) MUST_CHECK;
 

@@ -2,13 +2,11 @@
 #include "profile-store/delta/delta_clean.h"
 
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/limits.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"
 
@@ -150,25 +148,6 @@ static enum status verify_checkpoint(const char *log_dir, int64_t version, const
         return st;
 }
 
-/* The version that _last_checkpoint names; -1 when it does not name one. */
-static int64_t read_last_checkpoint(const char *log_dir)
-{
-        _cleanup_free_ char *path = path_join(log_dir, "_last_checkpoint");
-        _cleanup_buf_ struct buf text;
-        struct json_object *o, *version;
-        int64_t ret = -1;
-
-        buf_init(&text, KiB(64));
-        if (!path || file_read(path, &text, NULL))
-                return -1;
-        o = delta_json_parse((const char *)text.data, text.size);
-        version = json_object_is_type(o, json_type_object) ? json_object_object_get(o, "version") : NULL;
-        if (json_object_is_type(version, json_type_int))
-                ret = json_object_get_int64(version);
-        json_object_put(o);
-        return ret;
-}
-
 static bool is_needless(const struct log_file *f, int64_t cutoff)
 {
         return f->version < cutoff || (f->version == cutoff && has_suffix(f->name, ".compacted.json"));
@@ -216,7 +195,7 @@ enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t 
                 st = verify_checkpoint(log_dir, cutoff, s, err);
         } while (st == ST_BAD_DATA);
         if (!st &&
-            (verify_checkpoint(log_dir, l.newest_checkpoint, s, NULL) || read_last_checkpoint(log_dir) < cutoff)) {
+            (verify_checkpoint(log_dir, l.newest_checkpoint, s, NULL) || delta_checkpoint_read_hint(log_dir) < cutoff)) {
                 st = delta_checkpoint_write(log_dir, s, err); /* a good one, and _last_checkpoint names it */
                 if (!st) {
                         s->checkpoint_version = s->version;

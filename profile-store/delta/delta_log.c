@@ -49,16 +49,48 @@ void delta_table_close(struct delta_table *t)
         free(t);
 }
 
+static enum status read_new_commits(struct delta_table *t, struct error *err)
+{
+        enum status st;
+
+        do
+                st = delta_replay_commit(t->log_dir, t->state.version + 1, &t->state, err);
+        while (!st);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static enum status read_whole_log(struct delta_table *t, struct error *err)
+{
+        struct delta_state now;
+        enum status st;
+
+        delta_state_init(&now);
+        st = delta_replay_log(t->log_dir, &now, err);
+        if (st || now.version < t->state.version) {
+                delta_state_deinit(&now);
+                return st;
+        }
+        delta_state_deinit(&t->state);
+        t->state = now;
+        return ST_OK;
+}
+
+/* Commits that were made since the last refresh may have been deleted by log cleaning. */
 enum status delta_table_refresh(struct delta_table *t, struct error *err)
 {
         enum status st;
 
         pthread_mutex_lock(&t->lock);
-        do
-                st = delta_replay_commit(t->log_dir, t->state.version + 1, &t->state, err);
-        while (!st);
+        st = read_new_commits(t, err);
+        if (!st && delta_replay_has_gap_after(t->log_dir, t->state.version)) {
+                int64_t version = t->state.version;
+
+                st = read_new_commits(t, err); /* those of the last moment */
+                if (!st && t->state.version == version)
+                        st = read_whole_log(t, err);
+        }
         pthread_mutex_unlock(&t->lock);
-        return st == ST_NOT_FOUND ? ST_OK : st;
+        return st;
 }
 
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err)
@@ -207,6 +239,8 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
+        if (delta_replay_has_gap_after(t->log_dir, t->state.version)) /* a deleted version must not be used again */
+                return error_set(err, ST_BUSY, "another writer changed the table of '%s'; read it again", t->log_dir);
         st = delta_encode_commit(&text, &t->state, c, err);
         if (!st)
                 st = delta_actions_parse((const char *)text.data, text.size, &a, err);

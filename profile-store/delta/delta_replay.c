@@ -2,6 +2,7 @@
 #include "profile-store/delta/delta_replay.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -139,4 +140,15 @@ enum status delta_replay_log(const char *log_dir, struct delta_state *s, struct 
         if (!s->metadata || !s->has_protocol)
                 return error_set(err, ST_BAD_DATA, "'%s' has no metaData or no protocol", log_dir);
         return ST_OK;
+}
+
+bool delta_replay_has_gap_after(const char *log_dir, int64_t version)
+{
+        _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
+        struct listing l = { .bound = INT64_MAX };
+
+        /* Else nothing was deleted after it: cleaning keeps the last commit. The hint alone proves nothing. */
+        if (delta_checkpoint_read_hint(log_dir) <= version && (!path || access(path, F_OK) == 0 || errno != ENOENT))
+                return false;
+        return !list_log_files(log_dir, &l, NULL) && l.last_commit > version;
 }

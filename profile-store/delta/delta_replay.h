@@ -31,6 +31,9 @@ enum status delta_replay_checkpoint(const char *log_dir, int64_t version, struct
 enum status delta_replay_until(const char *log_dir, int64_t version, struct delta_state *s,
                                struct error *err) MUST_CHECK;
 
+/** Whether the log, in which the commit after a version was not found, has later ones: log cleaning deleted it. */
+bool delta_replay_has_gap_after(const char *log_dir, int64_t version);
+
 /**
  * The newest state: of the newest readable checkpoint and the commits after it, else of all commits. Checkpoints are
  * redundant to the commits that are there, so a damaged one is passed over.

@@ -495,6 +495,68 @@ START_TEST(old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest)
 }
 END_TEST
 
+static void check_refreshed_past_gap(const char *name, bool has_hint)
+{
+        char *dir = new_dir(name);
+        struct delta_table *writer = new_table(dir), *idle = NULL;
+        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_snapshot *before = NULL;
+        _cleanup_free_ char *hint = path_join(dir, "_delta_log/_last_checkpoint");
+
+        OK(add_file(writer, "a.parquet", &err));
+        OK(delta_table_open(dir, &idle, &err));
+        OK(delta_snapshot_acquire(idle, &before, &err));
+        for (unsigned v = 2; v <= 9; v++) {
+                char file[32];
+
+                snprintf(file, sizeof file, "b%u.parquet", v);
+                OK(add_file(writer, file, &err));
+                if (v % 4 == 0)
+                        OK(delta_checkpoint(writer, &err));
+        }
+        age_commits(dir, 0, 9);
+        OK(delta_table_clean_log(writer, 2000000, &cleaned, &err));
+        ck_assert(!log_has(dir, 2, ".json") && log_has(dir, 9, ".json"));
+        if (!has_hint)
+                ck_assert_int_eq(unlink(hint), 0);
+        ck_assert_int_eq(add_file(idle, "lost.parquet", NULL), ST_BUSY); /* not as version 2 */
+        ck_assert_uint_eq(file_count(idle), 1);
+        OK(delta_table_refresh(idle, &err));
+        ck_assert_uint_eq(file_count(idle), 9);
+        OK(add_file(idle, "last.parquet", &err));
+        ck_assert(log_has(dir, 10, ".json"));
+        OK(delta_table_refresh(writer, &err));
+        ck_assert_uint_eq(file_count(writer), 10);
+        ck_assert_uint_eq(before->file_count, 1);
+        delta_snapshot_release(before);
+        delta_table_close(idle);
+        delta_table_close(writer);
+        drop_dir(dir);
+}
+
+START_TEST(an_idle_reader_catches_up_after_the_commits_it_lacks_were_deleted)
+{
+        check_refreshed_past_gap("gap", true);
+        check_refreshed_past_gap("gap-without-hint", false);
+}
+END_TEST
+
+START_TEST(a_hint_that_names_a_version_that_was_never_made_stops_nothing)
+{
+        char *dir = new_dir("hint-ahead");
+        struct delta_table *t = new_table(dir);
+        _cleanup_free_ char *hint = path_join(dir, "_delta_log/_last_checkpoint");
+
+        OK(file_write_durable(hint, "{\"version\":30,\"size\":5}", 23, &err));
+        OK(add_file(t, "a.parquet", &err));
+        OK(delta_table_refresh(t, &err));
+        OK(add_file(t, "b.parquet", &err));
+        ck_assert_uint_eq(file_count(t), 2);
+        delta_table_close(t);
+        drop_dir(dir);
+}
+END_TEST
+
 static void damage(const char *dir, const char *name)
 {
         _cleanup_free_ char *path = path_join(dir, name);
@@ -862,6 +924,8 @@ TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_emp
            removed_files_are_remembered_through_checkpoints_until_forgotten,
            a_path_that_is_added_again_is_no_removed_file, retention_is_written_once_and_kept_by_a_new_schema,
            old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest,
+           an_idle_reader_catches_up_after_the_commits_it_lacks_were_deleted,
+           a_hint_that_names_a_version_that_was_never_made_stops_nothing,
            commits_stay_that_only_a_damaged_checkpoint_stands_for, a_checkpoint_of_another_state_is_not_relied_on,
            a_damaged_newest_checkpoint_is_replaced, a_hint_that_names_a_deleted_checkpoint_is_replaced,
            checkpoints_follow_the_size_of_the_table, log_with_a_gap_is_bad_data, hostile_commits_are_refused,
