@@ -7,7 +7,8 @@
  * Sums by stack or time step and group: samples are in one group when profile type, unit, period and the chosen labels
  * are equal. store_scan_sum() is faster where one group is enough.
  *
- * Memory: texts are in the scan's arena; groups and sums count against LIMIT_SCAN_GROUPS and LIMIT_SCAN_GROUP_SUMS.
+ * Memory: texts are in the scan's arena; groups and sums count against LIMIT_SCAN_GROUPS, LIMIT_SCAN_GROUP_SUMS and the
+ * memory of queries.
  * Threads: as profile-store/scan.h.
  */
 #include "profile-store/scan.h"
@@ -37,7 +38,7 @@ struct scan_group {
         int64_t period;                        /* 0 unknown */
         const struct scan_group_label *labels; /* those asked for, in that order, "" missing; or all, sorted by name */
         uint32_t label_count;
-        uint64_t series[2]; /* equal for equal sets of labels; 0 unless asked for */
+        uint64_t series[2]; /* equal for equal sets of labels; 0 without series and all_labels */
 };
 
 struct scan_group_sum {
@@ -47,12 +48,14 @@ struct scan_group_sum {
         uint64_t samples;
 };
 
+/* Groups are sorted by type, unit, period and labels, sums by group and item. */
 struct scan_group_sums {
         struct scan_group *groups; /* owned */
         size_t group_count;
         struct scan_group_sum *items; /* owned */
         size_t count;
-        struct stack_sums stacks; /* the distinct stacks, for store_scan_resolve(); unit and type are "" */
+        struct stack_sums stacks; /* the distinct stacks by id, for store_scan_resolve(); unit and type are "" */
+        struct memory_reservation memory; /* of all these */
 };
 void scan_group_sums_deinit(struct scan_group_sums *s); /* also fine on a zeroed one */
 

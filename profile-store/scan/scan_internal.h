@@ -94,6 +94,8 @@ struct scan_chunk {
 };
 typedef enum status visit_chunk(void *context, const struct scan_chunk *chunk, struct error *err);
 
+#define SCAN_THREADS 16 /* at most, of one scan */
+
 /* How many threads may visit chunks at once: the size of contexts below. */
 size_t scan_count_threads(void);
 

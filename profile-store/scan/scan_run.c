@@ -11,7 +11,6 @@
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
 
-#define SCAN_THREADS 16          /* at most, of one scan */
 #define ROWS_PER_THREAD 200000   /* fewer do not pay for a thread */
 #define UNCOUNTED_BYTES KiB(256) /* memory of a thread's cursors that is not reserved */
 #define CHUNK_UNITS 1024         /* of the work meter, for opening a row group */

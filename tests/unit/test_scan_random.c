@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums by stack against a plain loop over the same samples: random filters over parts of several days and the head,
- * labels that only later parts have a column for, missing labels, long and short runs, sums past 64 bits, enough rows
- * for several threads. And the limit of a query's memory.
+ * Sums by stack, and by group, against a plain loop over the same samples: random filters over parts of several days and
+ * the head, labels that only later parts have a column for or that have none, missing labels, long and short runs, sums
+ * past 64 bits, enough rows for several threads. And the limit of a query's memory.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/limits.h"
 #include "common/memory_budget.h"
-#include "profile-store/scan.h"
+#include "profile-store/scan_groups.h"
 #include "query/query.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
@@ -18,6 +20,8 @@
 #define SAMPLES 40000 /* of a round */
 #define STACKS 500
 #define FILTERS 60
+#define GROUP_FILTERS 6
+#define LABELS_EACH 32 /* divides LIMIT_LABEL_COLUMNS, one of which is for service.name */
 
 struct made_sample {
         int64_t time_ns, value;
@@ -26,8 +30,9 @@ struct made_sample {
 };
 
 static struct store_fixture fixture;
-static struct made_sample made[ROUNDS * SAMPLES];
+static struct made_sample made[ROUNDS * SAMPLES + LIMIT_LABEL_COLUMNS / LABELS_EACH];
 static size_t made_count;
+static bool small_values; /* none that a sum of them leaves 64 bits */
 static uint64_t state = 88172645463325252u;
 
 static uint32_t draw_below(uint32_t n)
@@ -44,9 +49,9 @@ static struct made_sample make_sample(unsigned round)
         bool few = round % 2;
         struct made_sample s = {
                 .time_ns = STORE_FIXTURE_T0 + (int64_t)draw_below(3 * 86400) * 1000000000 + draw_below(1000) * 1000,
-                .value = draw_below(50)  ? (int64_t)draw_below(100)
-                         : draw_below(2) ? INT64_MAX
-                                         : INT64_MIN,
+                .value = small_values || draw_below(50) ? (int64_t)draw_below(100)
+                         : draw_below(2)                ? INT64_MAX
+                                                        : INT64_MIN,
                 .stack = draw_below(few ? 3 : draw_below(STACKS) + 1),
         };
 
@@ -176,7 +181,7 @@ static struct label_matcher make_matcher(void)
                                        .context = (void *)(uintptr_t)&first[draw_below(3)] };
 }
 
-static void compare_random_filters(unsigned count)
+static void compare_random_filters(unsigned count, void compare(const struct scan_filter *filter))
 {
         for (unsigned i = 0; i < count; i++) {
                 struct label_matcher matchers[] = { make_matcher(), make_matcher() };
@@ -189,22 +194,193 @@ static void compare_random_filters(unsigned count)
                         filter.from_unix_ns = from;
                         filter.to_unix_ns = from + (int64_t)draw_below(2 * 86400) * 1000000000 + 500;
                 }
-                compare_sums(&filter);
+                compare(&filter);
         }
 }
 
-START_TEST(sums_are_those_of_a_plain_loop)
+/* All but the last round are in parts. */
+static void append_rounds(void)
 {
-        store_fixture_begin(&fixture);
         for (unsigned round = 0; round < ROUNDS; round++) {
                 append_round(round);
                 if (round != ROUNDS - 1)
                         store_fixture_flush(&fixture);
         }
-        compare_random_filters(FILTERS);
+}
+
+START_TEST(sums_are_those_of_a_plain_loop)
+{
+        made_count = 0;
+        store_fixture_begin(&fixture);
+        append_rounds();
+        compare_random_filters(FILTERS, compare_sums);
         store_fixture_flush(&fixture);
-        compare_random_filters(FILTERS);
+        compare_random_filters(FILTERS, compare_sums);
         store_fixture_end(&fixture);
+}
+END_TEST
+
+/* ---- groups ---- */
+
+#define SERVICES 31 /* "" and s0 to s29 */
+#define LATES 6     /* "" and l0 to l4 */
+#define STEP_NS (INT64_C(3600) * 1000000000)
+#define STEPS 50 /* fewer than there are samples for */
+
+static struct expected groups[SERVICES][LATES][STACKS];
+
+/* The number of "s7" or "l7" and 1; 0 of "". */
+static size_t number_text(const char *text)
+{
+        return *text ? (size_t)strtoul(text + 1, NULL, 10) + 1 : 0;
+}
+
+static void expect_groups(const struct scan_filter *filter, const struct scan_group_by *by)
+{
+        bool service = false, late = false;
+
+        memset(groups, 0, sizeof groups);
+        for (size_t i = 0; i < by->label_count; i++) {
+                service |= strncmp(by->labels[i], "service", 7) == 0;
+                late |= strcmp(by->labels[i], "late") == 0;
+        }
+        for (size_t i = 0; i < made_count; i++) {
+                const struct made_sample *s = &made[i];
+                size_t item = by->totals ? 0
+                              : by->step_ns ? (size_t)((s->time_ns - by->first_unix_ns) / by->step_ns)
+                                            : s->stack;
+                struct expected *e;
+
+                if (!is_selected(filter, s) ||
+                    (by->step_ns && !by->totals && (s->time_ns < by->first_unix_ns || item >= by->step_count)))
+                        continue;
+                e = &groups[service ? number_text(s->service) : 0][late ? number_text(s->late) : 0][item];
+                e->value += s->value;
+                e->samples++;
+        }
+}
+
+/* Take the sums that were found from those that are expected: nothing may be left. */
+static void check_groups(const struct scan_group_by *by, const struct scan_group_sums *sums,
+                         const struct scan_stacks *stacks)
+{
+        for (size_t i = 0; i < sums->count; i++) {
+                const struct scan_group_sum *sum = &sums->items[i];
+                const struct scan_group *g = &sums->groups[sum->group];
+                size_t service = 0, late = 0, item = sum->item;
+                struct expected *e;
+
+                ck_assert_uint_eq(g->label_count, by->label_count);
+                for (uint32_t k = 0; k < g->label_count; k++) {
+                        if (strcmp(g->labels[k].name, "service_name") == 0)
+                                service = number_text(g->labels[k].value);
+                        else if (strcmp(g->labels[k].name, "late") == 0)
+                                late = number_text(g->labels[k].value);
+                        else
+                                ck_assert_str_eq(g->labels[k].value, "");
+                }
+                if (stacks)
+                        item = stacks->locations[stacks->indexes[stacks->first[sum->item]]].address - 0x1000;
+                e = &groups[service][late][item];
+                e->value -= sum->value;
+                e->samples -= sum->samples;
+                ck_assert(!i || sum[-1].group < sum->group ||
+                          (sum[-1].group == sum->group && sum[-1].item < sum->item));
+        }
+        for (size_t i = 0; i < sizeof groups / sizeof groups[0][0][0]; i++) {
+                const struct expected *e = &groups[0][0][0] + i;
+
+                ck_assert_msg(!e->value && !e->samples, "%zu: %" PRId64 " in %" PRIu64 " samples differ", i,
+                              (int64_t)e->value, e->samples);
+        }
+}
+
+static void compare_groups_of(const struct scan_filter *filter, const struct scan_group_by *by)
+{
+        const struct scan_stacks *stacks = NULL;
+        struct scan_group_sums sums;
+        struct store_scan *scan;
+        struct error err;
+
+        expect_groups(filter, by);
+        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
+        check_ok(store_scan_sum_groups(scan, filter, by, &sums, &err), &err);
+        if (!by->totals && !by->step_ns)
+                check_ok(store_scan_resolve(scan, &sums.stacks, &stacks, &err), &err);
+        check_groups(by, &sums, stacks);
+        scan_group_sums_deinit(&sums);
+        store_scan_end(scan);
+}
+
+static void compare_random_groups(const struct scan_filter *filter)
+{
+        static const char *const labels[] = { "none", "service.name", "late", "service_name" };
+        size_t first = draw_below(4);
+        struct scan_group_by by = { .labels = labels + first,
+                                    .label_count = draw_below((uint32_t)(4 - first) + 1),
+                                    .series = draw_below(3) == 0 };
+
+        if (first == 1 && by.label_count == 3)
+                by.label_count = 2; /* one label twice */
+        if (draw_below(3) == 0) {
+                by.totals = true;
+        } else if (draw_below(2)) {
+                by.first_unix_ns = STORE_FIXTURE_T0 + STEP_NS / 2 + (draw_below(2) ? 0 : 1);
+                by.step_ns = STEP_NS;
+                by.step_count = STEPS;
+        }
+        compare_groups_of(filter, &by);
+}
+
+/* Samples with so many labels together that later ones get no column. */
+static void append_label_columns(void)
+{
+        const char *labels[LABELS_EACH + 2] = { 0 };
+        struct test_profile t;
+        uint32_t location;
+        struct error err;
+
+        test_profile_init(&t, STORE_FIXTURE_ID, "/usr/bin/app");
+        location = test_location(&t, 0x1000);
+        for (unsigned i = 0; i < LIMIT_LABEL_COLUMNS; i += LABELS_EACH) {
+                char names[LABELS_EACH][24];
+
+                for (unsigned k = 0; k < LABELS_EACH; k++) {
+                        snprintf(names[k], sizeof names[k], "a%03u=x", i + k);
+                        labels[k] = names[k];
+                }
+                labels[LABELS_EACH - (i == 0)] = "service.name=s1";
+                test_sample(&t, STORE_FIXTURE_T0, 1, &location, 1, labels);
+                made[made_count++] = (struct made_sample){ .time_ns = STORE_FIXTURE_T0, .value = 1, .service = "s1" };
+        }
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(ROUNDS), NULL, &err), &err);
+        test_profile_deinit(&t);
+        store_fixture_flush(&fixture);
+}
+
+static void compare_groups_of_rounds(bool fill_columns)
+{
+        made_count = 0;
+        small_values = true;
+        store_fixture_begin(&fixture);
+        if (fill_columns)
+                append_label_columns();
+        append_rounds();
+        compare_random_filters(GROUP_FILTERS, compare_random_groups);
+        store_fixture_flush(&fixture);
+        compare_random_filters(GROUP_FILTERS, compare_random_groups);
+        store_fixture_end(&fixture);
+}
+
+START_TEST(group_sums_are_those_of_a_plain_loop)
+{
+        compare_groups_of_rounds(false);
+}
+END_TEST
+
+START_TEST(group_sums_include_labels_without_a_column)
+{
+        compare_groups_of_rounds(true);
 }
 END_TEST
 
@@ -264,4 +440,5 @@ START_TEST(a_query_over_its_memory_limit_says_how_to_narrow_it)
 }
 END_TEST
 
-TEST_SUITE("scan random", sums_are_those_of_a_plain_loop, a_query_over_its_memory_limit_says_how_to_narrow_it)
+TEST_SUITE("scan random", sums_are_those_of_a_plain_loop, group_sums_are_those_of_a_plain_loop,
+           group_sums_include_labels_without_a_column, a_query_over_its_memory_limit_says_how_to_narrow_it)
