@@ -2,6 +2,7 @@
 /* cairn store: status, compaction, retention and quarantine of a data directory's profile store. */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/commands/command.h"
 #include "cli/commands/store.h"
@@ -9,6 +10,8 @@
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
+#include "common/text.h"
+#include "common/utf8.h"
 #include "profile-formats/otlp.h"
 #include "profile-store/delta/delta_log.h"
 #include "profile-store/queue/quarantine.h"
@@ -25,7 +28,7 @@ static const struct usage usage = {
                 "[--step D] [SELECTOR] --data DIR\n"
                 "       cairn store compact [--server URL | --data DIR] [--json]\n"
                 "       cairn store expire [--dry-run] [--retain-samples RULE]... --data DIR | --server URL [--json]\n"
-                "       cairn store quarantine [list | retry ID | remove ID | export ID --output FILE] --data DIR "
+                "       cairn store quarantine [list | retry ID | remove ID | export ID --output PATH] --data DIR "
                 "[--json]",
         .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
                  "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
@@ -38,7 +41,7 @@ static const struct usage usage = {
                  "expire removes the days of samples that are past their retention, by the rules of the service or of "
                  "--retain-samples, and prints what went, or with --dry-run what would go. "
                  "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
-                 "or writes one as an OTLP file; ID is a batch id or 'all'. "
+                 "or writes them as OTLP files, several into the directory --output; ID is a batch id or 'all'. "
                  "Only retry, remove, compact --data, and expire --data without --dry-run need the service stopped.",
         .examples = "  cairn store status --data ./cairn-data\n"
                     "  cairn store files --sql --data ./cairn-data >files.sql\n"
@@ -189,12 +192,6 @@ static enum status read_store_status(const struct store_command *c, struct error
 
 /* ---- quarantine ---- */
 
-static void print_hex_bytes(const struct hash128 *id, char ret[static 33])
-{
-        for (size_t i = 0; i < sizeof id->bytes; i++)
-                snprintf(ret + 2 * i, 3, "%02x", id->bytes[i]);
-}
-
 /* Untrusted bytes must not reach the terminal unescaped. */
 static void print_masked(const char *text)
 {
@@ -232,7 +229,7 @@ static void print_quarantined_item(const struct store_command *c, const struct q
         char id[33], received[40], sender[200];
         uint64_t samples;
 
-        print_hex_bytes(&item->batch_id, id);
+        hex_encode(item->batch_id.bytes, sizeof item->batch_id.bytes, id);
         format_store_time(item->received_unix_ns, received);
         describe_sender(c, item, sender, sizeof sender, &samples);
         if (c->json) {
@@ -276,47 +273,95 @@ static enum status list_quarantine(const struct store_command *c, const struct q
 }
 
 static enum status export_quarantined_item(const struct store_command *c, const struct quarantine_item *item,
-                                           struct error *err)
+                                           const char *path, struct error *err)
 {
         _cleanup_buf_ struct buf plain;
         struct profile p;
         enum status st;
 
         buf_init(&plain, LIMIT_PROFILE_MEMORY_BYTES);
-        if (!c->output)
-                return error_set(err, ST_USAGE, "--output names the file to export to");
         st = quarantine_decode(c->dir, item, &p, err);
         if (st)
                 return st;
         st = otlp_encode(&p, &plain, err);
         profile_deinit(&p);
-        return st ? st : file_write_durable(c->output, plain.data, plain.size, err);
+        return st ? st : file_write_durable(path, plain.data, plain.size, err);
 }
 
+static bool is_quarantine_match(const struct quarantine_item *item, const char *id)
+{
+        char hex[33];
+
+        return strcmp(id, "all") == 0 ||
+               strcmp(hex_encode(item->batch_id.bytes, sizeof item->batch_id.bytes, hex), id) == 0;
+}
+
+/*
+ * One batch into the file --output; or each of them into a file of its own, when --output is a directory. Two batches of
+ * one id are told apart by their position.
+ */
+static enum status export_quarantine(const struct store_command *c, const char *id, const struct quarantine_item *items,
+                                     size_t count, struct error *err)
+{
+        struct stat info;
+        bool to_directory = c->output && stat(c->output, &info) == 0 && S_ISDIR(info.st_mode);
+        size_t found = 0, failed = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < count; i++)
+                found += is_quarantine_match(&items[i], id);
+        if (!c->output)
+                return error_set(err, ST_USAGE, "--output names the file or directory to export to");
+        if (found > 1 && !to_directory)
+                return error_set(err, ST_USAGE, "%zu batches need a directory that exists: '%s' is none", found,
+                                 c->output);
+        if (!found && strcmp(id, "all") != 0)
+                return error_set(err, ST_NOT_FOUND, "no batch '%.40s' is in the quarantine", id);
+        for (size_t i = 0; !st && i < count; i++) {
+                char hex[33], name[64];
+                _cleanup_free_ char *path = NULL;
+                struct error why;
+
+                if (!is_quarantine_match(&items[i], id))
+                        continue;
+                hex_encode(items[i].batch_id.bytes, sizeof items[i].batch_id.bytes, hex);
+                snprintf(name, sizeof name, "%020" PRIu64 "-%s.otlp", items[i].position, hex);
+                path = to_directory ? path_join(c->output, name) : strdup(c->output);
+                if (!path)
+                        return error_no_memory(err);
+                st = export_quarantined_item(c, &items[i], path, &why);
+                if (st == ST_BAD_DATA && found > 1) { /* does not keep the others from being exported */
+                        fprintf(stderr, "cairn store: %s: %s\n", hex, PRINTABLE(why.text));
+                        failed++;
+                        st = ST_OK;
+                } else if (st && err) {
+                        *err = why;
+                }
+        }
+        if (st)
+                return st;
+        printf("%zu batches: export done\n", found - failed);
+        return failed ? error_set(err, ST_BAD_DATA, "%zu batches of %zu are damaged", failed, found) : ST_OK;
+}
+
+/* Requeue or discard; the service must be stopped. */
 static enum status change_quarantine(const struct store_command *c, const char *action, const char *id,
                                      const struct quarantine_item *items, size_t count, struct error *err)
 {
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct profile_store *store = NULL;
-        bool all = strcmp(id, "all") == 0;
         size_t found = 0;
-        enum status st = ST_OK;
+        enum status st = profile_store_open(c->dir, &options, &store, err);
 
-        if (strcmp(action, "export") != 0)
-                st = profile_store_open(c->dir, &options, &store, err);
         for (size_t i = 0; !st && i < count; i++) {
-                char hex[33];
-
-                print_hex_bytes(&items[i].batch_id, hex);
-                if (!all && strcmp(hex, id) != 0)
+                if (!is_quarantine_match(&items[i], id))
                         continue;
                 found++;
-                st = strcmp(action, "retry") == 0    ? profile_store_requeue(store, &items[i], err)
-                     : strcmp(action, "remove") == 0 ? profile_store_discard(store, &items[i], err)
-                                                     : export_quarantined_item(c, &items[i], err);
+                st = strcmp(action, "retry") == 0 ? profile_store_requeue(store, &items[i], err)
+                                                  : profile_store_discard(store, &items[i], err);
         }
         profile_store_close(store);
-        if (!st && !found && !all)
+        if (!st && !found && strcmp(id, "all") != 0)
                 return error_set(err, ST_NOT_FOUND, "no batch '%.40s' is in the quarantine", id);
         if (!st)
                 printf("%zu batches: %s done\n", found, action);
@@ -339,7 +384,10 @@ static enum status quarantine_command(const struct store_command *c, int argc, c
         st = quarantine_list(c->dir, &items, &count, err);
         if (st)
                 return st;
-        return list ? list_quarantine(c, items, count, err) : change_quarantine(c, action, argv[1], items, count, err);
+        if (list)
+                return list_quarantine(c, items, count, err);
+        return strcmp(action, "export") == 0 ? export_quarantine(c, argv[1], items, count, err)
+                                             : change_quarantine(c, action, argv[1], items, count, err);
 }
 
 int command_store(int argc, char **argv)

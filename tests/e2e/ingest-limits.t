@@ -98,6 +98,38 @@ is "$("$cairn" store quarantine list --json --data "$data")" "[]" "  and is gone
 "$cairn" store quarantine retry 00112233445566778899aabbccddeeff --data "$data" >"$tmp/out" 2>&1
 is $? 1 "one that is not there is said to be not there"
 
+# ---- export of several batches ----
+# A quarantined batch is a segment of the queue with one record: one of each of two services.
+aside=$data/profiles/queue/quarantine
+for n in 1 2; do
+        data=$tmp/one-$n
+        start_server --flush-interval 3600
+        printf 'main;work%d %d\n' $n $n >"$tmp/folded"
+        request -H "X-Cairn-Batch: $(printf '%032d' $n)" --data-binary "@$tmp/folded" "$url/ingest?name=aside$n&format=folded"
+        kill_server
+        segment=$(echo "$data"/profiles/queue/*.queue)
+        position=$(od -A n -t u8 -j 16 -N 8 "$segment" | tr -d ' ')
+        cp "$segment" "$aside/$(printf '%020d-%032d' "$position" $n).batch"
+done
+data=$tmp/data
+is "$("$cairn" store quarantine list --json --data "$data" | jq -c 'map([.batch_id, .samples, .damaged]) | sort')" \
+        '[["00000000000000000000000000000001",1,false],["00000000000000000000000000000002",1,false]]' "two batches are in the quarantine"
+quarantine_export() { "$cairn" store quarantine export "$1" --output "$2" --data "$data" >"$tmp/out" 2>&1; }
+quarantine_export all "$tmp/exported"
+is $? 64 "a file does not take both"
+like "$(cat "$tmp/out")" "2 batches need a directory that exists: '$tmp/exported' is none" "  which is said"
+ok "  and nothing is written" test ! -e "$tmp/exported"
+ok "one goes into a file" quarantine_export 00000000000000000000000000000002 "$tmp/second.otlp"
+mkdir "$tmp/exported"
+printf 'no batch' >"$aside/00000000000000000099-00112233445566778899aabbccddeeff.batch"
+quarantine_export all "$tmp/exported"
+is $? 2 "of a directory's three the damaged one fails"
+like "$(cat "$tmp/out")" '^cairn store: 00112233445566778899aabbccddeeff: .*damaged' "  and is named"
+is "$(cd "$tmp/exported" && for f in *; do "$cairn" import --dry-run "$f"; done)" \
+        "$(for n in 1 2; do echo "$(cd "$tmp/exported" && ls -- *-*$n.otlp): otlp, 1 samples, 2 stacks, 2 locations; not sent"; done)" "  the others are files of their own"
+cmp -s "$tmp/second.otlp" "$tmp/exported/"*2.otlp
+is $? 0 "  with the same content as alone"
+
 # ---- profiles of the past ----
 data=$tmp/history
 printf '%s\n' 'token-of-import ingest,history' 'token-of-agent ingest' 'token-of-reader read' >"$tmp/tokens"
