@@ -12,6 +12,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/standard_output.h"
 #include "common/utf8.h"
 #include "debuginfod-client/debuginfod_worker.h"
 #include "http/client.h"
@@ -198,10 +199,11 @@ static void free_option_lists(struct command_line *c)
 
 int main(int argc, char **argv)
 {
-        if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
-                return run_unwind_table_command(argc - 1, argv + 1);
         if (argc > 1 && strcmp(argv[1], "worker") == 0)
                 return run_worker_command(argc - 1, argv + 1);
+        check_standard_output_at_exit("cairn-agent");
+        if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
+                return run_unwind_table_command(argc - 1, argv + 1);
 
         struct command_line c = { .run = { .frequency_hz = 19,
                                            .interval_s = 10,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands/command.h"
+#include "common/standard_output.h"
 #include "common/utf8.h"
 #include "sandbox/worker.h"
 
@@ -57,6 +58,9 @@ int main(int argc, char **argv)
 {
         const struct command *command;
 
+        if (argc > 1 && strcmp(argv[1], "worker") == 0)
+                return command_worker(argc - 1, argv + 1);
+        check_standard_output_at_exit("cairn");
         if (argc < 2) {
                 print_command_list(stderr);
                 return EXIT_USAGE;
@@ -69,8 +73,6 @@ int main(int argc, char **argv)
                 printf("cairn %s\n", CAIRN_VERSION);
                 return EXIT_DONE;
         }
-        if (strcmp(argv[1], "worker") == 0)
-                return command_worker(argc - 1, argv + 1);
         command = find_command(argv[1]);
         if (!command) {
                 fprintf(stderr, "cairn: unknown command '%s' (try 'cairn --help')\n", argv[1]);

@@ -9,6 +9,7 @@
 #include "common/utf8.h"
 #include "common/limits.h"
 #include "common/options.h"
+#include "common/standard_output.h"
 #include "http/client.h"
 #include "sandbox/worker.h"
 #include "symbolizer/workers/extract_job.h"
@@ -322,6 +323,7 @@ int main(int argc, char **argv)
 
         if (is_worker_command(argc, argv))
                 return run_extract_worker(argc - 2, argv + 2);
+        check_standard_output_at_exit("cairn-upload");
         if (argc == 2 && strcmp(argv[1], "--version") == 0) {
                 printf("cairn-upload %s\n", CAIRN_VERSION);
                 return EXIT_DONE;

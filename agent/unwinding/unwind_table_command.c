@@ -238,8 +238,6 @@ static enum status print_unwind_table(const char *path, bool as_json, bool stati
         flush_output(&p);
         st = buf_status(&p.out, err, "the output");
         buf_deinit(&p.out);
-        if (!st && (fflush(stdout) || ferror(stdout)))
-                st = error_os(err, errno, "cannot write the table");
         return st;
 }
 

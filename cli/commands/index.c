@@ -40,8 +40,10 @@ enum status index_print(struct index_command *c, struct error *err)
 {
         enum status st = buf_status(&c->text, err, "what is to be printed");
 
-        if (!st && (fwrite(c->text.data, 1, c->text.size, stdout) != c->text.size || fflush(stdout)))
-                st = error_os(err, errno, "cannot write to standard output");
+        if (!st && (fwrite(c->text.data, 1, c->text.size, stdout) != c->text.size || fflush(stdout))) {
+                st = error_os(err, errno, "cannot write standard output");
+                clearerr(stdout); /* reported here, to end a long dump early */
+        }
         buf_clear(&c->text);
         return st;
 }

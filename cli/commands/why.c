@@ -570,8 +570,6 @@ int command_why(int argc, char **argv)
         debug_files_close(&c.debug_files);
         if (!st)
                 st = why_print(&report, c.json, &unresolved, &err);
-        if (!st && (fflush(stdout) || ferror(stdout)))
-                st = error_set(&err, ST_OS, "cannot write standard output");
         if (st)
                 return command_fail(NAME, st, &err);
         return unresolved ? EXIT_FAILED : EXIT_DONE;
