@@ -447,6 +447,23 @@ enum status store_reconcile(struct profile_store *s, struct error *err)
         return st;
 }
 
+static enum status report_missing_store(const char *dir, struct error *err)
+{
+        return error_set(err, ST_NOT_FOUND, "'%s' holds no profiles: no tables in it", dir);
+}
+
+enum status profile_store_check_exists(const char *dir, struct error *err)
+{
+        _cleanup_free_ char *tables = path_join(dir, "tables");
+
+        if (!tables)
+                return error_no_memory(err);
+        if (access(tables, F_OK) == 0)
+                return ST_OK;
+        return errno == ENOENT || errno == ENOTDIR ? report_missing_store(dir, err)
+                                                   : error_os(err, errno, "cannot open '%s'", tables);
+}
+
 enum status profile_store_open(const char *dir, const struct profile_store_options *options, struct profile_store **ret,
                                struct error *err)
 {
@@ -469,7 +486,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         else
                 st = s->options.read_only ? store_reload(s, err) : open_writable(s, err);
         if (st == ST_NOT_FOUND && s->options.read_only)
-                error_set(err, st, "'%s' holds no profiles: no tables in it", dir);
+                st = report_missing_store(dir, err);
         if (st)
                 profile_store_close(s);
         else

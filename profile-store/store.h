@@ -57,6 +57,12 @@ struct profile_store_options {
 enum status profile_store_open(const char *dir, const struct profile_store_options *options, struct profile_store **ret,
                                struct error *err) MUST_CHECK;
 
+/**
+ * ST_NOT_FOUND, with a text that names dir, when there is no store in it: for commands that change one and must not
+ * create an empty one where a user mistyped a path.
+ */
+enum status profile_store_check_exists(const char *dir, struct error *err) MUST_CHECK;
+
 /** Stop the threads. Queued batches stay in the queue (they are durable). */
 void profile_store_close(struct profile_store *store);
 

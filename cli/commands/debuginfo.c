@@ -456,10 +456,10 @@ enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_di
         struct debuginfo_dir d = { 0 };
         enum status st = index && objects ? ST_OK : error_no_memory(err);
 
-        if (!st && write)
-                st = lock_data_dir(data, &d.lock, err);
         if (!st)
                 st = symbol_index_open(index, true, &d.symbols, err);
+        if (!st && write) /* only now: the lock is created in no other directory than that of a service */
+                st = lock_data_dir(data, &d.lock, err);
         if (!st)
                 st = debuginfo_store_open(objects, !write, &d.objects, err);
         if (st)

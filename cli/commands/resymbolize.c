@@ -87,7 +87,9 @@ static enum status resymbolize_directory(const struct resymbolize_options *o, st
         if (o->since)
                 request.indexed_since_unix_s = since_ns > 1000000000 ? since_ns / 1000000000 : 1;
         if (!st)
-                st = profiles && index ? symbol_index_open(index, true, &options.symbols, err) : error_no_memory(err);
+                st = profiles && index ? profile_store_check_exists(profiles, err) : error_no_memory(err);
+        if (!st)
+                st = symbol_index_open(index, true, &options.symbols, err);
         if (st)
                 return st;
         st = profile_store_open(profiles, &options, &store, err);

@@ -381,7 +381,9 @@ static enum status quarantine_command(const struct store_command *c, int argc, c
         if (argc != (list ? argc > 0 : 2))
                 return error_set(err, ST_USAGE,
                                  list ? "list takes no argument" : "no batch is given: give its id, or all");
-        st = quarantine_list(c->dir, &items, &count, err);
+        st = profile_store_check_exists(c->dir, err);
+        if (!st)
+                st = quarantine_list(c->dir, &items, &count, err);
         if (st)
                 return st;
         if (list)

@@ -23,8 +23,10 @@ static enum status compact_directory(const char *data, struct compaction_result 
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         _cleanup_free_ char *profiles = path_join(data, "profiles");
         struct profile_store *store;
-        enum status st = profiles ? profile_store_open(profiles, &options, &store, err) : error_no_memory(err);
+        enum status st = profiles ? profile_store_check_exists(profiles, err) : error_no_memory(err);
 
+        if (!st)
+                st = profile_store_open(profiles, &options, &store, err);
         if (st)
                 return st;
         st = profile_store_compact(store, show_compaction_progress, NULL, ret, err);

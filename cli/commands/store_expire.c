@@ -27,6 +27,8 @@ static enum status expire_in_directory(const struct store_command *c, struct buf
                 st = error_set(err, ST_USAGE,
                                "a data directory has no retention rules: give --retain-samples, or use --server");
         if (!st)
+                st = profile_store_check_exists(c->dir, err);
+        if (!st)
                 st = profile_store_open(c->dir, &options, &store, err);
         if (st)
                 return st;

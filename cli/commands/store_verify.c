@@ -9,6 +9,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
+#include "profile-store/store.h"
 #include "profile-store/verify.h"
 
 struct verify_output {
@@ -63,6 +64,9 @@ enum status store_verify_command(const struct store_command *c, struct error *er
         struct verify_result r = { 0 };
         enum status st;
 
+        st = profile_store_check_exists(c->dir, err);
+        if (st)
+                return st;
         if (c->json)
                 printf("{\"problems\":[");
         st = verify_tables(c->dir, &o, &r, err);
