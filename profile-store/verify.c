@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "profile-store/batch.h"
 #include "profile-store/part_read.h"
@@ -16,7 +17,8 @@ struct verify {
         struct tables *tables;
         struct verify_result result;
         uint64_t done_files, all_files;
-        bool vanished; /* a file was removed during the check */
+        bool *unreadable[TABLE_COUNT]; /* of each part: it was reported as missing or unreadable */
+        bool vanished;                 /* a file was removed during the check */
 };
 
 __attribute__((format(printf, 4, 5))) static void
@@ -224,22 +226,49 @@ static bool is_file_live(struct verify *v, enum table t, const char *name)
         return found;
 }
 
-static enum status verify_part(struct verify *v, enum table t, const struct table_part *part,
-                               const struct delta_file *file, struct error *err)
+/* Whether a failure is this process's, of memory or descriptors, and says nothing about the file. */
+static bool is_process_failure(enum status st, const struct error *why)
 {
+        return st == ST_NO_MEMORY || st == ST_BUSY ||
+               (st == ST_OS && (why->os_errno == EMFILE || why->os_errno == ENFILE || why->os_errno == ENOMEM));
+}
+
+/* A part could not be read: a problem of the file, reported once, unless the check itself cannot go on. */
+static enum status handle_unreadable_part(struct verify *v, enum table t, size_t index, enum status st,
+                                          const struct error *why, struct error *err)
+{
+        const struct table_part *part = v->tables->parts[t][index];
+        bool is_missing;
+
+        if (is_process_failure(st, why)) {
+                if (err)
+                        *err = *why;
+                return st;
+        }
+        if (v->unreadable[t][index])
+                return ST_OK;
+        is_missing = access(part->path, F_OK) && errno == ENOENT;
+        if (is_missing && !is_file_live(v, t, part->name)) {
+                v->vanished = true;
+                return ST_OK;
+        }
+        v->unreadable[t][index] = true;
+        report_table_problem(v, t, part, "%s", is_missing ? "is missing: restore it from a backup" : why->text);
+        return ST_OK;
+}
+
+static enum status verify_part(struct verify *v, enum table t, size_t index, const struct delta_file *file,
+                               struct error *err)
+{
+        const struct table_part *part = v->tables->parts[t][index];
         struct file_check k = { .v = v, .table = t, .part = part };
         struct delta_stats *stats = NULL;
         struct error why = { 0 };
-        struct stat info;
+        struct stat info = { 0 }; /* when it fails verify_content() does, and says why */
         enum status st = ST_OK;
 
-        if (stat(part->path, &info) && errno == ENOENT) {
-                if (is_file_live(v, t, part->name))
-                        report_table_problem(v, t, part, "is missing: restore it from a backup");
-                else
-                        v->vanished = true;
-                return ST_OK;
-        }
+        if (stat(part->path, &info) && errno == ENOENT)
+                return handle_unreadable_part(v, t, index, ST_NOT_FOUND, &why, err);
         if (file->stats && !(stats = delta_stats_parse(file)))
                 report_table_problem(v, t, part, "the statistics in the log are not JSON");
         k.stats = stats;
@@ -252,14 +281,7 @@ static enum status verify_part(struct verify *v, enum table t, const struct tabl
         v->result.files++;
         v->result.rows += k.rows;
         v->result.bytes += part->bytes;
-        if (st == ST_NO_MEMORY || st == ST_BUSY) {
-                if (err)
-                        *err = why;
-                return st;
-        }
-        if (st)
-                report_table_problem(v, t, part, "%s", why.text);
-        return ST_OK;
+        return st ? handle_unreadable_part(v, t, index, st, &why, err) : ST_OK;
 }
 
 static enum status verify_table_files(struct verify *v, enum table t, struct error *err)
@@ -273,7 +295,7 @@ static enum status verify_table_files(struct verify *v, enum table t, struct err
         if (s->file_count != v->tables->part_count[t])
                 st = error_set(err, ST_BUSY, "the tables changed during the check: run it again");
         for (size_t i = 0; !st && i < s->file_count; i++) {
-                st = verify_part(v, t, v->tables->parts[t][i], s->files[i], err);
+                st = verify_part(v, t, i, s->files[i], err);
                 count_verified_file(v);
         }
         delta_snapshot_release(s);
@@ -293,7 +315,7 @@ static bool belongs_to_pass(const struct id_pass *p, const struct hash128 *id)
         return p->count == 1 || hash_bytes64(id->bytes, sizeof id->bytes) % p->count == p->number;
 }
 
-/* An id column of a part; a call for each row or, of lists, each element. Unreadable files were reported before. */
+/* An id column of a part; a call for each row or, of lists, each element. */
 typedef enum status visit_verified_id(void *context, const struct hash128 *id, struct error *err);
 
 static enum status visit_group_ids(const struct part_file *f, uint32_t group, const char *column,
@@ -317,20 +339,24 @@ static enum status visit_group_ids(const struct part_file *f, uint32_t group, co
         return st;
 }
 
-static enum status visit_file_ids(const struct table_part *part, const char *column, visit_verified_id *visit,
-                                  void *context, struct error *err)
+struct id_visitor {
+        visit_verified_id *visit;
+        void *context;
+};
+
+/* The ids of a column of a part, as far as it is readable. ST_BUSY when the part has vanished. */
+static enum status visit_file_ids(struct verify *v, enum table t, size_t index, const char *column,
+                                  struct id_visitor visitor, struct error *err)
 {
         _cleanup_part_file_ struct part_file f;
         struct error why = { 0 };
-        enum status st = part_file_open(part, &f, &why);
+        enum status st = part_file_open(v->tables->parts[t][index], &f, &why);
 
         for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++)
-                st = visit_group_ids(&f, g, column, visit, context, &why);
-        if (st != ST_NO_MEMORY)
-                return ST_OK;
-        if (err)
-                *err = why;
-        return st;
+                st = visit_group_ids(&f, g, column, visitor.visit, visitor.context, &why);
+        if (st)
+                st = handle_unreadable_part(v, t, index, st, &why, err);
+        return !st && v->vanished ? ST_BUSY : st;
 }
 
 struct id_collector {
@@ -381,12 +407,11 @@ static void format_missing_id(const struct hash128 *id, bool is_stack, char ret[
         snprintf(ret, 33, "%" PRId64, (int64_t)number);
 }
 
-/* References from the parts `from` to the ids of the parts `to`: contiguous parts of two tables. */
+/* References from parts of one table to the ids of parts of another: of each, to_count parts from to_first on. */
 struct references {
         enum table from_table, to_table;
         const char *from_column, *to_column;
-        struct table_part *const *from, *const *to;
-        size_t from_count, to_count;
+        size_t from_first, from_count, to_first, to_count;
 };
 
 static enum status verify_reference_pass(struct verify *v, const struct references *r, uint64_t number, uint64_t count,
@@ -398,9 +423,10 @@ static enum status verify_reference_pass(struct verify *v, const struct referenc
         for (size_t i = 0; !st && i < r->to_count; i++) {
                 struct id_collector c = { .pass = &pass };
 
-                st = visit_file_ids(r->to[i], r->to_column, collect_id, &c, err);
+                st = visit_file_ids(v, r->to_table, r->to_first + i, r->to_column,
+                                    (struct id_visitor){ collect_id, &c }, err);
                 if (c.repeated)
-                        report_table_problem(v, r->to_table, r->to[i],
+                        report_table_problem(v, r->to_table, v->tables->parts[r->to_table][r->to_first + i],
                                              "%" PRIu64 " rows have a %s that another row has already", c.repeated,
                                              r->to_column);
         }
@@ -408,10 +434,11 @@ static enum status verify_reference_pass(struct verify *v, const struct referenc
                 struct id_lookup l = { .pass = &pass };
                 char example[33];
 
-                st = visit_file_ids(r->from[i], r->from_column, look_up_id, &l, err);
+                st = visit_file_ids(v, r->from_table, r->from_first + i, r->from_column,
+                                    (struct id_visitor){ look_up_id, &l }, err);
                 format_missing_id(&l.example, r->to_table == TABLE_STACKS, example);
                 if (l.missing)
-                        report_table_problem(v, r->from_table, r->from[i],
+                        report_table_problem(v, r->from_table, v->tables->parts[r->from_table][r->from_first + i],
                                              "%" PRIu64 " references name a %s that no readable file of %s has, as %s",
                                              l.missing, r->to_column, table_name(r->to_table), example);
                 if (number + 1 == count)
@@ -427,7 +454,7 @@ static enum status verify_references(struct verify *v, const struct references *
         enum status st = ST_OK;
 
         for (size_t i = 0; i < r->to_count; i++)
-                rows += r->to[i]->rows;
+                rows += v->tables->parts[r->to_table][r->to_first + i]->rows;
         passes = rows / VERIFY_PASS_IDS + 1;
         for (uint64_t n = 0; !st && n < passes; n++)
                 st = verify_reference_pass(v, r, n, passes, err);
@@ -466,9 +493,9 @@ static enum status verify_stack_references(struct verify *v, struct error *err)
                                               .to_table = TABLE_STACKS,
                                               .from_column = "stack_id",
                                               .to_column = "stack_id",
-                                              .from = t->parts[TABLE_SAMPLES] + i,
+                                              .from_first = i,
                                               .from_count = n,
-                                              .to = t->parts[TABLE_STACKS] + stacks,
+                                              .to_first = stacks,
                                               .to_count = count_parts_of_day(t, TABLE_STACKS, stacks, first->day) };
 
                 if (!n) {
@@ -489,9 +516,7 @@ static enum status verify_location_references(struct verify *v, struct error *er
                                       .to_table = TABLE_LOCATIONS,
                                       .from_column = "location_ids.list.element",
                                       .to_column = "location_id",
-                                      .from = t->parts[TABLE_STACKS],
                                       .from_count = t->part_count[TABLE_STACKS],
-                                      .to = t->parts[TABLE_LOCATIONS],
                                       .to_count = t->part_count[TABLE_LOCATIONS] };
 
         return verify_references(v, &r, err);
@@ -504,18 +529,24 @@ enum status verify_tables(const char *dir, const struct verify_options *o, struc
 
         if (!st)
                 st = tables_load(&v.logs, false, NULL, &v.tables, err);
-        for (int t = 0; !st && t < TABLE_COUNT; t++)
+        for (int t = 0; !st && t < TABLE_COUNT; t++) {
                 v.all_files += v.tables->part_count[t] * (t == TABLE_LOCATIONS ? 1 : 2);
+                v.unreadable[t] = calloc(v.tables->part_count[t] + 1, sizeof *v.unreadable[t]);
+                if (!v.unreadable[t])
+                        st = error_no_memory(err);
+        }
         for (int t = 0; !st && t < TABLE_COUNT; t++)
                 st = verify_table_files(&v, t, err);
         if (!st && !v.vanished)
                 st = verify_stack_references(&v, err);
         if (!st && !v.vanished)
                 st = verify_location_references(&v, err);
-        if (!st && v.vanished)
+        if (v.vanished && (!st || st == ST_BUSY))
                 st = error_set(err, ST_BUSY,
                                "the service replaced and removed files during the check, so references were not "
                                "checked: run it again");
+        for (int t = 0; t < TABLE_COUNT; t++)
+                free(v.unreadable[t]);
         tables_unref(v.tables);
         table_logs_close(&v.logs);
         *ret = v.result;
