@@ -447,31 +447,70 @@ static enum status fill_snapshot(struct snapshot *s, struct error *err)
         return st ? st : take_objects(s, err);
 }
 
+static bool is_path_taken(const char *path)
+{
+        struct stat info;
+
+        return lstat(path, &info) == 0;
+}
+
+static enum status report_taken_path(const char *dir, struct error *err)
+{
+        return error_set(err, ST_BUSY, "'%s' exists: name a new directory", dir);
+}
+
+/*
+ * Rename unless the new name exists. File systems without RENAME_NOREPLACE, as NFS and many of FUSE, replace nothing but
+ * an empty directory, which could only have been made since the look at it.
+ */
+static enum status rename_new(const char *from, const char *to, struct error *err)
+{
+        int failed = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0 ? errno : 0;
+
+        if (failed == EINVAL || failed == ENOSYS || failed == EOPNOTSUPP)
+                failed = is_path_taken(to) ? EEXIST : rename(from, to) < 0 ? errno : 0;
+        if (failed == EEXIST || failed == ENOTEMPTY || failed == ENOTDIR)
+                return report_taken_path(to, err);
+        return failed ? error_os(err, failed, "cannot rename '%s' to '%s'", from, to) : ST_OK;
+}
+
 static enum status publish_snapshot(struct snapshot *s, const char *dir, struct error *err)
 {
         enum status st = file_sync_filesystem(s->dir, err);
 
-        if (!st && renameat2(AT_FDCWD, s->dir, AT_FDCWD, dir, RENAME_NOREPLACE) < 0)
-                st = errno == EEXIST ? error_set(err, ST_BUSY, "'%s' exists: name a new directory", dir)
-                                     : error_os(err, errno, "cannot rename '%s' to '%s'", s->dir, dir);
+        if (!st)
+                st = rename_new(s->dir, dir, err);
         return st ? st : file_sync_parent(dir, err);
 }
 
-enum status take_snapshot(const char *data, const char *dir, struct snapshot_result *ret, struct error *err)
+/* A path without the slashes at its end, owned. */
+static char *trim_slashes(const char *path)
 {
+        size_t n = strlen(path);
+
+        while (n > 1 && path[n - 1] == '/')
+                n--;
+        return strndup(path, n);
+}
+
+enum status take_snapshot(const char *data, const char *target, struct snapshot_result *ret, struct error *err)
+{
+        _cleanup_free_ char *dir = trim_slashes(target);
         struct snapshot s = { .data = data };
         struct error ignored;
         struct stat info;
         enum status st;
 
+        if (!dir)
+                return error_no_memory(err);
         if (stat(data, &info))
                 return errno == ENOENT ? error_set(err, ST_NOT_FOUND,
                                                    "'%s' does not exist; --data names a service's data "
                                                    "directory",
                                                    data)
                                        : error_os(err, errno, "cannot open '%s'", data);
-        if (access(dir, F_OK) == 0)
-                return error_set(err, ST_BUSY, "'%s' exists: name a new directory", dir);
+        if (is_path_taken(dir))
+                return report_taken_path(dir, err);
         if (asprintf(&s.dir, "%s.incomplete", dir) < 0)
                 return error_no_memory(err);
         if (mkdir(s.dir, info.st_mode & 0777) < 0) { /* readable to those who may read the original */

@@ -35,7 +35,7 @@ struct snapshot_result {
 };
 
 /**
- * Copy the data directory data to dir, which must not exist.
+ * Copy the data directory data to dir, which must not exist; slashes at its end do not count.
  *
  * @return ST_OK; ST_NOT_FOUND without tables in data; ST_BUSY when dir exists, or flushes commit more often than the
  *         queue can be copied; ST_BAD_DATA; ST_OS; ST_NO_MEMORY. On failure dir does not exist.

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a snapshot goes: file systems that cannot rename without replacing, and spellings of the path. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "pipeline/snapshot.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/suite.h"
+
+static struct store_fixture fixture;
+static char folder[] = "/tmp/cairn-snapshot-XXXXXX", data[64], target[64];
+static int rename_error;           /* what renameat2() fails with */
+static void (*before_rename)(void); /* as another process meanwhile */
+
+/* In place of the C library's. */
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+        (void)flags;
+        if (before_rename)
+                before_rename();
+        if (!rename_error)
+                return renameat(from_dir, from, to_dir, to);
+        errno = rename_error;
+        return -1;
+}
+
+/* A data directory with one sample in it. */
+static void make_data(void)
+{
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 1, 0x1000);
+        store_fixture_flush(&fixture);
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        snprintf(data, sizeof data, "%s/data", folder);
+        snprintf(target, sizeof target, "%s/copy", folder);
+        ck_assert_int_eq(mkdir(data, 0755), 0);
+        snprintf(data, sizeof data, "%s/data/profiles", folder);
+        ck_assert_int_eq(symlink(fixture.dir, data), 0);
+        snprintf(data, sizeof data, "%s/data", folder);
+}
+
+static void remove_data(void)
+{
+        store_fixture_end(&fixture);
+        check_ok(file_remove_tree(folder, NULL), &(struct error){ .text = "cannot remove" });
+}
+
+static bool exists_below(const char *dir, const char *name)
+{
+        char path[128];
+
+        snprintf(path, sizeof path, "%s%s", dir, name);
+        return access(path, F_OK) == 0;
+}
+
+START_TEST(a_file_system_without_noreplace_gets_its_snapshot)
+{
+        static const int errors[] = { EINVAL, ENOSYS, EOPNOTSUPP };
+        struct snapshot_result r;
+        struct error err;
+
+        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+                rename_error = errors[i];
+                check_ok(take_snapshot(data, target, &r, &err), &err);
+                ck_assert_uint_eq(r.sample_rows, 1);
+                ck_assert(exists_below(target, "/profiles/tables/samples/_delta_log"));
+                ck_assert(!exists_below(target, ".incomplete"));
+                ck_assert_int_eq(take_snapshot(data, target, &r, &err), ST_BUSY);
+                check_ok(file_remove_tree(target, &err), &err);
+        }
+}
+END_TEST
+
+static void make_target_file(void)
+{
+        check_ok(file_write_durable(target, "mine", 4, NULL), &(struct error){ .text = "cannot write" });
+}
+
+START_TEST(what_appears_meanwhile_is_not_replaced)
+{
+        _cleanup_buf_ struct buf content;
+        struct snapshot_result r;
+        struct error err;
+
+        buf_init(&content, 100);
+        rename_error = EINVAL;
+        before_rename = make_target_file;
+        ck_assert_int_eq(take_snapshot(data, target, &r, &err), ST_BUSY);
+        ck_assert_ptr_nonnull(strstr(err.text, "exists: name a new directory"));
+        check_ok(file_read(target, &content, &err), &err);
+        ck_assert_str_eq(buf_cstr(&content), "mine");
+        ck_assert(!exists_below(target, ".incomplete"));
+}
+END_TEST
+
+START_TEST(another_failure_of_the_rename_is_reported)
+{
+        struct snapshot_result r;
+        struct error err;
+
+        rename_error = EROFS;
+        ck_assert_int_eq(take_snapshot(data, target, &r, &err), ST_OS);
+        ck_assert_int_eq(err.os_errno, EROFS);
+        ck_assert(!exists_below(target, "") && !exists_below(target, ".incomplete"));
+}
+END_TEST
+
+START_TEST(slashes_at_the_end_of_the_path_do_not_count)
+{
+        struct snapshot_result r;
+        struct error err;
+        char path[80];
+
+        snprintf(path, sizeof path, "%s//", target);
+        check_ok(take_snapshot(data, path, &r, &err), &err);
+        ck_assert(exists_below(target, "/profiles/tables/samples/_delta_log"));
+        ck_assert(!exists_below(target, ".incomplete"));
+        ck_assert_int_eq(take_snapshot(data, path, &r, &err), ST_BUSY);
+        ck_assert_int_eq(take_snapshot(data, "/", &r, &err), ST_BUSY);
+}
+END_TEST
+
+START_TEST(a_dangling_link_is_not_replaced)
+{
+        struct snapshot_result r;
+        struct error err;
+
+        ck_assert_int_eq(symlink("nowhere", target), 0);
+        ck_assert_int_eq(take_snapshot(data, target, &r, &err), ST_BUSY);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { a_file_system_without_noreplace_gets_its_snapshot,
+                                       what_appears_meanwhile_is_not_replaced,
+                                       another_failure_of_the_rename_is_reported,
+                                       slashes_at_the_end_of_the_path_do_not_count,
+                                       a_dangling_link_is_not_replaced };
+
+        return suite_run_with("snapshot", make_data, remove_data, tests, sizeof tests / sizeof *tests);
+}
