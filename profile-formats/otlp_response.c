@@ -33,8 +33,9 @@ enum status otlp_read_response(const void *data, size_t n, struct otlp_response 
                 return st;
         response = message;
         *ret = (struct otlp_response){ 0 };
-        if (response->partial_success && response->partial_success->rejected_profiles > 0) {
-                ret->rejected = (uint64_t)response->partial_success->rejected_profiles;
+        if (response->partial_success) {
+                if (response->partial_success->rejected_profiles > 0)
+                        ret->rejected = (uint64_t)response->partial_success->rejected_profiles;
                 snprintf(ret->message, sizeof ret->message, "%s", response->partial_success->error_message);
         }
         return ST_OK;

@@ -104,7 +104,10 @@ static enum status import_file(const struct import_options *common, const char *
                         printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, PRINTABLE(p.rejected_reason));
                 if (response.rejected)
                         printf(", the service left out: %s", PRINTABLE(response.message));
-                printf("%s\n", o.dry_run ? "; not sent" : "; sent");
+                printf("%s", o.dry_run ? "; not sent" : "; sent");
+                if (!response.rejected && *response.message)
+                        printf("; the service says: %s", PRINTABLE(response.message));
+                printf("\n");
         }
         profile_deinit(&p);
         return st;

@@ -101,7 +101,7 @@ static void count_rejections(const struct profile *profile, const struct profile
 }
 
 enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
-                                  struct error *err)
+                                  bool *duplicate_ret, struct error *err)
 {
         const struct profile_window window = get_accepted_window(s->options, is_history);
         struct profile_rejections by_reason;
@@ -118,6 +118,8 @@ enum status append_ingested_batch(struct server *s, struct profile *profile, str
                 metric_add(&duplicates, 1);
         else
                 metric_add(&samples, profile->samples.count);
+        if (duplicate_ret)
+                *duplicate_ret = duplicate;
         return ST_OK;
 }
 

@@ -28,9 +28,10 @@ bool check_history(struct http_request *req, bool *ret);
  * Reject samples that may not be stored (profile_reject_unacceptable()), append the others and count both. The samples
  * are durable when it returns ST_OK.
  * @param is_history  accept samples of any age.
+ * @param duplicate_ret  the batch was received before: nothing was added. May be NULL.
  */
 enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
-                                  struct error *err) MUST_CHECK;
+                                  bool *duplicate_ret, struct error *err) MUST_CHECK;
 
 /** Count a refused request by its reason. */
 void count_ingest_failure(enum status st);

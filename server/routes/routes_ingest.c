@@ -45,19 +45,23 @@ static const char *put_status(struct buf *to, const char *type, unsigned code, c
         return NULL;
 }
 
-static void answer_otlp_success(struct http_request *req, const struct profile *p, bool json)
+/* A duplicate is a success, and the message a warning: partial_success with nothing rejected. */
+static void answer_otlp_success(struct http_request *req, const struct profile *p, bool duplicate, bool json)
 {
-        const char *reason = p->rejected_samples ? p->rejected_reason : NULL;
-        char message[320];
+        static const char again[] = "this batch was received before: nothing was added";
+        char message[400] = "";
         struct buf body;
 
         buf_init(&body, KiB(4));
-        snprintf(message, sizeof message, "%llu samples rejected: %s", (unsigned long long)p->rejected_samples,
-                 p->rejected_reason);
+        if (p->rejected_samples)
+                snprintf(message, sizeof message, "%s%s%llu samples rejected: %s", duplicate ? again : "",
+                         duplicate ? "; " : "", (unsigned long long)p->rejected_samples, p->rejected_reason);
+        else if (duplicate)
+                snprintf(message, sizeof message, "%s", again);
         if (json)
-                otlp_json_put_response(&body, p->rejected_samples, reason ? message : NULL);
+                otlp_json_put_response(&body, p->rejected_samples, *message ? message : NULL);
         else
-                otlp_put_response(&body, p->rejected_samples, reason ? message : NULL);
+                otlp_put_response(&body, p->rejected_samples, *message ? message : NULL);
         http_respond_buf(req, 200, json ? JSON : PROTOBUF, &body);
 }
 
@@ -70,7 +74,7 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
         struct hash128 id;
         struct error err;
         const uint8_t *body;
-        bool is_history;
+        bool is_history, duplicate;
         size_t n;
         enum status st;
 
@@ -92,11 +96,11 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, is_history, &err);
+        st = append_ingested_batch(s, &p, id, is_history, &duplicate, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else
-                answer_otlp_success(req, &p, json);
+                answer_otlp_success(req, &p, duplicate, json);
         profile_deinit(&p);
 }
 

@@ -296,7 +296,7 @@ static enum status ingest_profile(struct http_request *req, struct server *s, bo
                 return st;
         st = complete_ingested(req, &app, &p, err);
         if (!st)
-                st = append_ingested_batch(s, &p, id, is_history, err);
+                st = append_ingested_batch(s, &p, id, is_history, NULL, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);
         profile_deinit(&p);
@@ -347,7 +347,7 @@ static void handle_push(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, is_history, &err);
+        st = append_ingested_batch(s, &p, id, is_history, NULL, &err);
         if (!st)
                 st = fail_if_all_rejected(&p, &err);
         profile_deinit(&p);
