@@ -52,6 +52,26 @@ static bool key_matches(const struct json_span *span, const char *key)
         return !text.failed && text.size == strlen(key) && memcmp(text.data, key, text.size) == 0;
 }
 
+enum status json_value_check_members(const struct json_value *object, const char *const *names, struct error *err)
+{
+        struct json_value value;
+        struct json_span span;
+        struct json_scan s;
+
+        json_scan_init(&s, object->data, object->size);
+        json_scan_object(&s);
+        while (json_scan_key(&s, &span) && take_value(&s, &value)) {
+                const char *const *name = names;
+
+                while (*name && !key_matches(&span, *name))
+                        name++;
+                if (!*name)
+                        return error_set(err, ST_BAD_DATA, "the member '%.*s' is unknown",
+                                         span.size < 60 ? (int)span.size : 60, span.text);
+        }
+        return ST_OK;
+}
+
 bool json_value_member(const struct json_value *object, const char *key, struct json_value *ret)
 {
         struct json_value value;

@@ -31,6 +31,10 @@ struct json_value {
 /** Check the whole text: one object, UTF-8. ST_BAD_DATA with the byte. */
 enum status json_value_parse(const void *data, size_t n, struct json_value *ret, struct error *err) MUST_CHECK;
 
+/** ST_BAD_DATA, with the name, when the object has a member that is none of names (a list that ends with NULL). */
+enum status json_value_check_members(const struct json_value *object, const char *const *names,
+                                     struct error *err) MUST_CHECK;
+
 /** Get a member of an object. False when the value is not an object or has no such member. */
 bool json_value_member(const struct json_value *object, const char *key, struct json_value *ret);
 

@@ -54,6 +54,7 @@ static enum status read_since(const struct json_value *since, int64_t *ret, stru
 static enum status read_resymbolize_request(struct http_request *req, struct id_set *ids,
                                             struct resymbolize_request *ret, struct error *err)
 {
+        static const char *const members[] = { "build_ids", "since", "dry_run", NULL };
         struct json_value body, member;
         const uint8_t *data;
         size_t n;
@@ -63,6 +64,8 @@ static enum status read_resymbolize_request(struct http_request *req, struct id_
         if (n == 0)
                 return ST_OK;
         st = json_value_parse(data, n, &body, err);
+        if (!st)
+                st = json_value_check_members(&body, members, err);
         if (!st && json_value_member(&body, "build_ids", &member))
                 st = read_build_ids(&member, ids, err);
         if (!st && json_value_member(&body, "since", &member))

@@ -8,6 +8,7 @@
 enum status read_rules_request(struct http_request *req, size_t max, parse_rule *parse, void *context,
                                bool *has_rules_ret, bool *dry_run_ret, struct error *err)
 {
+        static const char *const members[] = { "dry_run", "rules", NULL };
         struct json_value request, list, item;
         char text[RULE_TEXT_BYTES];
         struct json_scan items;
@@ -20,6 +21,8 @@ enum status read_rules_request(struct http_request *req, size_t max, parse_rule 
         if (n == 0)
                 return ST_OK;
         st = json_value_parse(data, n, &request, err);
+        if (!st) /* a misspelt dry_run would remove what was only to be listed */
+                st = json_value_check_members(&request, members, err);
         if (st)
                 return st;
         if (!json_value_bool(&request, "dry_run", dry_run_ret))

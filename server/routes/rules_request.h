@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The body of a retention request: {"dry_run": true, "rules": ["age=30d"]}. Both members are optional, as is the body.
+ * The body of a retention request: {"dry_run": true, "rules": ["age=30d"]}. Both members are optional, as is the body;
+ * others are refused.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -48,6 +48,13 @@ answers 200 'main' "symbols of what was removed stay" -G "$url/api/v1/why" --dat
         --data-urlencode "address=0x$(nm "$tmp/program-01" | awk '$3 == "main" { print $1 }')"
 answers 400 "neither true nor false" "a dry run that is not said clearly is none" -H 'Content-Type: application/json' \
         --data '{"dry_run": "yes", "rules": ["size=1"]}' "$url/api/v1/debuginfo/gc"
+answers 400 "'dry-run' is unknown" "nor is one under another name" -H 'Content-Type: application/json' \
+        --data '{"dry-run": true, "rules": ["size=1"]}' "$url/api/v1/debuginfo/gc"
+answers 400 "'dry-run' is unknown" "  for a new look at symbols either" -H 'Content-Type: application/json' \
+        --data '{"dry-run": true}' "$url/api/v1/resymbolize"
+answers 400 'an object' "what is not an object is refused" -H 'Content-Type: application/json' \
+        --data '["size=1"]' "$url/api/v1/debuginfo/gc"
+is "$(debuginfo list --json | jq -c '[.objects[] | .build_id[-2:]]')" '["02"]' "  and removes nothing"
 debuginfo gc --retain 'size=lots' >"$tmp/out" 2>&1
 is $? 2 "a rule that is none is refused"
 like "$(cat "$tmp/out")" "size=lots" "and named"

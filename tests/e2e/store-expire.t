@@ -49,6 +49,9 @@ send_days_ago 7
 like "$body" '1 samples rejected: the time .* is too long ago' "  and rejected: the service's rules would remove them again"
 send_days_ago 7 'X-Cairn-History: 1'
 wait_metric 'cairn_table_rows{table="samples"}' 2
+answers 400 "'dry-run' is unknown" "a misspelt dry run is refused" -H 'Content-Type: application/json' \
+        --data '{"dry-run": true}' "$url/api/v1/store/expire"
+answers 400 'an object' "as is what is not an object" -H 'Content-Type: application/json' --data 'true' "$url/api/v1/store/expire"
 like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
 stop_server
 "$cairn" serve --data "$data" --retain-samples '{env="dev"},age=3d' >"$tmp/out" 2>&1

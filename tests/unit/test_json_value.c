@@ -49,6 +49,29 @@ START_TEST(nesting_is_bounded)
 }
 END_TEST
 
+START_TEST(unknown_members_are_found)
+{
+        static const char *const names[] = { "rules", "dry_run", NULL };
+        static const struct {
+                const char *text, *unknown; /* NULL: none */
+        } cases[] = { { "{}", NULL },
+                      { "{\"rules\":{\"other\":1},\"dry_run\":true}", NULL },
+                      { "{\"dry\\u005frun\":true}", NULL },
+                      { "{\"rules\":[],\"dry-run\":true}", "'dry-run'" },
+                      { "{\"\":1}", "''" },
+                      { "{\"dry_ru\":1}", "'dry_ru'" } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct json_value root;
+                struct error err = { 0 };
+
+                ck_assert_int_eq(json_value_parse(cases[i].text, strlen(cases[i].text), &root, &err), ST_OK);
+                ck_assert_int_eq(json_value_check_members(&root, names, &err), cases[i].unknown ? ST_BAD_DATA : ST_OK);
+                ck_assert(!cases[i].unknown || strstr(err.text, cases[i].unknown));
+        }
+}
+END_TEST
+
 START_TEST(members_are_read_by_type)
 {
         struct json_value root, value;
@@ -122,4 +145,4 @@ START_TEST(eight_megabytes_of_brackets_take_no_memory)
 END_TEST
 
 TEST_SUITE("JSON values", only_one_well_formed_object_is_taken, nesting_is_bounded, members_are_read_by_type,
-           an_array_is_walked_and_counted, eight_megabytes_of_brackets_take_no_memory)
+           unknown_members_are_found, an_array_is_walked_and_counted, eight_megabytes_of_brackets_take_no_memory)
