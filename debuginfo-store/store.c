@@ -11,19 +11,19 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "debuginfo-store/store_internal.h"
 
 #define LIST_SLICE 64
 
 char *object_format_path(const struct debuginfo_store *store, const struct stored_object *object)
 {
-        char hex[BUILD_ID_HEX_MAX];
+        char hex[BUILD_ID_HEX_MAX], hash[17];
         char *ret;
 
         build_id_hex(&object->build_id, hex);
-        if (asprintf(&ret, "%s/objects/%.2s/%s/%s-%02x%02x%02x%02x%02x%02x%02x%02x.zst", store->dir, hex, hex + 2,
-                     object_kind_name(object->kind), object->sha256[0], object->sha256[1], object->sha256[2],
-                     object->sha256[3], object->sha256[4], object->sha256[5], object->sha256[6], object->sha256[7]) < 0)
+        if (asprintf(&ret, "%s/objects/%.2s/%s/%s-%s.zst", store->dir, hex, hex + 2, object_kind_name(object->kind),
+                     hex_encode(object->sha256, 8, hash)) < 0)
                 return NULL;
         return ret;
 }

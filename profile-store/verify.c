@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/text.h"
 #include "profile-store/batch.h"
 #include "profile-store/part_read.h"
 #include "profile-store/tables.h"
@@ -398,8 +399,7 @@ static void format_missing_id(const struct hash128 *id, bool is_stack, char ret[
 {
         uint64_t number = 0;
 
-        for (size_t i = 0; i < sizeof id->bytes; i++)
-                snprintf(ret + 2 * i, 3, "%02x", id->bytes[i]);
+        hex_encode(id->bytes, sizeof id->bytes, ret);
         if (is_stack)
                 return;
         for (size_t i = 0; i < sizeof number; i++) /* the key begins with the number: make_u64_key() */

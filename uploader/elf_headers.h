@@ -23,6 +23,14 @@ struct elf_headers {
         size_t name_section; /* number of the section of names */
 };
 
+/** The next multiple of a section's alignment. Alignments are untrusted: only plausible ones are applied. */
+static inline uint64_t align_file_offset(uint64_t offset, uint64_t alignment)
+{
+        if (alignment < 2 || alignment > 4096 || (alignment & (alignment - 1)))
+                return offset;
+        return (offset + alignment - 1) & ~(alignment - 1);
+}
+
 /**
  * Write them into fd, an empty file open for reading and writing; everything else of the ELF header is the image's.
  * @return ST_BAD_DATA when libelf fails, also when fd cannot be written.

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "uploader/elf_headers.h"
 
 #ifndef SHT_GNU_SFRAME
@@ -15,11 +16,6 @@
 #endif
 
 #define COPY_SLICE_BYTES MiB(8)
-
-static bool split_starts_with(const char *s, const char *prefix)
-{
-        return strncmp(s, prefix, strlen(prefix)) == 0;
-}
 
 /* Loaded sections needed for names and unwinding. */
 static bool is_useful_when_loaded(const struct elf_section *s)
@@ -48,7 +44,7 @@ static bool is_useful_when_loaded(const struct elf_section *s)
         case SHT_GNU_SFRAME:
                 return true;
         }
-        if (split_starts_with(s->name, ".plt") || strcmp(s->name, ".iplt") == 0)
+        if (starts_with(s->name, ".plt") || strcmp(s->name, ".iplt") == 0)
                 return true;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
                 if (strcmp(s->name, names[i]) == 0)
@@ -76,14 +72,6 @@ bool split_keeps_section(const struct elf_image *img, const struct elf_section *
 bool split_is_needed(const struct elf_image *img)
 {
         return elf_image_kind(img) & ELF_KIND_EXECUTABLE;
-}
-
-static uint64_t split_align_up(uint64_t v, uint64_t alignment)
-{
-        /* Alignments are untrusted: only plausible ones are applied. */
-        if (alignment < 2 || alignment > 4096 || (alignment & (alignment - 1)))
-                return v;
-        return (v + alignment - 1) & ~(alignment - 1);
 }
 
 struct split_layout {
@@ -139,7 +127,7 @@ static enum status lay_out_split(const struct elf_image *img, struct split_layou
                 const struct elf_section *s = &img->sections[i];
 
                 if (has_content_in_split(l, img, s))
-                        at = split_align_up(at, s->alignment);
+                        at = align_file_offset(at, s->alignment);
                 l->offsets[i] = at;
                 /* Each section was checked to end inside the input, but they may overlap, so their sum is bounded
                  * separately. */
@@ -151,7 +139,7 @@ static enum status lay_out_split(const struct elf_image *img, struct split_layou
                                          " bytes",
                                          img->name, at);
         }
-        l->section_headers = split_align_up(at, 8);
+        l->section_headers = align_file_offset(at, 8);
         return ST_OK;
 }
 

@@ -15,6 +15,7 @@
 
 #include "common/buf.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "uploader/elf_headers.h"
 #include "uploader/split.h"
 
@@ -26,11 +27,6 @@ struct strip_layout {
         uint64_t loaded_end; /* end of the content that stays at its offset */
         uint64_t at;         /* end of the layout so far */
 };
-
-static bool strip_starts_with(const char *s, const char *prefix)
-{
-        return strncmp(s, prefix, strlen(prefix)) == 0;
-}
 
 /* Whether a section is not loaded and only used for debugging. */
 static bool is_debug_only_section(const struct elf_image *img, const struct elf_section *s)
@@ -45,7 +41,7 @@ static bool is_debug_only_section(const struct elf_image *img, const struct elf_
             s->type == SHT_GROUP || (symbols && s->index == symbols->link) || s->index == img->name_section)
                 return true;
         for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-                if (strip_starts_with(s->name, prefixes[i]))
+                if (starts_with(s->name, prefixes[i]))
                         return true;
         return false;
 }
@@ -56,18 +52,11 @@ static bool strip_is_useful(const struct elf_image *img)
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
-                if (s->type == SHT_SYMTAB || (is_debug_only_section(img, s) && strip_starts_with(s->name, ".debug_")) ||
-                    strip_starts_with(s->name, ".zdebug_"))
+                if (s->type == SHT_SYMTAB || (is_debug_only_section(img, s) && starts_with(s->name, ".debug_")) ||
+                    starts_with(s->name, ".zdebug_"))
                         return true;
         }
         return false;
-}
-
-static uint64_t strip_align_up(uint64_t v, uint64_t alignment)
-{
-        if (alignment < 2 || alignment > 4096 || (alignment & (alignment - 1)))
-                return v;
-        return (v + alignment - 1) & ~(alignment - 1);
 }
 
 static uint64_t max_offset(uint64_t a, uint64_t b)
@@ -100,7 +89,7 @@ static enum status lay_out_stripped(struct strip_layout *x, struct error *err)
                 x->offsets[i] = s->offset;
                 if ((s->flags & SHF_ALLOC) || !elf_section_has_content(s))
                         continue;
-                x->offsets[i] = x->at = strip_align_up(x->at, s->alignment);
+                x->offsets[i] = x->at = align_file_offset(x->at, s->alignment);
                 x->at += s->size;
         }
         return ST_OK;
@@ -230,7 +219,7 @@ static enum status write_stripped(const struct strip_layout *x, const char *debu
         _cleanup_buf_ struct buf link, names;
         _cleanup_free_ GElf_Phdr *programs = calloc(img->segment_count + 1, sizeof *programs);
         _cleanup_free_ GElf_Shdr *sections = calloc(x->count + 2, sizeof *sections);
-        uint64_t link_at = strip_align_up(x->at, 4), names_at;
+        uint64_t link_at = align_file_offset(x->at, 4), names_at;
         struct elf_headers h = { .program_offset = img->segments_offset,
                                  .programs = programs,
                                  .program_count = img->segment_count,
@@ -250,7 +239,7 @@ static enum status write_stripped(const struct strip_layout *x, const char *debu
         if (link.failed || names.failed)
                 return error_no_memory(err);
         names_at = link_at + link.size;
-        h.section_offset = strip_align_up(names_at + names.size, 8);
+        h.section_offset = align_file_offset(names_at + names.size, 8);
         st = elf_headers_write(img, &h, fd, err);
         if (!st)
                 st = write_stripped_contents(x, fd, err);

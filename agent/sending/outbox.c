@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/stable_clock.h"
+#include "common/text.h"
 
 #define DAMAGED_FILES_MAX 64 /* kept for inspection; further ones are removed */
 
@@ -28,9 +29,7 @@ struct hash128 batch_id_generate(void)
 
 const char *batch_id_to_hex(const struct hash128 *id, char ret[static BATCH_ID_HEX])
 {
-        for (size_t i = 0; i < sizeof id->bytes; i++)
-                snprintf(ret + 2 * i, 3, "%02x", id->bytes[i]);
-        return ret;
+        return hex_encode(id->bytes, sizeof id->bytes, ret);
 }
 
 /* ---- list ---- */

@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "profile-store/queue/payload.h"
 
 #define FOLDER "queue/quarantine"
@@ -28,8 +29,7 @@ static char *quarantine_path(const char *dir, uint64_t position, const struct ha
 {
         char hex[ID_DIGITS + 1], *ret;
 
-        for (size_t i = 0; i < sizeof batch_id->bytes; i++)
-                snprintf(hex + 2 * i, 3, "%02x", batch_id->bytes[i]);
+        hex_encode(batch_id->bytes, sizeof batch_id->bytes, hex);
         return asprintf(&ret, "%s/" FOLDER "/%0*" PRIu64 "-%s" SUFFIX, dir, POSITION_DIGITS, position, hex) < 0 ? NULL
                                                                                                                 : ret;
 }
