@@ -120,6 +120,11 @@ struct http_options {
          * as far as known. 0, or in how many seconds it may: answered with 429 and the text of err. NULL: always.
          */
         uint64_t (*admit)(void *context, const struct http_request *req, uint64_t bytes, struct error *err);
+        /*
+         * Unpack a whole body in a coding other than gzip, deflate and zstd: append to ret, up to its maximum.
+         * ST_UNSUPPORTED for an unknown one. NULL: there are no others.
+         */
+        enum status (*decode_body)(const char *coding, const void *data, size_t n, struct buf *ret, struct error *err);
         /* Called at the end of each request, failed ones included. NULL: not called. */
         void (*finished)(void *context, const struct http_request *req);
         /* Told of each answer as it is decided, on the thread that decides; code 0 is a reset. May be NULL. */

@@ -19,6 +19,8 @@ static enum status request_unpack_body(struct http_request *req, struct error *e
                 st = gzip_decompress(req->body.data, req->body.size, &out, err);
         else if (strcasecmp(encoding, "zstd") == 0)
                 st = zstd_decompress(req->body.data, req->body.size, &out, err);
+        else if (req->server->options.decode_body)
+                st = req->server->options.decode_body(encoding, req->body.data, req->body.size, &out, err);
         else
                 st = error_set(err, ST_UNSUPPORTED, "Content-Encoding '%.40s' is not known; use gzip, zstd or none",
                                encoding);

@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/content_coding.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/memory_budget.h"
@@ -420,6 +421,7 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                                         .allowed_origins = s->options->cors_origins,
                                         .allowed_origin_count = s->options->cors_origin_count,
                                         .admit = admit_request,
+                                        .decode_body = content_coding_decode,
                                         .finished = finish_request,
                                         .answered = log_audit_line,
                                         .max_connections = (unsigned)s->options->max_connections,

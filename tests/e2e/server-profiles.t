@@ -33,6 +33,16 @@ is "$code" 200 "the same batch again is acknowledged"
 is "$(metric cairn_ingest_samples_total) $(metric cairn_ingest_duplicate_batches_total)" "2 1" "  and counted once"
 send_otlp good.otlp.gz -H 'Content-Encoding: gzip'
 is "$code $(metric cairn_ingest_samples_total)" "200 2" "gzip is unpacked before the batch is compared"
+python3 - "$tmp/p" <<'EOF'
+import sys
+data = open(sys.argv[1] + "/good.otlp", "rb").read()
+size = bytes([len(data) & 127 | 128, len(data) >> 7])
+open(sys.argv[1] + "/good.otlp.snappy", "wb").write(size + b"\xf4" + (len(data) - 1).to_bytes(2, "little") + data)
+EOF
+send_otlp good.otlp.snappy -H 'Content-Encoding: snappy'
+is "$code $(metric cairn_ingest_samples_total)" "200 2" "and so is snappy"
+send_otlp good.otlp.snappy -H 'Content-Encoding: lz4'
+is "$code" 400 "another format than the one that is named is refused"
 send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
 is "$code $(metric cairn_ingest_samples_total)" "200 4" "a batch id of its own makes it another batch"
 send_otlp good.otlp -H 'X-Cairn-Batch: 000102030405060708090a0b0c0d0e0f'
@@ -82,7 +92,7 @@ refused 415 'unsupported' "an unknown content type"
 send /v1development/profiles good.otlp -H 'Content-Type:'
 refused 415 'unsupported' "no content type"
 send_otlp good.otlp -H 'Content-Encoding: br'
-refused 415 'gzip, zstd or none' "an unknown content encoding"
+refused 415 'use gzip, deflate, zstd, zlib, snappy, lz4 or none' "an unknown content encoding"
 request -X PUT -H "Content-Type: $otlp" --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
 refused 405 'allowed: POST' "a wrong method"
 send_otlp cut.gz -H 'Content-Encoding: gzip'

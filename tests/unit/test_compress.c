@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <string.h>
+#include <lz4frame.h>
+#include <snappy-c.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include "common/compress.h"
+#include "common/content_coding.h"
+#include "common/file.h"
 #include "common/stream_compressor.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
@@ -20,8 +25,58 @@ static enum status zstd_pack(const void *data, size_t n, int level, struct buf *
         return buf_status(ret, err, "zstd output");
 }
 
-static pack_fn *const packs[] = { gzip_compress, zstd_pack };
-static unpack_fn *const unpacks[] = { gzip_decompress, zstd_decompress };
+static enum status lz4_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err)
+{
+        size_t bound = LZ4F_compressFrameBound(n, NULL);
+        void *to = buf_reserve(ret, bound);
+
+        (void)level;
+        ck_assert_ptr_nonnull(to);
+        buf_commit(ret, LZ4F_compressFrame(to, bound, data, n, NULL));
+        return buf_status(ret, err, "lz4 output");
+}
+
+static enum status snappy_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err)
+{
+        size_t bound = snappy_max_compressed_length(n);
+        char *to = buf_reserve(ret, bound);
+
+        (void)level;
+        ck_assert_ptr_nonnull(to);
+        ck_assert_int_eq(snappy_compress(data, n, to, &bound), SNAPPY_OK);
+        buf_commit(ret, bound);
+        return buf_status(ret, err, "snappy output");
+}
+
+static enum status zlib_pack(const void *data, size_t n, int level, struct buf *ret, struct error *err)
+{
+        uLong bound = compressBound(n);
+        void *to = buf_reserve(ret, bound);
+
+        ck_assert_ptr_nonnull(to);
+        ck_assert_int_eq(compress2(to, &bound, data, n, level), Z_OK);
+        buf_commit(ret, bound);
+        return buf_status(ret, err, "zlib output");
+}
+
+static enum status lz4_unpack(const void *data, size_t n, struct buf *ret, struct error *err)
+{
+        return content_coding_decode("lz4", data, n, ret, err);
+}
+
+static enum status snappy_unpack(const void *data, size_t n, struct buf *ret, struct error *err)
+{
+        return content_coding_decode("Snappy", data, n, ret, err);
+}
+
+static enum status zlib_unpack(const void *data, size_t n, struct buf *ret, struct error *err)
+{
+        return content_coding_decode("zlib", data, n, ret, err);
+}
+
+#define FORMATS 5
+static pack_fn *const packs[FORMATS] = { gzip_compress, zstd_pack, lz4_pack, snappy_pack, zlib_pack };
+static unpack_fn *const unpacks[FORMATS] = { gzip_decompress, zstd_decompress, lz4_unpack, snappy_unpack, zlib_unpack };
 
 /* 1 MiB that packs well, but not to nothing. */
 static uint8_t *make_text(void)
@@ -40,13 +95,13 @@ START_TEST(packed_text_comes_back)
 {
         _cleanup_free_ uint8_t *text = make_text();
 
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < FORMATS; i++) {
                 _cleanup_buf_ struct buf packed, back;
 
                 buf_init(&packed, MiB(2));
                 buf_init(&back, MiB(1));
                 ck_assert_int_eq(packs[i](text, MiB(1), 3, &packed, NULL), ST_OK);
-                ck_assert_uint_lt(packed.size, MiB(1) / 2);
+                ck_assert_uint_lt(packed.size, i < 2 ? MiB(1) / 2 : MiB(1));
                 buf_init(&back, MiB(1)); /* exactly as much as comes out is enough */
                 ck_assert_int_eq(unpacks[i](packed.data, packed.size, &back, NULL), ST_OK);
                 ck_assert_uint_eq(back.size, MiB(1));
@@ -59,14 +114,14 @@ END_TEST
 
 START_TEST(a_bomb_stops_at_the_maximum)
 {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < FORMATS; i++) {
                 _cleanup_free_ uint8_t *zeros = calloc(1, MiB(32));
                 _cleanup_buf_ struct buf packed, back;
                 struct error err;
 
                 buf_init(&packed, MiB(40));
                 ck_assert_int_eq(packs[i](zeros, MiB(32), 3, &packed, NULL), ST_OK);
-                ck_assert_uint_lt(packed.size, KiB(256));
+                ck_assert_uint_lt(packed.size, MiB(2)); /* snappy packs to a twentieth */
                 buf_init(&back, MiB(1));
                 buf_append_str(&back, "before");
                 ck_assert_int_eq(unpacks[i](packed.data, packed.size, &back, &err), ST_TOO_BIG);
@@ -81,7 +136,7 @@ START_TEST(every_cut_is_bad_data)
 {
         static const char text[] = "a text that is long enough to have a stream of its own, is it not, is it not";
 
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < FORMATS; i++) {
                 _cleanup_buf_ struct buf packed, back;
 
                 buf_init(&packed, KiB(4));
@@ -95,6 +150,60 @@ START_TEST(every_cut_is_bad_data)
                         ck_assert_uint_eq(back.size, 0);
                 }
         }
+}
+END_TEST
+
+/* As the libraries of Go write them, which the OpenTelemetry Collector uses. */
+START_TEST(what_go_packs_is_unpacked)
+{
+        static const char *const names[][2] = {
+                { "lz4", "lz4" },
+                { "snappy-block", "snappy" },
+                { "snappy-stream", "snappy" },
+                { "snappy-stream", "x-snappy-framed" },
+        };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                _cleanup_buf_ struct buf packed, back;
+                char path[100];
+
+                buf_init(&packed, MiB(1));
+                buf_init(&back, 66000);
+                snprintf(path, sizeof path, "tests/corpus/content_coding/good/%s", names[i][0]);
+                ck_assert_int_eq(file_read(path, &packed, NULL), ST_OK);
+                ck_assert_int_eq(content_coding_decode(names[i][1], packed.data, packed.size, &back, NULL), ST_OK);
+                ck_assert_uint_eq(back.size, 66000);
+                ck_assert_mem_eq(back.data + 65978, "stack of frame 4;leaf\n", 22);
+                buf_deinit(&back);
+                buf_init(&back, 65999);
+                ck_assert_int_eq(content_coding_decode(names[i][1], packed.data, packed.size, &back, NULL), ST_TOO_BIG);
+        }
+}
+END_TEST
+
+static void check_coding(const char *coding, const char *file, const char *why)
+{
+        _cleanup_buf_ struct buf packed, back;
+        struct error err = { 0 };
+        char path[100];
+
+        buf_init(&packed, MiB(1));
+        buf_init(&back, MiB(64));
+        snprintf(path, sizeof path, "tests/corpus/content_coding/%s", file);
+        ck_assert_int_eq(file_read(path, &packed, NULL), ST_OK);
+        ck_assert_msg(content_coding_decode(coding, packed.data, packed.size, &back, &err) != ST_OK, "%s", file);
+        ck_assert_msg(strstr(err.text, why) != NULL, "%s: %s", file, err.text);
+        ck_assert_uint_lt(back.capacity, MiB(1));
+}
+
+START_TEST(damaged_lz4_and_snappy_are_refused)
+{
+        check_coding("lz4", "bad/lz4-cut", "cut off");
+        check_coding("snappy", "bad/snappy-stream-cut", "cut off");
+        check_coding("snappy", "bad/snappy-stream-checksum", "wrong checksum");
+        check_coding("snappy", "bad/snappy-block-claims-4-gib", "damaged");
+        check_coding("x-snappy-framed", "good/snappy-block", "does not begin with its identifier");
+        check_coding("br", "good/lz4", "'br' is not known");
 }
 END_TEST
 
@@ -142,4 +251,5 @@ START_TEST(pieces_make_one_text_and_each_can_be_read_at_once)
 END_TEST
 
 TEST_SUITE("compress", pieces_make_one_text_and_each_can_be_read_at_once, packed_text_comes_back,
-           a_bomb_stops_at_the_maximum, every_cut_is_bad_data, gzip_members_in_a_row_are_one_text)
+           a_bomb_stops_at_the_maximum, every_cut_is_bad_data, what_go_packs_is_unpacked,
+           damaged_lz4_and_snappy_are_refused, gzip_members_in_a_row_are_one_text)
