@@ -276,12 +276,19 @@ static enum status finish_retries(struct profile_store *s, struct error *err)
         return st;
 }
 
+static void recount_quarantine(struct profile_store *s)
+{
+        struct quarantine_totals totals = quarantine_count(s->dir);
+
+        s->health.quarantined_batches = s->health.quarantined_bytes = 0;
+        health_add_quarantined(s, (int64_t)totals.batches, (int64_t)totals.bytes, NULL);
+}
+
 enum status head_open(struct profile_store *s, struct error *err)
 {
         _cleanup_free_ char *dir = path_join(s->dir, "queue");
         _cleanup_free_ char *ids_dir = path_join(s->dir, "queue/batch-ids");
         struct replay r = { .s = s };
-        struct quarantine_totals totals;
         enum status st = ST_OK;
 
         if (!dir || !ids_dir)
@@ -302,9 +309,19 @@ enum status head_open(struct profile_store *s, struct error *err)
         buf_deinit(&r.flushed_ids);
         if (!st && !s->options.read_only)
                 st = finish_retries(s, err);
-        s->health.quarantined_batches = s->health.quarantined_bytes = 0;
-        totals = quarantine_count(s->dir);
-        health_add_quarantined(s, (int64_t)totals.batches, (int64_t)totals.bytes, NULL);
+        recount_quarantine(s);
+        return st;
+}
+
+enum status head_refresh(struct profile_store *s, struct error *err)
+{
+        struct replay r = { .s = s };
+        enum status st;
+
+        buf_init(&r.flushed_ids, (size_t)LIMIT_BATCH_IDS * sizeof(struct hash128));
+        st = raw_queue_refresh(s->queue, replay_record, &r, err);
+        buf_deinit(&r.flushed_ids);
+        recount_quarantine(s);
         return st;
 }
 

@@ -370,14 +370,11 @@ static enum status open_writable(struct profile_store *s, struct error *err)
  * The queue is read before the tables: a batch that is flushed in between is in
  * both, and is dropped from the head by its position.
  */
-enum status store_reload(struct profile_store *s, struct error *err)
+static enum status reload_with_queue(struct profile_store *s, struct error *err)
 {
         struct tables *before = s->tables;
-        enum status st;
+        enum status st = s->queue ? head_refresh(s, err) : head_open(s, err);
 
-        head_close(s);
-        s->flushed = 0;
-        st = head_open(s, err);
         if (!st && !s->logs.dir)
                 st = table_logs_open(s->dir, true, 0, &s->logs, err);
         if (!st)
@@ -388,6 +385,20 @@ enum status store_reload(struct profile_store *s, struct error *err)
         s->flushed = s->tables->flushed;
         head_drop_until(s, s->flushed);
         return ST_OK;
+}
+
+/* What the queue had is kept; when it or the tables went back, as after a restore, it is read from the start. */
+enum status store_reload(struct profile_store *s, struct error *err)
+{
+        uint64_t flushed = s->flushed;
+        bool from_start = !s->queue;
+        enum status st = reload_with_queue(s, err);
+
+        if (from_start || (!st && s->flushed >= flushed))
+                return st;
+        head_close(s);
+        s->flushed = 0;
+        return reload_with_queue(s, err);
 }
 
 enum status store_publish_tables(struct profile_store *s, struct error *err)

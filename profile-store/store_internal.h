@@ -82,6 +82,8 @@ void health_set_compaction(struct profile_store *s, int64_t since_ns, const stru
 
 /* Open the queue and replay it into the head. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;
+/* Of a store that is open for reading only: add to the head what the queue has got since. */
+enum status head_refresh(struct profile_store *s, struct error *err) MUST_CHECK;
 void head_close(struct profile_store *s);
 
 /* Give scans the committed tables, and drop the flushed batches from the head. With writer_lock. */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/array.h"
 #include "common/file.h"
@@ -473,6 +474,7 @@ static enum status sync_segment(const char *path, uint64_t size, bool torn, stru
 struct opening {
         struct raw_queue *q;
         bool read_only;
+        uint64_t known; /* records up to here were replayed before */
         raw_queue_replay *replay;
         void *context;
         struct raw_queue_report report;
@@ -507,7 +509,8 @@ static enum status replay_segment(struct opening *o, struct raw_queue_segment *s
                                  " according to its header; restore its original name",
                                  path, s.next_position);
         while (!st && raw_segment_next(&s, &record)) {
-                st = o->replay(o->context, &record, err);
+                if (record.position > o->known)
+                        st = o->replay(o->context, &record, err);
                 if (st)
                         return st;
                 segment->last = record.position;
@@ -571,4 +574,52 @@ enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, ra
                 *report_ret = o.report;
         *ret = q;
         return ST_OK;
+}
+
+/* Read a segment again when it is not as it was: `known` is what was read of it; NULL: nothing. */
+static enum status refresh_segment(struct opening *o, struct raw_queue_segment *segment,
+                                   const struct raw_queue_segment *known, bool *keep_ret, struct error *err)
+{
+        _cleanup_free_ char *path = make_segment_path(o->q->dir, segment->first, "");
+        struct stat st;
+
+        if (!path)
+                return error_no_memory(err);
+        if (stat(path, &st) < 0)
+                return errno == ENOENT ? ST_OK : error_os(err, errno, "cannot read '%s'", path);
+        if (known && (uint64_t)st.st_size < known->bytes)
+                return error_set(err, ST_BAD_DATA, "'%s' is shorter than before", path);
+        if (known && (uint64_t)st.st_size == known->bytes) {
+                *segment = *known;
+                *keep_ret = true;
+                return ST_OK;
+        }
+        return replay_segment(o, segment, true, keep_ret, err);
+}
+
+enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, void *context, struct error *err)
+{
+        struct opening o = { .q = q, .read_only = true, .known = q->written, .replay = replay, .context = context };
+        _cleanup_free_ struct raw_queue_segment *before = q->segments;
+        size_t before_count = q->segment_count, kept = 0, at = 0;
+        enum status st;
+
+        q->segments = NULL;
+        q->segment_count = 0;
+        st = list_queue_segments(q, true, err);
+        for (size_t i = 0; !st && i < q->segment_count; i++) {
+                struct raw_queue_segment *segment = &q->segments[i];
+                bool keep = false;
+
+                while (at < before_count && before[at].first < segment->first)
+                        at++;
+                st = refresh_segment(&o, segment,
+                                     at < before_count && before[at].first == segment->first ? &before[at] : NULL,
+                                     &keep, err);
+                if (!st && keep)
+                        q->segments[kept++] = *segment;
+        }
+        q->segment_count = kept;
+        q->synced = q->written;
+        return st;
 }

@@ -30,7 +30,7 @@
  * raw_queue_recover(). Later positions were never acknowledged: syncing one of
  * them keeps failing, and they are not used again.
  *
- * Threads: any, except open and close.
+ * Threads: any, except open, refresh and close.
  */
 #include "profile-store/queue/raw_segment.h"
 
@@ -50,6 +50,12 @@ struct raw_queue_report {
  */
 enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
                            struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
+/**
+ * Of a queue that is open for reading only: replay what was written since. Segments of the same size are not read.
+ * @return ST_BAD_DATA also when a segment is shorter than before; after a failure close the queue.
+ */
+enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, void *context,
+                              struct error *err) MUST_CHECK;
 void raw_queue_close(struct raw_queue *q);
 
 /**

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -653,6 +654,59 @@ START_TEST(only_one_process_writes_and_others_read_what_is_acknowledged)
 }
 END_TEST
 
+/* The newest segment of the queue; owned. */
+static char *find_newest_segment(void)
+{
+        _cleanup_free_ char *queue = path_join(dir, "profiles/queue");
+        _cleanup_closedir_ DIR *d = opendir(queue);
+        char newest[NAME_MAX + 1] = "";
+        struct dirent *e;
+
+        ck_assert_ptr_nonnull(d);
+        while ((e = readdir(d)))
+                if (strstr(e->d_name, ".queue") && strcmp(e->d_name, newest) > 0)
+                        snprintf(newest, sizeof newest, "%s", e->d_name);
+        return path_join(queue, newest);
+}
+
+/* Damage tells whether bytes are read again. */
+START_TEST(a_reader_reads_of_the_queue_what_is_new)
+{
+        _cleanup_free_ char *segment = NULL;
+        struct profile_store *reader, *writer;
+        int fd;
+
+        begin();
+        append_three("a");
+        writer = store;
+        open_store(true);
+        reader = store;
+        expect_total(&everything, 70, 3, 2);
+        segment = find_newest_segment();
+        fd = open(segment, O_WRONLY | O_CLOEXEC);
+        ck_assert_int_eq(pwrite(fd, "damaged", 7, 100), 7);
+        expect_total(&everything, 70, 3, 2);
+
+        store = writer;
+        flush();
+        append_three("b");
+        append_three("c");
+        store = reader;
+        expect_total(&everything, 210, 9, 2);
+
+        free(segment);
+        segment = find_newest_segment();
+        close(fd);
+        fd = open(segment, O_WRONLY | O_CLOEXEC);
+        ck_assert_int_eq(ftruncate(fd, 0), 0);
+        expect_total(&everything, 70, 3, 2);
+        close(fd);
+        profile_store_close(reader);
+        store = writer;
+        end();
+}
+END_TEST
+
 START_TEST(missing_counts_the_samples_that_an_object_would_resolve)
 {
         struct store_scan *scan;
@@ -719,5 +773,5 @@ TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reope
            what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,
            names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,
            labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,
-           only_one_process_writes_and_others_read_what_is_acknowledged,
+           only_one_process_writes_and_others_read_what_is_acknowledged, a_reader_reads_of_the_queue_what_is_new,
            missing_counts_the_samples_that_an_object_would_resolve, values_of_two_units_are_not_summed)
