@@ -134,7 +134,7 @@ struct compaction_result {
 };
 
 /**
- * After each merge, on the calling thread.
+ * After each merge, and again and again while a merge waits for a re-symbolization, on the calling thread.
  * @param files_due  of all merges that were due, this one included.
  * @return false to end early, with ST_BUSY.
  */

@@ -67,6 +67,15 @@ struct compaction {
         uint64_t interval_ms;
 };
 
+/* Merges that are made one after the other: all that are due, by the thread or by a call. */
+struct compaction_run {
+        struct compaction *c;
+        bool is_full;
+        bool skips_locations; /* their last merge gave way to a re-symbolization: others first */
+        struct compaction_result total;
+        uint64_t files_due;
+};
+
 /* A merge at work. */
 struct running_merge {
         struct compaction *c;
@@ -90,24 +99,19 @@ static struct failed_partition *find_failed_partition(const struct compaction *c
         return NULL;
 }
 
-static bool is_postponed_in_background(const void *context, const struct compaction_partition *p)
+static bool is_postponed_partition(const void *context, const struct compaction_partition *p)
 {
-        const struct failed_partition *f = find_failed_partition(context, p);
+        const struct compaction_run *run = context;
+        const struct failed_partition *f = find_failed_partition(run->c, p);
 
-        return f && monotonic_ns() < f->retry_ns;
-}
-
-static bool is_postponed_in_call(const void *context, const struct compaction_partition *p)
-{
-        const struct compaction *c = context;
-        const struct failed_partition *f = find_failed_partition(c, p);
-
-        return f && f->skip_call == c->calls;
+        if (run->skips_locations && p->table == TABLE_LOCATIONS)
+                return true;
+        return f && (run->is_full ? f->skip_call == run->c->calls : monotonic_ns() < f->retry_ns);
 }
 
 static bool is_unmergeable_part(const void *context, const struct table_part *part)
 {
-        const struct compaction *c = context;
+        const struct compaction *c = ((const struct compaction_run *)context)->c;
 
         for (size_t i = 0; i < c->unmergeable_count; i++) {
                 if (strcmp(c->unmergeable[i], part->path) == 0)
@@ -158,6 +162,21 @@ static void note_success(struct compaction *c, const struct compaction_partition
         if (!f)
                 return;
         *f = c->failed[--c->failed_count];
+        publish_failures(c);
+}
+
+/* Retention, another writer, or files that cannot be merged: what failed is not to be done any more. */
+static void forget_needless_failures(struct compaction *c, const struct tables *t, const struct compaction_view *view)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < c->failed_count; i++) {
+                if (is_compaction_due(t, view, &c->failed[i].partition))
+                        c->failed[kept++] = c->failed[i];
+        }
+        if (kept == c->failed_count)
+                return;
+        c->failed_count = kept;
         publish_failures(c);
 }
 
@@ -425,29 +444,30 @@ static struct compaction_rules make_rules(const struct compaction *c)
 enum round { ROUND_MERGED, ROUND_NOTHING_DUE, ROUND_GAVE_WAY, ROUND_FAILED, ROUND_WITHOUT_PLAN };
 
 /* One merge, with c->lock. A partition that failed is postponed. */
-static enum round run_next_merge(struct compaction *c, bool is_full, struct compaction_result *total,
-                                 uint64_t *files_due_ret, struct error *err)
+static enum round run_next_merge(struct compaction_run *run, struct error *err)
 {
+        struct compaction *c = run->c;
         const struct compaction_rules rules = make_rules(c);
         const struct compaction_view view = { .rules = &rules,
-                                              .is_full = is_full,
+                                              .is_full = run->is_full,
                                               .now_s = wall_clock_ns() / NS_PER_S,
-                                              .is_postponed =
-                                                      is_full ? is_postponed_in_call : is_postponed_in_background,
+                                              .is_postponed = is_postponed_partition,
                                               .is_unmergeable = is_unmergeable_part,
-                                              .context = c };
+                                              .context = run };
         struct tables *tables = ref_current_tables(c->s);
         struct compaction_job job;
         struct running_merge r = { .c = c, .job = &job };
         uint64_t bytes_due;
-        enum status st = choose_compaction_job(tables, &view, &job, files_due_ret, &bytes_due, err);
+        enum status st = choose_compaction_job(tables, &view, &job, &run->files_due, &bytes_due, err);
         enum round ret = st == ST_NOT_FOUND ? ROUND_NOTHING_DUE : ROUND_WITHOUT_PLAN;
 
-        metric_set(&backlog_files, (int64_t)*files_due_ret);
+        metric_set(&backlog_files, (int64_t)run->files_due);
         metric_set(&backlog_bytes, (int64_t)bytes_due);
+        forget_needless_failures(c, tables, &view);
         if (!st) {
-                st = run_job(&r, tables, total, err);
+                st = run_job(&r, tables, &run->total, err);
                 ret = !st ? ROUND_MERGED : r.was_ended ? ROUND_GAVE_WAY : ROUND_FAILED;
+                run->skips_locations |= r.was_ended && job.partition.table == TABLE_LOCATIONS;
                 compaction_job_deinit(&job);
         }
         tables_unref(tables);
@@ -456,15 +476,14 @@ static enum round run_next_merge(struct compaction *c, bool is_full, struct comp
 
 static void run_due_merges(struct compaction *c)
 {
-        struct compaction_result total = { 0 };
+        struct compaction_run run = { .c = c };
         enum round round = ROUND_MERGED;
 
-        while ((round == ROUND_MERGED || round == ROUND_FAILED) && !atomic_load(&c->s->stopping)) {
+        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && !atomic_load(&c->s->stopping)) {
                 struct error err = { 0 };
-                uint64_t files;
 
                 pthread_mutex_lock(&c->lock);
-                round = run_next_merge(c, false, &total, &files, &err);
+                round = run_next_merge(&run, &err);
                 pthread_mutex_unlock(&c->lock);
         }
 }
@@ -481,10 +500,9 @@ enum status profile_store_compact(struct profile_store *s, profile_store_compact
                                   struct compaction_result *ret, struct error *err)
 {
         struct compaction *c = s->compaction;
-        struct compaction_result total = { 0 };
+        struct compaction_run run = { .c = c, .is_full = true };
         struct error failure = { 0 };
         enum round round = ROUND_MERGED;
-        uint64_t files = 0;
 
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
@@ -499,20 +517,23 @@ enum status profile_store_compact(struct profile_store *s, profile_store_compact
                         break;
                 }
                 pthread_mutex_lock(&c->lock);
-                round = run_next_merge(c, true, &total, &files, &why);
+                round = run_next_merge(&run, &why);
                 pthread_mutex_unlock(&c->lock);
-                if (why.code && round != ROUND_NOTHING_DUE && round != ROUND_MERGED && round != ROUND_GAVE_WAY &&
-                    !failure.code)
+                if (why.code && (round == ROUND_FAILED || round == ROUND_WITHOUT_PLAN) && !failure.code)
                         failure = why;
-                if (round == ROUND_GAVE_WAY)
+                if (round == ROUND_NOTHING_DUE && run.skips_locations) {
+                        run.skips_locations = false; /* only they are left */
+                        round = ROUND_GAVE_WAY;
                         pause_compaction();
-                if (round == ROUND_MERGED && progress && !progress(context, &total, files)) {
+                }
+                if ((round == ROUND_MERGED || round == ROUND_GAVE_WAY) && progress &&
+                    !progress(context, &run.total, run.files_due)) {
                         error_set(&failure, ST_BUSY, "the compaction was ended before all files were merged");
                         break;
                 }
         }
         if (ret)
-                *ret = total;
+                *ret = run.total;
         if (failure.code && err)
                 *err = failure;
         return failure.code;

@@ -125,6 +125,23 @@ enum status choose_compaction_job(const struct tables *t, const struct compactio
         return best.part_count ? ST_OK : ST_NOT_FOUND;
 }
 
+bool is_compaction_due(const struct tables *t, const struct compaction_view *view, const struct compaction_partition *p)
+{
+        for (size_t first = 0, end; first < t->part_count[p->table]; first = end) {
+                struct compaction_job job = { 0 };
+                enum status st;
+
+                end = find_partition_end(t, p->table, first);
+                if (p->table != TABLE_LOCATIONS &&
+                    (!t->parts[p->table][first]->has_day || t->parts[p->table][first]->day != p->day))
+                        continue;
+                st = plan_partition(t, p, &t->parts[p->table][first], end - first, view, &job, NULL);
+                compaction_job_deinit(&job);
+                return st != ST_NOT_FOUND;
+        }
+        return false;
+}
+
 void compaction_job_deinit(struct compaction_job *job)
 {
         free(job->parts);

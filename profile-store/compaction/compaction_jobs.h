@@ -44,6 +44,10 @@ enum status choose_compaction_job(const struct tables *t, const struct compactio
                                   struct error *err) MUST_CHECK;
 void compaction_job_deinit(struct compaction_job *job);
 
+/** Whether a merge of the partition is due, postponed or not. True when that is unknown for lack of memory. */
+bool is_compaction_due(const struct tables *t, const struct compaction_view *view,
+                       const struct compaction_partition *p);
+
 /** "samples of 2026-01-31" or "locations". */
 void describe_compaction_partition(const struct compaction_partition *p, char ret[static 48]);
 

@@ -471,6 +471,124 @@ START_TEST(a_file_that_another_writer_removed_and_unlinked_is_not_missing)
 }
 END_TEST
 
+START_TEST(a_failure_counts_no_more_once_its_partition_has_nothing_to_merge)
+{
+        _cleanup_free_ char *log = store_fixture_path(&fixture, "tables/stacks/_delta_log");
+        _cleanup_free_ char *moved = store_fixture_path(&fixture, "tables/stacks/moved");
+        struct profile_store_health health;
+        struct table_part *const *stacks;
+        struct error err;
+
+        fill_store(0, 2);
+        ck_assert_int_eq(rename(log, moved), 0);
+        for (int i = 0; i < 3; i++)
+                ck_assert_int_ne(profile_store_compact(fixture.store, NULL, NULL, NULL, &err), ST_OK);
+        ck_assert_int_eq(rename(moved, log), 0);
+        profile_store_get_health(fixture.store, &health);
+        ck_assert_int_ne(health.compaction_failing_since, 0);
+        stacks = fixture.store->tables->parts[TABLE_STACKS]; /* two of each day */
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 4);
+        remove_part_as_foreign_writer(TABLE_STACKS, stacks[0]);
+        remove_part_as_foreign_writer(TABLE_STACKS, stacks[2]);
+        remove_part_as_foreign_writer(TABLE_STACKS, stacks[3]);
+        fixture.store->behind = true;
+        check_ok(store_reconcile(fixture.store, &err), &err);
+        compact();
+        profile_store_get_health(fixture.store, &health);
+        ck_assert_int_eq(health.compaction_failing_since, 0);
+        ck_assert_str_eq(health.compaction_failure, "");
+}
+END_TEST
+
+/* ---- beside a re-symbolization -------------------------------------------------------------------- */
+
+/* The merge of locations is the smallest: it comes first. */
+static void fill_for_locations_first(void)
+{
+        fill_store(0, 12);
+        store_fixture_append(&fixture, 100, 0x9000);
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 2);
+}
+
+/* Until all else is merged, and some more calls. */
+static bool end_resymbolization(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        unsigned *calls = context;
+
+        (void)files_due;
+        if (so_far->merges == 4 && ++*calls == 5)
+                pthread_mutex_unlock(&fixture.store->resymbolize_lock);
+        return true;
+}
+
+START_TEST(samples_and_stacks_are_merged_during_a_resymbolization)
+{
+        struct compaction_result r;
+        struct error err = { 0 };
+        unsigned calls = 0;
+
+        fill_for_locations_first();
+        pthread_mutex_lock(&fixture.store->resymbolize_lock);
+        check_ok(profile_store_compact(fixture.store, end_resymbolization, &calls, &r, &err), &err);
+        ck_assert_uint_eq(r.merges, 5);
+        ck_assert_uint_ge(calls, 5);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 1);
+}
+END_TEST
+
+static bool end_while_waiting(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        (void)files_due;
+        return so_far->merges < 4 || ++*(unsigned *)context < 3; /* twice without a merge */
+}
+
+START_TEST(a_compaction_that_waits_for_a_resymbolization_can_be_ended)
+{
+        struct compaction_result r;
+        struct error err = { 0 };
+        unsigned calls = 0;
+
+        fill_for_locations_first();
+        pthread_mutex_lock(&fixture.store->resymbolize_lock);
+        ck_assert_int_eq(profile_store_compact(fixture.store, end_while_waiting, &calls, &r, &err), ST_BUSY);
+        ck_assert_uint_eq(r.merges, 4);
+        pthread_mutex_unlock(&fixture.store->resymbolize_lock);
+}
+END_TEST
+
+static size_t count_samples_files(void)
+{
+        size_t ret;
+
+        pthread_mutex_lock(&fixture.store->lock);
+        ret = fixture.store->tables->part_count[TABLE_SAMPLES];
+        pthread_mutex_unlock(&fixture.store->lock);
+        return ret;
+}
+
+START_TEST(the_thread_merges_samples_during_a_resymbolization)
+{
+        static const struct timespec pause = { .tv_nsec = 1000000 };
+        struct profile_store_stat stat;
+
+        for (unsigned i = 0; i < 12; i++) {
+                append_mixed(i);
+                store_fixture_append(&fixture, 100 + i, 0x9000 + 16 * i);
+                store_fixture_flush(&fixture);
+        }
+        stat = store_fixture_stat(&fixture);
+        ck_assert_uint_lt(stat.locations.bytes, stat.samples.bytes / 2); /* they come before a day's samples */
+        fixture.options.compact_interval_ms = 5;
+        profile_store_close(fixture.store);
+        store_fixture_open(&fixture);
+        pthread_mutex_lock(&fixture.store->resymbolize_lock);
+        while (count_samples_files() > 4)
+                nanosleep(&pause, NULL); /* until the test's time limit */
+        pthread_mutex_unlock(&fixture.store->resymbolize_lock);
+}
+END_TEST
+
 /* ---- a merge at work ---------------------------------------------------------------------------- */
 
 struct other_compaction {
@@ -804,6 +922,10 @@ int main(void)
                                        a_damaged_file_is_left_alone_and_the_others_are_merged,
                                        a_missing_file_is_left_alone_and_the_others_are_merged,
                                        a_file_that_another_writer_removed_and_unlinked_is_not_missing,
+                                       a_failure_counts_no_more_once_its_partition_has_nothing_to_merge,
+                                       samples_and_stacks_are_merged_during_a_resymbolization,
+                                       a_compaction_that_waits_for_a_resymbolization_can_be_ended,
+                                       the_thread_merges_samples_during_a_resymbolization,
                                        a_merge_whose_output_is_gone_is_not_committed_and_is_made_again,
                                        a_partition_that_fails_does_not_stop_the_others,
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,
