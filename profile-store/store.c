@@ -17,6 +17,7 @@
 #include "profile-store/location_rows.h"
 #include "profile-store/maintenance.h"
 #include "profile-store/part_read.h"
+#include "profile-store/scan/stack_cache.h"
 #include "profile-store/store_internal.h"
 #include "profile-store/table_clean.h"
 
@@ -492,7 +493,8 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_cond_init(&s->wake, NULL);
         pthread_cond_init(&s->maintenance_wake, NULL);
         s->dir = strdup(dir);
-        if (!s->dir)
+        s->stack_cache = stack_cache_create();
+        if (!s->dir || !s->stack_cache)
                 st = error_no_memory(err);
         else
                 st = s->options.read_only ? store_reload(s, err) : open_writable(s, err);
@@ -521,6 +523,7 @@ void profile_store_close(struct profile_store *s)
         tables_unref(s->tables);
         table_logs_close(&s->logs);
         known_rows_deinit(&s->known);
+        stack_cache_destroy(s->stack_cache);
         if (s->lock_fd >= 0)
                 close(s->lock_fd);
         pthread_cond_destroy(&s->maintenance_wake);

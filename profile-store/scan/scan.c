@@ -14,6 +14,7 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
         if (!scan)
                 return error_no_memory(err);
         scan->symbols = store->options.symbols;
+        scan->stack_cache = store->stack_cache;
         arena_init_budget(&scan->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
         pthread_mutex_lock(&store->lock);
         st = store->options.read_only ? store_reload(store, err) : ST_OK;

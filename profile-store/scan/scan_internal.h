@@ -16,7 +16,8 @@ struct store_scan {
         struct batch **head;
         size_t head_count;
         struct tables *tables;
-        struct work_meter *meter; /* NULL: unlimited; borrowed */
+        struct stack_cache *stack_cache; /* of the store; NULL: none */
+        struct work_meter *meter;        /* NULL: unlimited; borrowed */
 };
 
 /* ---- rows ---- */

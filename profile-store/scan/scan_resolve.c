@@ -3,6 +3,7 @@
 
 #include "common/array.h"
 #include "profile-store/scan/scan_internal.h"
+#include "profile-store/scan/stack_cache.h"
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
@@ -34,6 +35,26 @@ static void set_stack_locations(struct resolving *r, uint64_t number, const uint
                 return;
         r->stacks[number] = (struct stack_ids){ ids, count };
         r->missing--;
+}
+
+static enum status load_cached_stacks(struct resolving *r, const struct stack_sums *sums, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && r->scan->stack_cache && i < sums->count; i++) {
+                struct hash128 id;
+                const uint64_t *ids;
+                uint32_t count = 0;
+
+                memcpy(id.bytes, sums->items[i].id, sizeof id.bytes);
+                st = stack_cache_find(r->scan->stack_cache, &id, &r->scan->arena, &ids, &count);
+                if (st)
+                        return set_scan_too_big(err);
+                if (ids)
+                        set_stack_locations(r, i, ids, count);
+                st = work_meter_add(r->scan->meter, 8, err);
+        }
+        return st;
 }
 
 static enum status load_head_stacks(struct resolving *r, struct error *err)
@@ -85,6 +106,8 @@ static enum status load_group_stacks(struct resolving *r, const struct part_file
                         return set_scan_too_big(err);
                 memcpy(copy, lists.ints + lists.offsets[i], count * sizeof *copy);
                 set_stack_locations(r, *number, copy, count);
+                if (r->scan->stack_cache)
+                        stack_cache_add(r->scan->stack_cache, &id, copy, count);
         }
         return st;
 }
@@ -124,6 +147,8 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
                 memcpy(id.bytes, sums->items[i].id, sizeof id.bytes);
                 st = key_map_put(&r->stack_numbers, &id, i, NULL, NULL, err);
         }
+        if (!st)
+                st = load_cached_stacks(r, sums, err);
         if (!st)
                 st = load_head_stacks(r, err);
         return st ? st : load_part_stacks(r, err);

@@ -707,6 +707,41 @@ START_TEST(a_reader_reads_of_the_queue_what_is_new)
 }
 END_TEST
 
+/* The locations of the stacks, counted, of which the tables' file may be missing. */
+static size_t count_resolved_locations(void)
+{
+        const struct scan_stacks *stacks;
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err;
+        size_t ret;
+
+        ok(store_scan_begin(store, &scan, &err), &err);
+        ok(store_scan_sum(scan, &everything, &sums, &err), &err);
+        ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        ret = stacks->first[stacks->count];
+        free(sums.items);
+        store_scan_end(scan);
+        return ret;
+}
+
+START_TEST(stacks_that_a_query_has_read_are_not_read_again)
+{
+        _cleanup_free_ char *stacks = NULL;
+        size_t count;
+
+        begin();
+        append_three("a");
+        flush();
+        count = count_resolved_locations();
+        ck_assert_uint_gt(count, 0);
+        stacks = path_join(dir, "profiles/tables/stacks");
+        ck_assert_int_eq(file_remove_tree(stacks, NULL), ST_OK);
+        ck_assert_uint_eq(count_resolved_locations(), count);
+        end();
+}
+END_TEST
+
 START_TEST(missing_counts_the_samples_that_an_object_would_resolve)
 {
         struct store_scan *scan;
@@ -774,4 +809,5 @@ TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reope
            names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,
            labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,
            only_one_process_writes_and_others_read_what_is_acknowledged, a_reader_reads_of_the_queue_what_is_new,
+           stacks_that_a_query_has_read_are_not_read_again,
            missing_counts_the_samples_that_an_object_would_resolve, values_of_two_units_are_not_summed)

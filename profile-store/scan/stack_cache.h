@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_SCAN_STACK_CACHE_H
+#define CAIRN_PROFILE_STORE_SCAN_STACK_CACHE_H
+
+/*
+ * Location ids of stacks that queries have read from parts. A stack has a row
+ * in the file of each day, so that a query over a month would read many files
+ * for its last few stacks. An id is the hash of the stack: entries are never
+ * out of date. When the cache is full it begins again, empty.
+ *
+ * Memory: up to LIMIT_STACK_CACHE_BYTES and a quarter of the caches' share of
+ * the budget. Threads: any.
+ */
+#include "common/arena.h"
+#include "profile-store/key_map.h"
+
+struct stack_cache;
+
+struct stack_cache *stack_cache_create(void);    /* NULL without memory */
+void stack_cache_destroy(struct stack_cache *c); /* NULL is allowed */
+
+/* A copy of the location ids in an arena; *ret is NULL when the cache lacks the stack. ST_NO_MEMORY: the arena failed. */
+enum status stack_cache_find(struct stack_cache *c, const struct hash128 *stack, struct arena *a, const uint64_t **ret,
+                             uint32_t *count_ret) MUST_CHECK;
+
+/* Without memory it is left out. */
+void stack_cache_add(struct stack_cache *c, const struct hash128 *stack, const uint64_t *ids, uint32_t count);
+
+#endif
