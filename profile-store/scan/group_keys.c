@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "common/limits.h"
 
-#define UNCOUNTED_ENTRIES 4096 /* arrays of so few are not reserved */
+#define UNCOUNTED_ENTRIES 4096   /* arrays of so few are not reserved */
 #define CHUNK_TEXT_BYTES MiB(64) /* of the key columns of a row group */
 
 /* The rows before `end`, from where the run before it ended, have one text. */
@@ -27,7 +27,6 @@ struct key_column {
 };
 
 enum { KEY_TYPE, KEY_UNIT, KEY_PERIOD, KEY_LABELS };
-
 
 void group_keys_init(struct group_keys *k, const struct scan_group_by *by, const char *const *names,
                      const struct label_columns *all)
@@ -57,8 +56,8 @@ void group_keys_deinit(struct group_keys *k)
         memory_release(&k->number_memory);
 }
 
-static enum status reserve_element(struct group_keys *k, void *array_pointer, size_t *capacity, size_t count,
-                                   size_t size, struct error *err)
+static enum status reserve_key_entry(struct group_keys *k, void *array_pointer, size_t *capacity, size_t count,
+                                     size_t size, struct error *err)
 {
         size_t before = *capacity > UNCOUNTED_ENTRIES ? *capacity : 0;
 
@@ -84,7 +83,7 @@ static enum status add_key_run(struct group_keys *k, struct key_column *c, uint3
                 c->runs[c->run_count - 1].end = end;
                 return ST_OK;
         }
-        st = reserve_element(k, &c->runs, &c->run_capacity, c->run_count, sizeof *c->runs, err);
+        st = reserve_key_entry(k, &c->runs, &c->run_capacity, c->run_count, sizeof *c->runs, err);
         if (!st)
                 c->runs[c->run_count++] = (struct key_run){ end, text };
         return st;
@@ -93,7 +92,7 @@ static enum status add_key_run(struct group_keys *k, struct key_column *c, uint3
 static enum status add_key_text(struct group_keys *k, struct key_column *c, const void *data, size_t n,
                                 struct error *err)
 {
-        enum status st = reserve_element(k, &c->texts, &c->text_capacity, c->text_count, sizeof *c->texts, err);
+        enum status st = reserve_key_entry(k, &c->texts, &c->text_capacity, c->text_count, sizeof *c->texts, err);
         char *copy;
 
         if (st)

@@ -115,9 +115,8 @@ static enum status reserve_items(struct group_rows *g, size_t count, struct erro
 
         if (count <= before)
                 return ST_OK;
-        st = capacity > UNCOUNTED_ENTRIES
-                     ? memory_resize(&g->memory, capacity * (sizeof *items + sizeof *touched), err)
-                     : ST_OK;
+        st = capacity > UNCOUNTED_ENTRIES ? memory_resize(&g->memory, capacity * (sizeof *items + sizeof *touched), err)
+                                          : ST_OK;
         if (st)
                 return st;
         items = realloc(g->items, capacity * sizeof *items);
@@ -158,7 +157,7 @@ static enum status read_piece_at(struct row_reader *r, uint32_t row, uint32_t en
         return st;
 }
 
-static enum status check_stack_codes(struct group_rows *g, uint32_t row, uint32_t end, struct error *err)
+static enum status check_code_range(struct group_rows *g, uint32_t row, uint32_t end, struct error *err)
 {
         const struct row_reader *r = &g->stacks;
         uint32_t count, at = row - r->first;
@@ -178,7 +177,7 @@ static enum status add_rows_by_stack(struct group_rows *g, uint32_t row, uint32_
         const struct row_reader *v = &g->values, *k = &g->stacks;
         const uint32_t *codes = k->piece.is_run ? k->piece.codes : k->piece.codes + (row - k->first);
         const int64_t *values = v->piece.is_run ? v->piece.ints : v->piece.ints + (row - v->first);
-        enum status st = check_stack_codes(g, row, end, err);
+        enum status st = check_code_range(g, row, end, err);
 
         for (uint32_t i = 0; !st && i < end - row; i++)
                 add_item_value(g, codes[k->piece.is_run ? 0 : i], values[v->piece.is_run ? 0 : i]);
@@ -318,8 +317,8 @@ static enum status open_value_columns(struct group_rows *g, struct error *err)
                 st = scan_open_column(chunk->thread, CURSOR_STACK, chunk->file, chunk->group, "stack_id",
                                       PARQUET_BINARY, &g->stacks.cursor, err);
         else if (!st && !g->by->totals)
-                st = scan_open_column(chunk->thread, CURSOR_TIME, chunk->file, chunk->group, "time",
-                                      PARQUET_TIMESTAMP, &g->times.cursor, err);
+                st = scan_open_column(chunk->thread, CURSOR_TIME, chunk->file, chunk->group, "time", PARQUET_TIMESTAMP,
+                                      &g->times.cursor, err);
         return st;
 }
 

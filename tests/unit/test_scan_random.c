@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums by stack, and by group, against a plain loop over the same samples: random filters over parts of several days and
- * the head, labels that only later parts have a column for or that have none, missing labels, long and short runs, sums
- * past 64 bits, enough rows for several threads. And the limit of a query's memory.
+ * Sums by stack, and by group, against a plain loop over the same samples: random filters over parts of several days
+ * and the head, labels that only later parts have a column for or that have none, missing labels, long and short runs,
+ * sums past 64 bits, enough rows for several threads. And the limit of a query's memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -246,7 +246,7 @@ static void expect_groups(const struct scan_filter *filter, const struct scan_gr
         }
         for (size_t i = 0; i < made_count; i++) {
                 const struct made_sample *s = &made[i];
-                size_t item = by->totals ? 0
+                size_t item = by->totals    ? 0
                               : by->step_ns ? (size_t)((s->time_ns - by->first_unix_ns) / by->step_ns)
                                             : s->stack;
                 struct expected *e;

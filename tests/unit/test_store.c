@@ -809,5 +809,5 @@ TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reope
            names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,
            labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,
            only_one_process_writes_and_others_read_what_is_acknowledged, a_reader_reads_of_the_queue_what_is_new,
-           stacks_that_a_query_has_read_are_not_read_again,
-           missing_counts_the_samples_that_an_object_would_resolve, values_of_two_units_are_not_summed)
+           stacks_that_a_query_has_read_are_not_read_again, missing_counts_the_samples_that_an_object_would_resolve,
+           values_of_two_units_are_not_summed)
