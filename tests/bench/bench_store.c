@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way of samples: appended (each acknowledged after its sync), flushed,
- * summed, resolved and healed. A host sends a batch of 2,000 samples; hosts run the
- * same binaries, so most stacks are known.
+ * summed, resolved and healed; its size beside pprof files of the same batches; and how long senders wait for an
+ * acknowledgement. A host sends a batch of 2,000 samples; hosts run the same binaries, so most stacks are known.
  */
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "common/clock.h"
+#include "common/compress.h"
 #include "common/file.h"
+#include "profile-formats/pprof.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
 #include "tests/support/profiles.h"
@@ -61,6 +66,130 @@ static void must(enum status st, const struct error *err)
         exit(EXIT_FAILURE);
 }
 
+/* ---- senders ---- */
+
+#define SENDER_BATCHES 64 /* of each sender */
+#define MOST_SENDERS 64
+
+struct sender {
+        struct profile_store *store;
+        uint32_t number;
+        double latency_s[SENDER_BATCHES];
+};
+
+static void *send_batches(void *context)
+{
+        struct sender *s = context;
+
+        for (uint32_t i = 0; i < SENDER_BATCHES; i++) {
+                const uint32_t id[] = { s->number, i };
+                struct test_profile t;
+                struct error err;
+                int64_t start;
+
+                test_profile_init(&t, ID, "/usr/bin/worker");
+                for (uint32_t k = 0; k < 100; k++) {
+                        uint32_t location = test_location(&t, 0x1000 + 0x10 * k);
+
+                        test_sample(&t, T0 + i * INT64_C(1000000000), 52631578, &location, 1,
+                                    (const char *const[]){ "service.name=api", NULL });
+                }
+                start = monotonic_ns();
+                must(profile_store_append(s->store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
+                s->latency_s[i] = seconds_since(start);
+                test_profile_deinit(&t);
+        }
+        return NULL;
+}
+
+static int compare_latencies(const void *x, const void *y)
+{
+        double a = *(const double *)x, b = *(const double *)y;
+
+        return a < b ? -1 : a > b;
+}
+
+/* Acknowledged appends of small batches by senders at once, into a store of their own. */
+static void measure_senders(size_t count)
+{
+        char dir[] = "/tmp/cairn-bench-XXXXXX";
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        static struct sender senders[MOST_SENDERS];
+        static double all[MOST_SENDERS * SENDER_BATCHES];
+        pthread_t threads[MOST_SENDERS];
+        struct profile_store *store;
+        struct error err;
+        size_t n = 0;
+
+        if (!mkdtemp(dir))
+                exit(EXIT_FAILURE);
+        must(profile_store_open(dir, &options, &store, &err), &err);
+        for (size_t i = 0; i < count; i++) {
+                senders[i].store = store;
+                senders[i].number = (uint32_t)i;
+                if (pthread_create(&threads[i], NULL, send_batches, &senders[i]))
+                        exit(EXIT_FAILURE);
+        }
+        for (size_t i = 0; i < count; i++) {
+                pthread_join(threads[i], NULL);
+                for (size_t k = 0; k < SENDER_BATCHES; k++)
+                        all[n++] = senders[i].latency_s[k];
+        }
+        qsort(all, n, sizeof *all, compare_latencies);
+        printf("acknowledged append, %2zu senders: p50 %6.2f ms, p99 %6.2f ms\n", count, all[n / 2] * 1e3,
+               all[n * 99 / 100] * 1e3);
+        profile_store_close(store);
+        must(file_remove_tree(dir, &err), &err);
+}
+
+/* ---- size ---- */
+
+/* Bytes of the batch as pprof, which has no times of samples. */
+struct pprof_bytes {
+        uint64_t plain, gzip, zstd;
+};
+
+static void add_pprof_bytes(const struct profile *p, struct pprof_bytes *b)
+{
+        _cleanup_buf_ struct buf packed, plain;
+        struct error err;
+        void *zstd;
+        size_t bound;
+
+        buf_init(&packed, SIZE_MAX / 2);
+        buf_init(&plain, SIZE_MAX / 2);
+        must(pprof_encode(p, &packed, &err), &err);
+        must(gzip_decompress(packed.data, packed.size, &plain, &err), &err);
+        bound = ZSTD_compressBound(plain.size);
+        zstd = malloc(bound);
+        if (!zstd)
+                exit(EXIT_FAILURE);
+        b->plain += plain.size;
+        b->gzip += packed.size;
+        b->zstd += ZSTD_compress(zstd, bound, plain.data, plain.size, 3);
+        free(zstd);
+}
+
+static void print_sizes(struct profile_store *store, const struct pprof_bytes *pprof)
+{
+        struct compaction_result compacted;
+        struct profile_store_stat stat;
+        struct error err;
+        double samples, bytes;
+
+        must(profile_store_stat(store, &stat, &err), &err);
+        samples = (double)stat.sample_rows;
+        printf("size    %8.2f bytes a sample as flushed\n", (double)stat.bytes / samples);
+        must(profile_store_compact(store, NULL, NULL, &compacted, &err), &err);
+        must(profile_store_stat(store, &stat, &err), &err);
+        bytes = (double)stat.bytes;
+        printf("size    %8.2f bytes a sample when compacted; the same batches as pprof: %.2f with gzip (%.1f times), "
+               "%.2f "
+               "with zstd (%.1f times)\n",
+               bytes / samples, (double)pprof->gzip / samples, (double)pprof->gzip / bytes,
+               (double)pprof->zstd / samples, (double)pprof->zstd / bytes);
+}
+
 int main(void)
 {
         char dir[] = "/tmp/cairn-bench-XXXXXX";
@@ -68,6 +197,7 @@ int main(void)
         _cleanup_free_ char *index = NULL;
         struct resymbolize_result healed;
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        struct pprof_bytes pprof = { 0 };
         double append_s = 0, flush_s = 0;
         struct profile_store_stat stat;
         struct profile_store *store;
@@ -91,6 +221,7 @@ int main(void)
                         start = monotonic_ns();
                         must(profile_store_append(store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
                         append_s += seconds_since(start);
+                        add_pprof_bytes(&t.p, &pprof);
                         test_profile_deinit(&t);
                 }
                 start = monotonic_ns();
@@ -106,7 +237,7 @@ int main(void)
                append_s * 1e3 / (FLUSHES * HOSTS));
         printf("flush   %8.0f samples/s  %6.1f ms a flush\n", FLUSHES * HOSTS * SAMPLES / flush_s,
                flush_s * 1e3 / FLUSHES);
-        printf("size    %8.2f bytes a sample\n", (double)stat.bytes / (double)stat.sample_rows);
+        print_sizes(store, &pprof);
         must(store_scan_begin(store, &scan, &err), &err);
         start = monotonic_ns();
         must(store_scan_sum(scan, &all, &sums, &err), &err);
@@ -127,5 +258,8 @@ int main(void)
         profile_store_close(store);
         symbol_index_close(options.symbols);
         must(file_remove_tree(dir, &err), &err);
+        measure_senders(1);
+        measure_senders(16);
+        measure_senders(64);
         return EXIT_SUCCESS;
 }
