@@ -13,6 +13,7 @@
 #include "parquet/value_read.h"
 
 #define PIECE_ROWS 2048
+#define EMPTY_PAGES_MAX 1000 /* no writer makes them; their headers are parsed without a look at the query's deadline */
 #define RUN_ROWS 32 /* shorter runs are expanded */
 
 /* How the rows of the page at hand are held. */
@@ -170,9 +171,13 @@ static enum status read_dictionary_page(struct parquet_cursor *c, struct error *
 /* Move to the next data page, which stays as it is in the file. */
 static enum status next_data_page(struct parquet_cursor *c, struct error *err)
 {
+        unsigned empty = 0;
         enum status st;
 
         do {
+                if (empty++ > EMPTY_PAGES_MAX)
+                        return error_set(err, ST_BAD_DATA, "it has more than %d pages without a value in a row",
+                                         EMPTY_PAGES_MAX);
                 st = page_next(&c->pages, &c->page, err);
                 if (st == ST_NOT_FOUND)
                         return error_set(err, ST_BAD_DATA, "its pages have fewer rows than its row group");

@@ -43,8 +43,12 @@ static enum status grow_key_map(struct key_map *m, struct error *err)
                                   .capacity = m->capacity ? m->capacity * 2 : 64,
                                   .memory.use = m->memory.use };
 
-        if (m->memory.use != MEMORY_BASE && memory_reserve(&bigger.memory, bigger.capacity * KEY_MAP_SLOT_BYTES, err))
-                return ST_NO_MEMORY;
+        enum status st = m->memory.use == MEMORY_BASE
+                                 ? ST_OK
+                                 : memory_reserve(&bigger.memory, bigger.capacity * KEY_MAP_SLOT_BYTES, err);
+
+        if (st) /* to a query the refusal says how to narrow it; other users wait for memory of either kind */
+                return m->memory.use == MEMORY_QUERIES ? st : ST_NO_MEMORY;
         bigger.slots = reallocarray(NULL, bigger.capacity, sizeof *bigger.slots);
         bigger.used = calloc(bigger.capacity, 1);
         if (!bigger.slots || !bigger.used) {

@@ -54,7 +54,8 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key);
 /**
  * The key's value if the map has it (added_ret false), else a new entry with this value.
  * @param value_ret  pointer as from key_map_find().
- * @return ST_OK; ST_NO_MEMORY, also when the budget refuses. The map is unchanged on failure.
+ * @return ST_OK; ST_NO_MEMORY, also when the budget refuses, except that of MEMORY_QUERIES, whose refusal is as of
+ *         memory_reserve(). The map is unchanged on failure.
  */
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
                         uint64_t **value_ret, struct error *err) MUST_CHECK;

@@ -63,11 +63,14 @@ struct stack_sum {
 };
 
 struct stack_sums {
-        struct stack_sum *items; /* owned by the caller, free() */
+        struct stack_sum *items; /* owned */
         size_t count;
+        struct memory_reservation memory; /* of items */
         char unit[32];  /* of value; "" when nothing matched; ST_USAGE when units differ */
         char type[256]; /* "" when nothing matched, or several types of one unit did */
 };
+
+void stack_sums_deinit(struct stack_sums *s); /* also fine on a zeroed one */
 
 enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
                            struct error *err) MUST_CHECK;

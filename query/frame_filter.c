@@ -70,6 +70,8 @@ static uint8_t get_object_marks(const struct frame_filter *f, const char *path)
 
 /* ---- frames that remain ---- */
 
+#define UNCOUNTED_FRAMES 1024 /* memory for so few is not reserved */
+
 /* Locations share ranges of frames: each has one filtered copy, and a second one for objects that match show. */
 struct frame_ranges {
         struct location_frames *l;
@@ -111,10 +113,16 @@ static enum status hide_frames(const struct frame_filter *f, const struct scan_s
                                const uint8_t *object_marks, struct location_frames *l, struct error *err)
 {
         _cleanup_(frame_ranges_deinit) struct frame_ranges r = { .l = l };
-        size_t total = 0;
+        _cleanup_memory_ struct memory_reservation copies = { .use = MEMORY_QUERIES };
+        size_t total = 0, held = l->memory.bytes;
+        enum status st = ST_OK;
 
         for (size_t i = 0; i < stacks->location_count; i++)
                 total = l->end[i] > total ? l->end[i] : total;
+        if (total > UNCOUNTED_FRAMES) /* both the frames and their copies, until those replace the frames */
+                st = memory_reserve(&copies, total * sizeof *r.copies + 2 * total * LOCATION_FRAME_BYTES, err);
+        if (st)
+                return st;
         r.copies = calloc(total + 1, sizeof *r.copies); /* by the first frame of the range; end 0: not copied */
         r.frames = calloc(2 * total + 1, sizeof *r.frames);
         r.lines = calloc(2 * total + 1, sizeof *r.lines);
@@ -125,8 +133,8 @@ static enum status hide_frames(const struct frame_filter *f, const struct scan_s
         for (size_t i = 0; i < stacks->location_count; i++) {
                 unsigned variant = object_marks[i] & SHOWN ? 1 : 0;
                 uint32_t first = l->first[i], *copy = r.copies[first][variant];
-                enum status st = work_meter_add(f->meter, 4 + (uint64_t)(l->end[i] - first), err);
 
+                st = work_meter_add(f->meter, 4 + (uint64_t)(l->end[i] - first), err);
                 if (st)
                         return st;
                 if (object_marks[i] & HIDDEN) {
@@ -141,10 +149,14 @@ static enum status hide_frames(const struct frame_filter *f, const struct scan_s
         free(l->frames);
         free(l->lines);
         free(l->start_lines);
+        if (copies.bytes) {
+                memory_release(&copies);
+                st = memory_resize(&l->memory, held + total * LOCATION_FRAME_BYTES, err);
+        }
         l->frames = steal_ptr(r.frames);
         l->lines = steal_ptr(r.lines);
         l->start_lines = steal_ptr(r.start_lines);
-        return ST_OK;
+        return st;
 }
 
 /* ---- stacks that remain ---- */

@@ -12,6 +12,9 @@
 #include "common/limits.h"
 #include "symbol-index/short_name.h"
 
+#define UNCOUNTED_FRAMES 1024 /* memory for so few is not reserved: a small query needs no budget */
+#define FRAME_KEY_BYTES (sizeof(struct number_key) + 8) /* in a map of numbers, with its slot */
+
 const char *frame_kind_name(enum frame_kind k)
 {
         static const char *const names[] = {
@@ -29,7 +32,7 @@ bool query_frame_has_name(const struct query_frame *f, const char *text)
 
 void frame_table_init(struct frame_table *t, struct work_meter *meter)
 {
-        *t = (struct frame_table){ .meter = meter };
+        *t = (struct frame_table){ .meter = meter, .memory.use = MEMORY_QUERIES };
         arena_init_budget(&t->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
         buf_init(&t->scratch, LIMIT_NAME_BYTES + 1);
 }
@@ -39,6 +42,7 @@ void frame_table_deinit(struct frame_table *t)
         number_map_deinit(&t->keys);
         number_map_deinit(&t->names);
         free(t->items);
+        memory_release(&t->memory);
         buf_deinit(&t->scratch);
         arena_deinit(&t->arena);
 }
@@ -74,6 +78,21 @@ static enum status copy_short_name(struct frame_table *t, struct query_frame *f,
         return text == f->function ? ST_OK : copy_frame_text(t, text, &f->short_name, err);
 }
 
+/* Room for one more frame, and for its keys in both maps, which are as many and grow in the same steps. */
+static enum status reserve_frame(struct frame_table *t, struct error *err)
+{
+        size_t grown = t->capacity + t->capacity / 2;
+        enum status st = ST_OK;
+
+        if (t->count < t->capacity)
+                return ST_OK;
+        if (grown > UNCOUNTED_FRAMES)
+                st = memory_resize(&t->memory, grown * (sizeof *t->items + 2 * FRAME_KEY_BYTES), err);
+        if (st)
+                return st;
+        return array_reserve(&t->items, &t->capacity, t->count) ? ST_OK : error_no_memory(err);
+}
+
 static enum status find_or_add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
                                      struct error *err)
 {
@@ -86,8 +105,9 @@ static enum status find_or_add_frame(struct frame_table *t, const struct query_f
                 st = number_map_get(&t->keys, &key, ret, &fresh, err);
         if (st || !fresh)
                 return st;
-        if (!array_reserve(&t->items, &t->capacity, t->count))
-                return error_no_memory(err);
+        st = reserve_frame(t, err);
+        if (st)
+                return st;
         f = &t->items[t->count];
         *f = *frame;
         st = copy_frame_text(t, frame->function, &f->function, err);
@@ -237,11 +257,18 @@ static enum status assign_frame_ranges(const struct scan_stacks *stacks, struct 
 enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
                                   struct error *err)
 {
-        struct location_frames l = { .first = calloc(stacks->location_count + 1, sizeof *l.first),
-                                     .end = calloc(stacks->location_count + 1, sizeof *l.end) };
+        struct location_frames l = { .memory.use = MEMORY_QUERIES };
+        size_t ranges = (stacks->location_count + 1) * (sizeof *l.first + sizeof *l.end);
         uint64_t total = 0, done = 0;
-        enum status st = l.first && l.end ? assign_frame_ranges(stacks, &l, &total, err) : error_no_memory(err);
+        enum status st = stacks->location_count > UNCOUNTED_FRAMES ? memory_reserve(&l.memory, ranges, err) : ST_OK;
 
+        if (!st) {
+                l.first = calloc(stacks->location_count + 1, sizeof *l.first);
+                l.end = calloc(stacks->location_count + 1, sizeof *l.end);
+                st = l.first && l.end ? assign_frame_ranges(stacks, &l, &total, err) : error_no_memory(err);
+        }
+        if (!st && total > UNCOUNTED_FRAMES)
+                st = memory_reserve(&l.memory, total * LOCATION_FRAME_BYTES, err);
         if (!st) {
                 l.frames = calloc(total + 1, sizeof *l.frames);
                 l.lines = calloc(total + 1, sizeof *l.lines);
@@ -272,5 +299,6 @@ void location_frames_deinit(struct location_frames *l)
         free(l->frames);
         free(l->lines);
         free(l->start_lines);
+        memory_release(&l->memory);
         *l = (struct location_frames){ 0 };
 }

@@ -58,6 +58,7 @@ struct frame_table {
         struct query_frame *items; /* owned */
         uint32_t count, name_count;
         size_t capacity;
+        struct memory_reservation memory; /* of items, keys and names */
 };
 
 /** @param meter  counts the work on frames, also of top and tree; borrowed; NULL: unlimited. */
@@ -75,7 +76,12 @@ struct location_frames {
         uint32_t *frames;     /* numbers in the table */
         int64_t *lines;       /* line of each, 0 unknown */
         int64_t *start_lines; /* of the function of each, 0 unknown */
+        struct memory_reservation memory;
 };
+
+/** Bytes that location_frames has for each frame. */
+#define LOCATION_FRAME_BYTES (sizeof(uint32_t) + 2 * sizeof(int64_t))
+
 enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
                                   struct error *err) MUST_CHECK;
 void location_frames_deinit(struct location_frames *l);

@@ -8,9 +8,25 @@
 void merged_profile_deinit(struct merged_profile *m)
 {
         free(m->entries);
+        memory_release(&m->memory);
         scan_group_sums_deinit(&m->groups);
         location_frames_deinit(&m->locations);
         *m = (struct merged_profile){ 0 };
+}
+
+#define UNCOUNTED_ENTRIES 1024 /* memory for so few is not reserved: a small query needs no budget */
+
+static enum status allocate_entries(struct merged_profile *m, size_t count, struct error *err)
+{
+        enum status st = ST_OK;
+
+        m->memory.use = MEMORY_QUERIES;
+        if (count > UNCOUNTED_ENTRIES)
+                st = memory_reserve(&m->memory, count * sizeof *m->entries, err);
+        if (st)
+                return st;
+        m->entries = calloc(count + 1, sizeof *m->entries);
+        return m->entries ? ST_OK : error_no_memory(err);
 }
 
 /* ---- frames ---- */
@@ -54,8 +70,8 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
 
         if (!st)
                 st = store_scan_sum(scan, filter, &sums, err);
-        if (!st && !(m->entries = calloc(sums.count + 1, sizeof *m->entries)))
-                st = error_no_memory(err);
+        if (!st)
+                st = allocate_entries(m, sums.count, err);
         for (size_t i = 0; !st && i < sums.count; i++)
                 m->entries[m->count++] =
                         (struct merged_entry){ (uint32_t)i, group, sums.items[i].value, sums.items[i].samples };
@@ -64,7 +80,7 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
                 memcpy(m->unit, sums.unit, sizeof m->unit);
                 st = resolve_entries(scan, &sums, q, m, err);
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         return st;
 }
 
@@ -77,9 +93,9 @@ static enum status load_entries(struct store_scan *scan, const struct scan_filte
 
         if (st)
                 return st;
-        m->entries = calloc(m->groups.count + 1, sizeof *m->entries);
-        if (!m->entries)
-                return error_no_memory(err);
+        st = allocate_entries(m, m->groups.count, err);
+        if (st)
+                return st;
         for (size_t i = 0; i < m->groups.count; i++) {
                 const struct scan_group_sum *s = &m->groups.items[i];
 
@@ -171,9 +187,15 @@ enum status merged_profile_load_groups(struct store_scan *scan, const struct que
 enum status merged_profile_sort_by_group(struct merged_profile *m, const struct label_groups *groups,
                                          size_t **first_ret, struct error *err)
 {
-        size_t *first = calloc(groups->shown_count + (size_t)2, sizeof *first);
-        struct merged_entry *sorted = calloc(m->count + 1, sizeof *sorted);
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES }; /* of both, for the moment */
+        enum status st = m->memory.bytes ? memory_reserve(&memory, m->memory.bytes, err) : ST_OK;
+        struct merged_entry *sorted;
+        size_t *first;
 
+        if (st)
+                return st;
+        first = calloc(groups->shown_count + (size_t)2, sizeof *first);
+        sorted = calloc(m->count + 1, sizeof *sorted);
         if (!first || !sorted) {
                 free(first);
                 free(sorted);

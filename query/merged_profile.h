@@ -22,6 +22,7 @@ struct merged_profile {
         char type[256], unit[32];                /* "" when nothing was selected */
         struct merged_entry *entries;            /* owned; without those that the filter dropped */
         size_t count;
+        struct memory_reservation memory; /* of entries */
         struct scan_group_sums groups;    /* only of merged_profile_load_groups() */
         const struct scan_stacks *stacks; /* of the scan */
         struct location_frames locations; /* without hidden frames */

@@ -88,10 +88,13 @@ static enum status allocate_points(struct series *s, struct error *err)
 static enum status add_series_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id)
 {
         struct series *s = context;
-        int64_t at = (time_unix_ns - s->first_ns) / s->step_ns;
+        uint64_t at; /* times may be outside of the range where the statistics of a file are wrong */
 
         (void)id;
-        if (time_unix_ns >= s->first_ns && (uint64_t)at < s->count) {
+        if (time_unix_ns < s->first_ns)
+                return ST_OK;
+        at = ((uint64_t)time_unix_ns - (uint64_t)s->first_ns) / (uint64_t)s->step_ns;
+        if (at < s->count) {
                 add_wrapping(&s->values[at], value);
                 s->samples[at]++;
         }

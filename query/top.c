@@ -10,6 +10,8 @@
 #include "query/csv.h"
 #include "query/unit_text.h"
 
+#define UNCOUNTED_NAMES 1024 /* memory for so few is not reserved: a small query needs no budget */
+
 static void update_row_line(struct top_row *row, int64_t line, int64_t value, bool leaf)
 {
         if (!line || (row->line_of_leaf && !leaf))
@@ -97,15 +99,22 @@ enum status top_build(const struct frame_table *frames, const struct top_side si
                       struct error *err)
 {
         size_t count = frames->name_count, kept = 0;
-        struct top_row *rows = calloc(count + 1, sizeof *rows);
-        _cleanup_free_ size_t *seen = calloc(count + 1, sizeof *seen);
-        enum status st;
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
+        _cleanup_free_ struct top_row *rows = NULL;
+        _cleanup_free_ size_t *seen = NULL;
+        enum status st = ST_OK;
 
-        if (!rows || !seen) {
-                free(rows);
+        if (count > UNCOUNTED_NAMES)
+                st = memory_reserve(&memory, count * (sizeof *rows + sizeof *seen), err);
+        if (st)
+                return st;
+        rows = calloc(count + 1, sizeof *rows);
+        seen = calloc(count + 1, sizeof *seen);
+        if (!rows || !seen)
                 return error_no_memory(err);
-        }
-        st = add_selection_rows(rows, frames, &sides[0], 0, seen, err);
+        st = work_meter_add(frames->meter, count / 4, err); /* once a group: to clear and to look through the rows */
+        if (!st)
+                st = add_selection_rows(rows, frames, &sides[0], 0, seen, err);
         if (!st && sides[1].m) {
                 memset(seen, 0, (count + 1) * sizeof *seen);
                 st = add_selection_rows(rows, frames, &sides[1], 1, seen, err);
@@ -116,17 +125,18 @@ enum status top_build(const struct frame_table *frames, const struct top_side si
         if (!st)
                 st = work_meter_sort(frames->meter, rows, kept, sizeof *rows,
                                      sides[1].m ? compare_row_changes : compare_top_rows, frames->items, err);
-        if (st) {
-                free(rows);
+        if (st)
                 return st;
-        }
-        *ret = (struct top){ rows, kept };
+        memory_shrink(&memory, count * sizeof *rows);
+        *ret = (struct top){ steal_ptr(rows), kept, memory };
+        memory.bytes = 0;
         return ST_OK;
 }
 
 void top_deinit(struct top *t)
 {
         free(t->rows);
+        memory_release(&t->memory);
         *t = (struct top){ 0 };
 }
 

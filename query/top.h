@@ -21,6 +21,7 @@ struct top_row {
 struct top {
         struct top_row *rows; /* owned; by falling flat, then cumulative, then by function and file */
         size_t count;
+        struct memory_reservation memory; /* of rows */
 };
 
 /** The entries [first, end) of a profile: those of one group. */

@@ -47,6 +47,7 @@ void group_keys_release(struct group_keys *k)
         memory_release(&k->memory);
         parquet_column_deinit(&k->rest_keys);
         parquet_column_deinit(&k->rest_values);
+        column_source_deinit(&k->rest_source);
         arena_deinit(&k->arena);
 }
 
@@ -214,12 +215,13 @@ static enum status read_label_runs(struct group_keys *k, const char *name, struc
 static enum status read_rest_labels(struct group_keys *k, struct error *err)
 {
         const struct scan_chunk *chunk = k->chunk;
-        enum status st = part_file_read_column(chunk->file, chunk->group, "labels_rest.key_value.key", PARQUET_STRING,
-                                               &k->rest_keys, err);
+        enum status st;
 
+        k->rest_source = (struct column_source){ .file = chunk->file, .group = chunk->group };
+        st = scan_read_column(&k->rest_source, "labels_rest.key_value.key", PARQUET_STRING, &k->rest_keys, err);
         if (!st)
-                st = part_file_read_column(chunk->file, chunk->group, "labels_rest.key_value.value", PARQUET_STRING,
-                                           &k->rest_values, err);
+                st = scan_read_column(&k->rest_source, "labels_rest.key_value.value", PARQUET_STRING, &k->rest_values,
+                                      err);
         if (!st && k->rest_keys.count != k->rest_values.count)
                 st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", chunk->file->path);
         return st;
@@ -315,19 +317,8 @@ static uint32_t get_rest_row(const struct group_keys *k)
 /* The value of a label that has no column; "" without one. */
 static struct parquet_bytes find_rest_label(const struct group_keys *k, const char *name)
 {
-        uint32_t row, end;
-
-        if (!k->needs_rest)
-                return as_text_bytes("");
-        row = get_rest_row(k);
-        end = k->rest_keys.offsets[row + 1];
-        for (uint32_t slot = k->rest_keys.offsets[row]; slot < end; slot++) {
-                struct parquet_bytes key = get_rest_text(&k->rest_keys, slot);
-
-                if (key.size == strlen(name) && memcmp(key.data, name, key.size) == 0)
-                        return get_rest_text(&k->rest_values, slot);
-        }
-        return as_text_bytes("");
+        return k->needs_rest ? scan_find_rest_value(&k->rest_keys, &k->rest_values, get_rest_row(k), name)
+                             : as_text_bytes("");
 }
 
 static enum status collect_row_labels(const struct group_keys *k, struct group_table *t, struct error *err)

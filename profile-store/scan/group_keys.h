@@ -27,6 +27,7 @@ struct group_keys {
         size_t column_count;
         bool needs_rest; /* labels without a column matter, and there are some: the last of the columns */
         struct parquet_column rest_keys, rest_values;
+        struct column_source rest_source;
 
         /* by code of a column and 1, 0 for null: the number of its text and 1; 0 unknown */
         uint32_t *text_numbers;

@@ -376,9 +376,8 @@ static bool is_text_at_slot(const struct parquet_column *c, uint64_t slot, const
                memcmp(c->dict[code].data, text, c->dict[code].size) == 0;
 }
 
-/* The value of a label in the map of one row, or "". */
-static struct parquet_bytes find_rest_value(const struct parquet_column *keys, const struct parquet_column *values,
-                                            uint32_t row, const char *name)
+struct parquet_bytes scan_find_rest_value(const struct parquet_column *keys, const struct parquet_column *values,
+                                          uint32_t row, const char *name)
 {
         struct parquet_bytes found = { (const uint8_t *)"", 0 };
 
@@ -399,7 +398,7 @@ static enum status filter_by_rest_rows(struct scan_thread *t, const struct parqu
                 const struct row_range *range = &t->selected.items[k];
 
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        struct parquet_bytes value = find_rest_value(keys, values, i, name);
+                        struct parquet_bytes value = scan_find_rest_value(keys, values, i, name);
 
                         st = work_meter_add(&t->meter, 4 + keys->offsets[i + 1] - keys->offsets[i], err);
                         if (!st && scan_match_label(t, m, (const char *)value.data, value.size))
@@ -414,6 +413,7 @@ static enum status filter_by_rest_rows(struct scan_thread *t, const struct parqu
 static enum status filter_by_rest_label(struct scan_thread *t, const struct part_file *f, uint32_t group,
                                         const char *name, const struct label_matcher *m, struct error *err)
 {
+        _cleanup_column_source_ struct column_source from = { .file = f, .group = group };
         _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
         enum status st;
 
@@ -422,9 +422,9 @@ static enum status filter_by_rest_label(struct scan_thread *t, const struct part
                         row_ranges_clear(&t->selected);
                 return ST_OK;
         }
-        st = part_file_read_column(f, group, "labels_rest.key_value.key", PARQUET_STRING, &keys, err);
+        st = scan_read_column(&from, "labels_rest.key_value.key", PARQUET_STRING, &keys, err);
         if (!st)
-                st = part_file_read_column(f, group, "labels_rest.key_value.value", PARQUET_STRING, &values, err);
+                st = scan_read_column(&from, "labels_rest.key_value.value", PARQUET_STRING, &values, err);
         if (!st && keys.count != values.count)
                 st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", f->path);
         return st ? st : filter_by_rest_rows(t, &keys, &values, name, m, err);

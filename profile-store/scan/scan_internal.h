@@ -53,6 +53,13 @@ void row_filter_deinit(struct row_filter *r);
 /* Whether a part can have rows of the time range. */
 bool part_may_match(const struct row_filter *r, const struct table_part *part);
 
+/*
+ * The value of a label in the map of a row, or "": of several that have a value, the last, as the Parquet format says of
+ * maps. For filters, groups and lists alike.
+ */
+struct parquet_bytes scan_find_rest_value(const struct parquet_column *keys, const struct parquet_column *values,
+                                          uint32_t row, const char *name);
+
 struct scan_thread;
 
 /* The selected rows of a row group or batch, in thread->selected. */
@@ -116,6 +123,19 @@ enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter 
 enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
                              const char *column, enum parquet_kind kind, struct parquet_cursor **ret,
                              struct error *err) MUST_CHECK;
+
+/* A row group, and the reservation of what is read from it as a whole; of MEMORY_QUERIES. */
+struct column_source {
+        const struct part_file *file;
+        uint32_t group;
+        struct memory_reservation memory;
+};
+void column_source_deinit(struct column_source *s); /* after the columns */
+#define _cleanup_column_source_ _cleanup_(column_source_deinit)
+
+/* As part_file_read_column(), charged to the query. */
+enum status scan_read_column(struct column_source *from, const char *column, enum parquet_kind kind,
+                             struct parquet_column *ret, struct error *err) MUST_CHECK;
 
 /* One byte for each entry of the dictionary at hand, zero at first: at least count of them. */
 enum status scan_reserve_verdicts(struct scan_thread *t, size_t count, struct error *err) MUST_CHECK;

@@ -77,8 +77,11 @@ static enum status merge_name_lists(struct store_scan *scan, struct name_list *l
         enum status st = ST_OK;
 
         for (size_t i = 0; i < count; i++) {
-                for (size_t k = 0; !st && k < lists[i].count; k++)
-                        st = add_list_name(&all, lists[i].items[k], strlen(lists[i].items[k]), err);
+                for (size_t k = 0; !st && k < lists[i].count; k++) {
+                        st = work_meter_add(scan->meter, 16, err);
+                        if (!st)
+                                st = add_list_name(&all, lists[i].items[k], strlen(lists[i].items[k]), err);
+                }
         }
         return st ? st : finish_name_list(scan, &all, ret, err);
 }
@@ -144,15 +147,15 @@ static enum status collect_row_rest(struct name_list *n, const struct parquet_co
 static enum status collect_rest_values(struct name_list *n, const struct scan_chunk *chunk, const char *key,
                                        struct error *err)
 {
+        _cleanup_column_source_ struct column_source from = { .file = chunk->file, .group = chunk->group };
         _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
         enum status st;
 
         if (group_lacks_rest_labels(chunk->file, chunk->group))
                 return ST_OK;
-        st = part_file_read_column(chunk->file, chunk->group, "labels_rest.key_value.key", PARQUET_STRING, &keys, err);
+        st = scan_read_column(&from, "labels_rest.key_value.key", PARQUET_STRING, &keys, err);
         if (!st)
-                st = part_file_read_column(chunk->file, chunk->group, "labels_rest.key_value.value", PARQUET_STRING,
-                                           &values, err);
+                st = scan_read_column(&from, "labels_rest.key_value.value", PARQUET_STRING, &values, err);
         if (!st && keys.count != values.count)
                 st = error_set(err, ST_BAD_DATA, "'%s' has a labels_rest of unequal columns", chunk->file->path);
         for (size_t k = 0; !st && k < chunk->rows->count; k++) {

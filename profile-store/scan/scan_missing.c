@@ -152,7 +152,7 @@ enum status store_scan_list_missing(struct store_scan *scan, const struct scan_f
         if (st)
                 return st;
         st = build_missing_list(scan, &sums, ret, count_ret, err);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         return st;
 }
 
@@ -180,7 +180,7 @@ enum status store_scan_count_unresolved(struct store_scan *scan, const struct sc
                 for (; reasons; reasons &= reasons - 1)
                         samples_ret[__builtin_ctz(reasons)] += sums.items[i].samples;
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         return st;
 }
 
@@ -403,6 +403,6 @@ enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_f
         if (st)
                 return st;
         st = build_upload_lists(scan, &sums, ret, err);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         return st;
 }

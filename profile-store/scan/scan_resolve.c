@@ -5,6 +5,8 @@
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
 
+#define HEAD_SLICE 65536 /* locations that are looked up at once */
+
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
 struct stack_ids {
@@ -80,9 +82,10 @@ static enum status load_head_stacks(struct resolving *r, struct error *err)
 
 static enum status load_group_stacks(struct resolving *r, const struct part_file *f, uint32_t group, struct error *err)
 {
+        _cleanup_column_source_ struct column_source from = { .file = f, .group = group };
         _cleanup_parquet_column_ struct parquet_column ids = { 0 }, lists = { 0 };
         bool have_lists = false;
-        enum status st = part_file_read_column(f, group, "stack_id", PARQUET_BINARY, &ids, err);
+        enum status st = scan_read_column(&from, "stack_id", PARQUET_BINARY, &ids, err);
 
         for (uint64_t i = 0; !st && i < ids.row_count && r->missing; i++) {
                 struct hash128 id;
@@ -96,7 +99,7 @@ static enum status load_group_stacks(struct resolving *r, const struct part_file
                 if (!number || r->stacks[*number].ids)
                         continue;
                 if (!have_lists)
-                        st = part_file_read_column(f, group, "location_ids.list.element", PARQUET_INT64, &lists, err);
+                        st = scan_read_column(&from, "location_ids.list.element", PARQUET_INT64, &lists, err);
                 if (st)
                         return st;
                 have_lists = true;
@@ -222,7 +225,21 @@ static enum status append_location_row(struct resolving *r, const struct locatio
         return ST_OK;
 }
 
-/* Locations that are only in the head are looked up in one batch. */
+/* Looks rows of the head up in slices, between which the query may end. */
+static enum status resolve_head_rows(struct resolving *r, size_t first, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t at = first, n; !st && at < r->rows.count; at += n) {
+                n = r->rows.count - at < HEAD_SLICE ? r->rows.count - at : HEAD_SLICE;
+                st = work_meter_check(r->scan->meter, err);
+                if (!st)
+                        st = location_rows_resolve(r->rows.items + at, n, r->scan->symbols, &r->scan->arena, NULL, err);
+        }
+        return st;
+}
+
+/* Locations that are only in the head are looked up. */
 static enum status load_head_locations(struct resolving *r, struct error *err)
 {
         size_t first = r->rows.count;
@@ -248,10 +265,7 @@ static enum status load_head_locations(struct resolving *r, struct error *err)
                                 return st;
                 }
         }
-        if (r->rows.count == first)
-                return ST_OK;
-        return location_rows_resolve(r->rows.items + first, r->rows.count - first, r->scan->symbols, &r->scan->arena,
-                                     NULL, err);
+        return resolve_head_rows(r, first, err);
 }
 
 /* ---- the answer ----------------------------------------------------------------------------------- */

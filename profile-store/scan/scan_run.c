@@ -3,6 +3,7 @@
  * Row groups are spread over threads: the calling one, and helpers while CPUs are left. Files are opened by the thread
  * that takes them; their row groups are then free for all.
  */
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -95,6 +96,57 @@ enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, cons
                 return error_no_memory(err);
         *ret = t->cursors[which];
         return part_file_open_column(f, group, column, kind, *ret, err);
+}
+
+void column_source_deinit(struct column_source *s)
+{
+        memory_release(&s->memory);
+}
+
+#define UNCOUNTED_COLUMN_BYTES KiB(64)
+
+static size_t get_column_bytes(const struct parquet_column *c)
+{
+        size_t slot = (c->ints ? sizeof *c->ints : 0) + (c->codes ? sizeof *c->codes : 0) + (c->valid ? 1 : 0);
+        size_t n = c->count * slot + c->dict_count * sizeof *c->dict;
+
+        if (c->offsets)
+                n += c->row_count * (sizeof *c->offsets + 1);
+        for (size_t i = 0; i < c->page_count; i++)
+                n += malloc_usable_size(c->pages[i]);
+        return n;
+}
+
+/* Values and offsets are reserved before they are read; pages, whose size only they say, afterwards. */
+enum status scan_read_column(struct column_source *from, const char *column, enum parquet_kind kind,
+                             struct parquet_column *ret, struct error *err)
+{
+        uint32_t node = parquet_schema_find(parquet_file_schema(from->file->file), column);
+        size_t held = from->memory.bytes, n = 0;
+        struct parquet_column c;
+        enum status st = ST_OK;
+
+        from->memory.use = MEMORY_QUERIES;
+        if (node && parquet_file_schema(from->file->file)->nodes[node].column != PARQUET_NO_COLUMN) {
+                struct parquet_stats s;
+
+                parquet_file_stats(from->file->file, from->group, node, &s);
+                if (s.value_count <= LIMIT_PARQUET_CHUNK_VALUES) /* else it is refused */
+                        n = s.value_count * sizeof *c.ints;
+        }
+        if (n > UNCOUNTED_COLUMN_BYTES)
+                st = memory_reserve(&from->memory, n, err);
+        if (!st)
+                st = part_file_read_column(from->file, from->group, column, kind, &c, err);
+        if (st)
+                return st;
+        n = get_column_bytes(&c);
+        st = memory_resize(&from->memory, held + (n > UNCOUNTED_COLUMN_BYTES ? n : 0), err);
+        if (st)
+                parquet_column_deinit(&c);
+        else
+                *ret = c;
+        return st;
 }
 
 enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, const struct row_ranges *rows,

@@ -307,7 +307,7 @@ static enum status sum_chunk(void *context, const struct scan_chunk *chunk, stru
 
 /* ---- all threads ---- */
 
-static enum status merge_summings(struct stack_summing *s, size_t count, struct error *err)
+static enum status merge_summings(struct stack_summing *s, size_t count, struct work_meter *meter, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -321,7 +321,7 @@ static enum status merge_summings(struct stack_summing *s, size_t count, struct 
                 if (k->any_type)
                         note_type(&s->kinds, k->type, strlen(k->type));
                 if (!st)
-                        st = stack_table_merge(&s->table, &s[i].table, err);
+                        st = stack_table_merge(&s->table, &s[i].table, meter, err);
         }
         return st;
 }
@@ -343,9 +343,9 @@ static enum status sum_selection(struct store_scan *scan, const struct scan_filt
         }
         st = scan_visit_chunks(scan, filter, sum_chunk, contexts, threads, err);
         if (!st)
-                st = merge_summings(s, threads, err);
+                st = merge_summings(s, threads, scan->meter, err);
         if (!st)
-                st = stack_table_finish(&s->table, scan->meter, &sums.items, &sums.count, err);
+                st = stack_table_finish(&s->table, scan->meter, &sums, err);
         if (!st && !s->kinds.several_units)
                 memcpy(sums.unit, s->kinds.unit, sizeof sums.unit);
         if (!st && !s->kinds.several_types)

@@ -125,7 +125,8 @@ static __int128 get_total_value(const struct stack_total *t)
         return (__int128)((unsigned __int128)(uint64_t)t->value_high << 64 | t->value_low);
 }
 
-enum status stack_table_merge(struct stack_table *into, struct stack_table *from, struct error *err)
+enum status stack_table_merge(struct stack_table *into, struct stack_table *from, struct work_meter *meter,
+                              struct error *err)
 {
         enum status st = ST_OK;
 
@@ -136,9 +137,12 @@ enum status stack_table_merge(struct stack_table *into, struct stack_table *from
                 *from = before;
                 return ST_OK;
         }
-        for (size_t i = 0; !st && i < from->count; i++)
-                st = stack_table_add(into, from->items[i].id, get_total_value(&from->items[i]), from->items[i].samples,
-                                     err);
+        for (size_t i = 0; !st && i < from->count; i++) {
+                st = work_meter_add(meter, 8, err);
+                if (!st)
+                        st = stack_table_add(into, from->items[i].id, get_total_value(&from->items[i]),
+                                             from->items[i].samples, err);
+        }
         stack_table_deinit(from);
         return st;
 }
@@ -149,8 +153,31 @@ static int compare_sum_ids(const void *a, const void *b, void *context)
         return memcmp(((const struct stack_sum *)a)->id, ((const struct stack_sum *)b)->id, sizeof(stack_id));
 }
 
-enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, struct stack_sum **ret,
-                               size_t *count_ret, struct error *err)
+void stack_sums_deinit(struct stack_sums *s)
+{
+        free(s->items);
+        memory_release(&s->memory);
+        s->items = NULL;
+        s->count = 0;
+}
+
+/* Give up what the sums do not need, and keep the rest reserved. */
+static void hand_over_items(struct stack_table *t, struct stack_sum *sums, struct stack_sums *ret)
+{
+        size_t counted = t->capacity > LEAST_SLOTS / 2 ? t->count * sizeof *sums : 0;
+        struct stack_sum *smaller = t->count ? realloc(sums, t->count * sizeof *sums) : sums;
+
+        ret->items = smaller ? smaller : sums;
+        ret->count = t->count;
+        memory_shrink(&t->memory, counted);
+        ret->memory = t->memory;
+        t->memory.bytes = 0;
+        t->items = NULL;
+        stack_table_deinit(t);
+}
+
+enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, struct stack_sums *ret,
+                               struct error *err)
 {
         struct stack_sum *sums = (struct stack_sum *)(void *)t->items;
         size_t count = t->count;
@@ -171,9 +198,6 @@ enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, 
         st = count ? work_meter_sort(meter, sums, count, sizeof *sums, compare_sum_ids, NULL, err) : ST_OK;
         if (st)
                 return st;
-        t->items = NULL;
-        stack_table_deinit(t);
-        *ret = sums;
-        *count_ret = count;
+        hand_over_items(t, sums, ret);
         return ST_OK;
 }

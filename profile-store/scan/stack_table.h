@@ -35,11 +35,12 @@ void stack_table_deinit(struct stack_table *t);
 enum status stack_table_add(struct stack_table *t, const uint8_t id[16], __int128 value, uint64_t samples,
                             struct error *err) MUST_CHECK;
 
-/** Add all totals of another table, which is emptied. */
-enum status stack_table_merge(struct stack_table *into, struct stack_table *from, struct error *err) MUST_CHECK;
+/** Add all totals of another table, which is emptied. @param meter  NULL: unlimited. */
+enum status stack_table_merge(struct stack_table *into, struct stack_table *from, struct work_meter *meter,
+                              struct error *err) MUST_CHECK;
 
-/** The totals by id, in the memory of the table, which is empty afterwards. Free with free(). */
-enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, struct stack_sum **ret,
-                               size_t *count_ret, struct error *err) MUST_CHECK;
+/** The totals by id, in the memory of the table, which is empty afterwards. @param ret  its items, count and memory. */
+enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, struct stack_sums *ret,
+                               struct error *err) MUST_CHECK;
 
 #endif

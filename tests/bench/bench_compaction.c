@@ -99,7 +99,7 @@ static void measure_store(const char *what, const char *dir)
                 must_be_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
                 s = get_seconds_since(start);
                 resolve_s = s < resolve_s ? s : resolve_s;
-                free(sums.items);
+                stack_sums_deinit(&sums);
                 store_scan_end(scan);
                 must_be_ok(profile_store_stat(store, &stat, &err), &err);
                 profile_store_close(store);

@@ -354,7 +354,7 @@ static double time_query(struct profile_store *store, const char *operation, str
 
                 must(sum_stacks(store, p, &sums, &err), &err);
                 *size_ret = sums.count;
-                free(sums.items);
+                stack_sums_deinit(&sums);
                 return seconds_since(start);
         }
         buf_init(&answer, SIZE_MAX / 2);
@@ -428,7 +428,7 @@ static int write_sums(const char *dir, const char *path, struct parameters *p)
                         fprintf(out, "%02x", sums.items[i].id[k]);
                 fprintf(out, ",%" PRId64 ",%" PRIu64 "\n", sums.items[i].value, sums.items[i].samples);
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         profile_store_close(store);
         return fclose(out) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

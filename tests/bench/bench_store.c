@@ -247,7 +247,7 @@ int main(void)
         must(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         printf("resolve %8.0f stacks/s   %6.1f ms\n", (double)stacks->count / seconds_since(start),
                seconds_since(start) * 1e3);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         test_load_symbols(options.symbols, ID, QUALITY_DWARF, 0x1000, LOCATIONS / 16 + 1, "work", "/src/work.c");
         start = monotonic_ns();

@@ -104,7 +104,7 @@ size_t store_fixture_count_stacks(struct store_fixture *f)
         int64_t sum;
         struct stack_sums sums = sum_all(f, &sum);
 
-        free(sums.items);
+        stack_sums_deinit(&sums);
         return sums.count;
 }
 

@@ -112,7 +112,7 @@ static void each_counts_once(uint32_t promised)
                 seen |= 1u << (l->address - 0x1000);
         }
         must(seen == (1u << SAMPLES) - 1 || (!seen && !(promised >> APPENDED & 1)), "samples are lost: %x", seen);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 

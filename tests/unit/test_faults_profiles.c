@@ -183,7 +183,7 @@ static void each_counts_once(uint32_t promised)
                 seen |= 1u << batch;
         }
         must((promised & ((1u << BATCHES) - 1) & ~seen) == 0, "promised %x, there are %x", promised, seen);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 

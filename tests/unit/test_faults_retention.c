@@ -162,7 +162,7 @@ static unsigned count_batches(uint32_t promised)
         must((want & ~OLD_BATCHES & ~seen) == 0, "promised %x, there are %x", promised, seen);
         if (!(promised >> FLUSHED & 1))
                 must((want & ~seen) == 0, "promised %x, there are %x", promised, seen);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         return seen;
 }

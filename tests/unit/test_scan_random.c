@@ -164,7 +164,7 @@ static void compare_sums(const struct scan_filter *filter)
                 ck_assert_int_eq(sums.items[i].value, saturate_sum(expected[stack].value));
                 ck_assert(!i || memcmp(sums.items[i - 1].id, sums.items[i].id, sizeof sums.items[i].id) < 0);
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 

@@ -125,7 +125,7 @@ static void expect_total(const struct scan_filter *filter, int64_t want_total, u
         ck_assert_int_eq(total, want_total);
         ck_assert_uint_eq(samples, want_samples);
         ck_assert_uint_eq(sums.count, want_stacks);
-        free(sums.items);
+        stack_sums_deinit(&sums);
 }
 
 /* "leaf;...;root" of all stacks, sorted, one a line: "function@file:line" of each frame. */
@@ -174,7 +174,7 @@ static char *folded(const struct scan_filter *filter)
                 buf_append_str(&out, lines[i]);
                 free(lines[i]);
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         buf_cstr(&out);
         return (char *)out.data;

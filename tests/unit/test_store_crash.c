@@ -138,7 +138,7 @@ static void check(struct profile_store *store, uint32_t first_unknown)
                 if (seen[i] && !acknowledged[i] && i != first_unknown)
                         ck_abort_msg("batch %u was never sent", i);
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 

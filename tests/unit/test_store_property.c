@@ -179,7 +179,7 @@ static void read_all_files(void)
         ok(store_scan_begin(store, &scan, &err), &err);
         ok(store_scan_sum(scan, &all, &sums, &err), &err);
         ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 

@@ -36,7 +36,7 @@ static void expect(size_t stacks, int64_t total)
                 ck_assert_str_eq(resolved->locations[resolved->indexes[resolved->first[i]]].mapping, "/bin/x");
         }
         ck_assert_int_eq(sum, total);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 

@@ -114,7 +114,7 @@ static void write_top(const char *dir)
                                    sums.items[i].value);
         }
         ok(file_write_durable(path, out.data, out.size, &err), &err);
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
 
@@ -130,7 +130,7 @@ static int64_t total(void)
         ok(store_scan_sum(scan, &all, &sums, &err), &err);
         for (size_t i = 0; i < sums.count; i++)
                 ret += sums.items[i].value;
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         return ret;
 }

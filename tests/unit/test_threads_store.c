@@ -99,7 +99,7 @@ static int64_t total(void)
                 ck_assert_str_eq(stacks->locations[stacks->indexes[stacks->first[i]]].mapping, "/bin/x");
                 ret += sums.items[i].value;
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         return ret;
 }
