@@ -331,20 +331,31 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
                 s->options.max_queued_bytes = DEFAULT_MAX_QUEUED_BYTES;
         if (!s->options.part_rows)
                 s->options.part_rows = UINT64_MAX;
-        if (!s->options.removed_grace_ms)
-                s->options.removed_grace_ms = DEFAULT_REMOVED_GRACE_MS;
         if (!s->options.resymbolize_rows)
                 s->options.resymbolize_rows = DEFAULT_RESYMBOLIZE_ROWS;
 }
 
+/*
+ * A service keeps removed files as long as it was told to, which a command that opens its directory meanwhile is not:
+ * without a flush thread files are deleted by a given grace period only. The maintenance repeats it and reports failures.
+ */
+static void clean_at_open(struct profile_store *s)
+{
+        if (s->options.flush_interval_ms == UINT64_MAX && !s->options.removed_grace_ms)
+                return;
+        (void)!tables_unlink_removed(&s->logs, NULL, NULL);
+        (void)!tables_unlink_orphans(&s->logs, NULL, NULL);
+}
+
 static enum status open_writable(struct profile_store *s, struct error *err)
 {
+        uint64_t grace_ms = s->options.removed_grace_ms ? s->options.removed_grace_ms : DEFAULT_REMOVED_GRACE_MS;
         enum status st = lock_store_dir(s, err);
 
         if (!st)
                 st = file_sync_filesystem(s->dir, err);
         if (!st)
-                st = table_logs_open(s->dir, false, (int64_t)s->options.removed_grace_ms, &s->logs, err);
+                st = table_logs_open(s->dir, false, (int64_t)grace_ms, &s->logs, err);
         if (!st)
                 st = tables_load(&s->logs, false, NULL, &s->tables, err);
         if (st)
@@ -354,8 +365,7 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         st = head_open(s, err);
         if (st)
                 return st;
-        (void)!tables_unlink_removed(&s->logs, NULL, NULL); /* the maintenance repeats both and reports failures */
-        (void)!tables_unlink_orphans(&s->logs, NULL, NULL);
+        clean_at_open(s);
         if (s->options.flush_interval_ms != UINT64_MAX) {
                 int failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 

@@ -42,7 +42,8 @@ struct profile_store_options {
         uint64_t flush_interval_ms;   /* 0: default 10 s; UINT64_MAX: only profile_store_flush() */
         uint64_t max_queued_bytes;    /* memory of the head; past it append is ST_BUSY. 0: default 512 MiB */
         uint64_t resymbolize_rows;    /* locations per round of re-symbolization; 0: default 1000000 */
-        uint64_t removed_grace_ms;    /* files removed from the tables stay for readers of older versions; 0: 1 h */
+        uint64_t removed_grace_ms;    /* files removed from the tables stay for readers of older versions; 0: 1 h, and
+                                         opening a store without a flush thread deletes none */
         uint64_t compact_interval_ms; /* between looks for files to merge; 0: default, with the flush thread;
                                          UINT64_MAX: only profile_store_compact() */
         struct sample_limits limits;  /* applied by the maintenance */

@@ -31,6 +31,7 @@ static enum status open_store(const char *dir, struct error *err)
 {
         struct profile_store_options options = { .size = sizeof options,
                                                  .flush_interval_ms = UINT64_MAX,
+                                                 .removed_grace_ms = 3600000, /* given: opening cleans */
                                                  .part_rows = 1 };
 
         return profile_store_open(dir, &options, &store, err);

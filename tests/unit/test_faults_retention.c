@@ -31,7 +31,9 @@ static struct profile_store *store;
 static enum status open_store(const char *dir, struct error *err)
 {
         _cleanup_free_ char *profiles = path_join(dir, "profiles");
-        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct profile_store_options options = { .size = sizeof options,
+                                                 .flush_interval_ms = UINT64_MAX,
+                                                 .removed_grace_ms = 3600000 }; /* given: opening cleans */
 
         return profile_store_open(profiles, &options, &store, err);
 }

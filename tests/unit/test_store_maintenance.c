@@ -114,7 +114,7 @@ END_TEST
 
 START_TEST(a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it)
 {
-        fixture.options.removed_grace_ms = 0;
+        fixture.options.removed_grace_ms = 3600000;
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 0, 0x1000);
         store_fixture_flush(&fixture);
@@ -129,6 +129,22 @@ START_TEST(a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_a
         store_fixture_reopen(&fixture); /* no writer of before is at it */
         ck_assert(!holds(DAY "/new.parquet"));
         ck_assert(holds(PART));
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+/* As a command does beside a service whose grace period it does not know. */
+START_TEST(a_store_without_threads_deletes_nothing_unless_it_was_told_when)
+{
+        begin_with_removed_stacks(1);
+        age(DAY "/old.parquet", 90 * 86400);
+        fixture.options.removed_grace_ms = 0;
+        store_fixture_reopen(&fixture);
+        ck_assert(holds(DAY "/old.parquet"));
+        fixture.options.removed_grace_ms = 1;
+        while (holds(PART)) /* a millisecond */
+                store_fixture_reopen(&fixture);
+        ck_assert(!holds(DAY "/old.parquet"));
         store_fixture_end(&fixture);
 }
 END_TEST
@@ -302,6 +318,7 @@ END_TEST
 TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_however_old_it_is,
            a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are,
            a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it,
+           a_store_without_threads_deletes_nothing_unless_it_was_told_when,
            a_long_grace_period_is_that_of_orphans_too, old_commits_are_deleted_once_two_checkpoints_stand_for_them,
            removed_files_go_although_samples_cannot_be_expired,
            removed_files_go_although_the_properties_of_a_table_cannot_be_set,

@@ -133,6 +133,7 @@ START_TEST(files_that_no_log_names_go_after_the_grace_and_live_ones_stay)
 {
         _cleanup_free_ char *live = NULL, *old = NULL, *fresh = NULL, *foreign = NULL;
 
+        fixture.options.removed_grace_ms = 3600000;
         store_fixture_begin(&fixture);
         store_fixture_append(&fixture, 0, 0x1000);
         store_fixture_flush(&fixture);
