@@ -114,7 +114,7 @@ $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: %.proto
 	$(if $(Q),@echo "  PROTO  $<")
 	$(Q)$(PROTOC_C) --c_out=$(O)/gen/proto $<
 
-$(O)/gen/proto/%.pb-c.o: $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h
+$(O)/gen/proto/%.pb-c.o: $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h | generated
 	$(if $(Q),@echo "  CC     $<")
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -w -c $< -o $@
 

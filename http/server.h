@@ -212,6 +212,8 @@ bool http_is_answered(const struct http_request *req);
 void http_respond(struct http_request *req, unsigned code, const char *content_type, const void *body, size_t n);
 /** Takes body's bytes; and what they reserve of the budget (buf_init_budget()), until the answer is sent. */
 void http_respond_buf(struct http_request *req, unsigned code, const char *content_type, struct buf *body);
+/** The same, compressed as the client accepts (zstd, gzip) unless it is short. */
+void http_respond_packed(struct http_request *req, unsigned code, const char *content_type, struct buf *body);
 /** JSON error; the code follows from the status: BAD_DATA/USAGE 400, NOT_FOUND 404, TOO_BIG 413, UNSUPPORTED 415,
  *  BUSY 429 (scopes ingest and upload) or 503 with Retry-After, as NO_MEMORY while the memory budget is short, TIMEOUT
  * 504, a full disk 507, others 500. err may be NULL. */

@@ -266,3 +266,31 @@ void http_respond_pieces(struct http_request *req, const char *content_type, siz
         if (!response)
                 pieces_release(p);
 }
+
+void http_respond_packed(struct http_request *req, unsigned code, const char *content_type, struct buf *body)
+{
+        enum compression compression = choose_compression(http_header(req, "Accept-Encoding"));
+        struct stream_compressor *compressor = NULL;
+        struct buf packed;
+        struct error err;
+        enum status st;
+
+        http_set_header(req, "Vary", "Accept-Encoding");
+        if (body->failed || compression == COMPRESSION_NONE || body->size < PACK_LEAST_BYTES) {
+                http_respond_buf(req, code, content_type, body);
+                return;
+        }
+        buf_init_budget(&packed, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        st = stream_compressor_create(compression, &compressor, &err);
+        if (!st)
+                st = stream_compressor_add(compressor, body->data, body->size, true, &packed, &err);
+        stream_compressor_destroy(compressor);
+        buf_deinit(body);
+        if (st) {
+                buf_deinit(&packed);
+                http_fail(req, st, &err);
+                return;
+        }
+        http_set_header(req, "Content-Encoding", compression_name(compression));
+        http_respond_buf(req, code, content_type, &packed);
+}

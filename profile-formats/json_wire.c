@@ -12,7 +12,7 @@
 
 #define NUMBER_BYTES 64 /* 17 digits determine a double */
 
-static bool skip_json_null(struct json_scan *s)
+bool json_wire_skip_null(struct json_scan *s)
 {
         return json_scan_peek(s) == 'n' && json_scan_skip(s);
 }
@@ -33,7 +33,7 @@ static bool scan_number_span(struct json_scan *s, struct json_span *ret)
         return true;
 }
 
-static bool scan_proto_integer(struct json_scan *s, uint64_t *ret)
+bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret)
 {
         struct json_span span;
         struct json_scan inner;
@@ -65,7 +65,7 @@ static bool parse_json_double(const struct json_span *span, double *ret)
         return !*end;
 }
 
-static bool scan_proto_double(struct json_scan *s, double *ret)
+bool json_wire_scan_double(struct json_scan *s, double *ret)
 {
         static const struct {
                 const char *name;
@@ -104,7 +104,7 @@ static void put_json_hex(struct json_scan *s, uint32_t number, struct buf *to)
         wire_end(to, mark);
 }
 
-static void put_json_text(struct json_scan *s, uint32_t number, struct buf *to)
+void json_wire_put_text(struct json_scan *s, uint32_t number, struct buf *to)
 {
         struct json_span span;
         size_t mark;
@@ -128,7 +128,7 @@ static bool append_escaped_base64(struct buf *to, const struct json_span *span)
         return base64_append(to, (const char *)text.data, text.size);
 }
 
-static void put_json_base64(struct json_scan *s, uint32_t number, struct buf *to)
+void json_wire_put_base64(struct json_scan *s, uint32_t number, struct buf *to)
 {
         struct json_span span;
         size_t mark;
@@ -161,15 +161,15 @@ static void put_json_value(struct json_scan *s, const struct json_wire_field *f,
                 put_nested_message(s, f, to);
                 break;
         case JSON_WIRE_INTEGER:
-                if (scan_proto_integer(s, &v))
+                if (json_wire_scan_integer(s, &v))
                         wire_put_varint(to, f->number, v);
                 break;
         case JSON_WIRE_FIXED64:
-                if (scan_proto_integer(s, &v))
+                if (json_wire_scan_integer(s, &v))
                         wire_put_fixed64(to, f->number, v);
                 break;
         case JSON_WIRE_DOUBLE:
-                if (scan_proto_double(s, &number))
+                if (json_wire_scan_double(s, &number))
                         wire_put_double(to, f->number, number);
                 break;
         case JSON_WIRE_BOOL:
@@ -177,13 +177,13 @@ static void put_json_value(struct json_scan *s, const struct json_wire_field *f,
                         wire_put_varint(to, f->number, truth);
                 break;
         case JSON_WIRE_TEXT:
-                put_json_text(s, f->number, to);
+                json_wire_put_text(s, f->number, to);
                 break;
         case JSON_WIRE_HEX:
                 put_json_hex(s, f->number, to);
                 break;
         case JSON_WIRE_BASE64:
-                put_json_base64(s, f->number, to);
+                json_wire_put_base64(s, f->number, to);
                 break;
         }
 }
@@ -194,7 +194,7 @@ static void put_packed_array(struct json_scan *s, const struct json_wire_field *
         uint64_t v;
 
         while (json_scan_item(s)) {
-                if (!scan_proto_integer(s, &v))
+                if (!json_wire_scan_integer(s, &v))
                         break;
                 if (f->kind == JSON_WIRE_FIXED64)
                         buf_append_u64(to, v);
@@ -206,7 +206,7 @@ static void put_packed_array(struct json_scan *s, const struct json_wire_field *
 
 static void put_json_member(struct json_scan *s, const struct json_wire_field *f, struct buf *to)
 {
-        if (skip_json_null(s))
+        if (json_wire_skip_null(s))
                 return;
         if (!f->repeated) {
                 put_json_value(s, f, to);
@@ -226,7 +226,7 @@ void json_wire_append(struct json_scan *s, const struct json_wire_field *fields,
 {
         struct json_span key;
 
-        if (skip_json_null(s) || !json_scan_object(s))
+        if (json_wire_skip_null(s) || !json_scan_object(s))
                 return;
         while (json_scan_key(s, &key) && !to->failed) {
                 const struct json_wire_field *f = fields;

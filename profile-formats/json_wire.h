@@ -40,4 +40,17 @@ struct json_wire_field {
  */
 void json_wire_append(struct json_scan *s, const struct json_wire_field *fields, struct buf *to);
 
+/* Single values, also of proto_json.h; failures stay in s and to. */
+
+/** Skip the next value if it is null. */
+bool json_wire_skip_null(struct json_scan *s);
+/** A whole number of 64 bits, quoted or not; the bits of an int64 when it has a sign. */
+bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret);
+/** A number, quoted or not, or "NaN", "Infinity", "-Infinity". */
+bool json_wire_scan_double(struct json_scan *s, double *ret);
+/** Append a string as a field. */
+void json_wire_put_text(struct json_scan *s, uint32_t number, struct buf *to);
+/** Append the bytes that a string has in base64 as a field. */
+void json_wire_put_base64(struct json_scan *s, uint32_t number, struct buf *to);
+
 #endif

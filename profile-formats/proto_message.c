@@ -2,7 +2,9 @@
 #include "profile-formats/proto_message.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "common/utf8.h"
 #include "profile-formats/wire.h"
 
 /* ---- checks before decoding ------------------------------------------------------------------ */
@@ -39,6 +41,15 @@ static bool has_expected_wire_type(const ProtobufCFieldDescriptor *field, enum w
         return type == WIRE_BYTES && field->label == PROTOBUF_C_LABEL_REPEATED && is_packable_type(field->type);
 }
 
+/* protobuf-c would end the text at its first NUL. */
+static bool is_whole_text(const struct reader *r)
+{
+        const char *text = (const char *)r->data + r->pos;
+        size_t n = r->size - r->pos;
+
+        return !n || (!memchr(text, 0, n) && utf8_valid(text, n));
+}
+
 static enum status check_message(const ProtobufCMessageDescriptor *type, struct reader *r, unsigned depth,
                                  const char *what, struct error *err)
 {
@@ -56,6 +67,9 @@ static enum status check_message(const ProtobufCMessageDescriptor *type, struct 
                 if (!has_expected_wire_type(field, f.type))
                         return error_at(err, ST_BAD_DATA, r->base + r->pos, "%s has field '%s' with a wrong wire type",
                                         what, field->name);
+                if (field->type == PROTOBUF_C_TYPE_STRING && !is_whole_text(&f.bytes))
+                        return error_at(err, ST_BAD_DATA, r->base + r->pos,
+                                        "%s has field '%s' with NUL or invalid UTF-8", what, field->name);
                 if (field->type != PROTOBUF_C_TYPE_MESSAGE)
                         continue;
                 st = check_message(field->descriptor, &f.bytes, depth + 1, what, err);

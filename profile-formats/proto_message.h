@@ -12,7 +12,8 @@
  * a sender repeats. Depth: a pass over the nested messages precedes decoding; it also finds the offset of an error,
  * which protobuf-c does not report.
  *
- * Stricter than other decoders of proto3: a known field with a wrong wire type is an error, as in protobuf-c.
+ * Stricter than other decoders of proto3: a known field with a wrong wire type is an error, as in protobuf-c, and so is
+ * NUL in a `string` (protobuf-c ends a text there). Invalid UTF-8 in a `string` is an error in all of them.
  *
  * Headers of the generated code are included as "profile-formats/proto/NAME.pb-c.h".
  * Source: Protocol Buffers, "Encoding"; protobuf-c 1.4.1.

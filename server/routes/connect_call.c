@@ -36,17 +36,17 @@ void connect_respond_empty(struct http_request *req, enum connect_codec codec)
         http_respond(req, 200, connect_media_type(codec), is_json ? "{}" : "", is_json ? 2 : 0);
 }
 
-/* Alloy retries resource_exhausted, so that a request over a limit, which would fail again, is invalid_argument. */
 static const char *get_connect_code(unsigned code)
 {
         static const struct {
                 unsigned code;
                 const char *name;
         } names[] = {
-                { 400, "invalid_argument" },  { 401, "unauthenticated" },     { 403, "permission_denied" },
-                { 404, "not_found" },         { 409, "failed_precondition" }, { 413, "invalid_argument" },
-                { 415, "unimplemented" },     { 429, "unavailable" },         { 503, "unavailable" },
-                { 504, "deadline_exceeded" }, { 507, "resource_exhausted" },
+                { 400, "invalid_argument" },    { 401, "unauthenticated" }, { 403, "permission_denied" },
+                { 404, "not_found" },           { 409, "failed_precondition" }, { 413, "resource_exhausted" },
+                { 415, "unimplemented" },       { 429, "unavailable" },     { 499, "canceled" },
+                { 501, "unimplemented" },       { 503, "unavailable" },     { 504, "deadline_exceeded" },
+                { 507, "resource_exhausted" },
         };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -55,15 +55,27 @@ static const char *get_connect_code(unsigned code)
         return "internal";
 }
 
-const char *connect_put_error(struct buf *to, const char *type, unsigned code, const char *text)
+static const char *write_connect_error(struct buf *to, const char *code, const char *text)
 {
         struct json_out j;
 
-        (void)type;
         json_out_init(&j, to);
         json_out_object(&j, NULL);
-        json_out_str(&j, "code", get_connect_code(code));
+        json_out_str(&j, "code", code);
         json_out_str(&j, "message", text);
         json_out_object_end(&j);
         return JSON_TYPE;
+}
+
+/* Alloy retries resource_exhausted, so that a request over a limit, which would fail again, is invalid_argument. */
+const char *connect_put_error(struct buf *to, const char *type, unsigned code, const char *text)
+{
+        (void)type;
+        return write_connect_error(to, code == 413 ? "invalid_argument" : get_connect_code(code), text);
+}
+
+const char *connect_put_query_error(struct buf *to, const char *type, unsigned code, const char *text)
+{
+        (void)type;
+        return write_connect_error(to, get_connect_code(code), text);
 }

@@ -31,5 +31,7 @@ void connect_respond_empty(struct http_request *req, enum connect_codec codec);
  * invalid_argument, for what fails again, is not retried; unavailable is.
  */
 const char *connect_put_error(struct buf *to, const char *type, unsigned code, const char *text);
+/** The same for calls that read: what passes a limit is resource_exhausted. */
+const char *connect_put_query_error(struct buf *to, const char *type, unsigned code, const char *text);
 
 #endif

@@ -6,12 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "common/json_out.h"
 #include "profile-formats/proto/connect_upload.pb-c.h"
-#include "profile-formats/proto_message.h"
+#include "server/connect/connect_unary.h"
 #include "server/routes/connect_call.h"
-#include "server/routes/connect_question.h"
 #include "server/routes/upload_request.h"
 
 /* ---- hints: sent before an upload, which itself carries the build-id only ---- */
@@ -52,24 +49,6 @@ static void upload_hints_get(struct upload_hints *a, const struct build_id *id, 
 
 #define SERVICE "/debuginfo.v1alpha1.DebuginfoService/"
 
-/* Answers and returns false when the request cannot be read. */
-static bool read_connect_request(struct http_request *req, bool has_file, struct connect_question *q,
-                                 enum connect_codec *codec_ret)
-{
-        const uint8_t *body;
-        struct error err;
-        size_t n;
-        enum status st;
-
-        if (!connect_read_codec(req, codec_ret))
-                return false;
-        body = http_body(req, &n);
-        st = connect_question_read(body, n, *codec_ret == CONNECT_PROTO, has_file, q, &err);
-        if (st)
-                http_fail(req, st, &err);
-        return !st;
-}
-
 static bool parse_gnu_build_id(struct http_request *req, const char *text, struct build_id *ret)
 {
         if (build_id_from_hex(ret, text, strlen(text)))
@@ -78,27 +57,25 @@ static bool parse_gnu_build_id(struct http_request *req, const char *text, struc
         return false;
 }
 
-static void answer_should(struct http_request *req, enum connect_codec codec, bool should, const char *reason)
+static void answer_should(const struct connect_unary *call, bool should, const char *reason)
 {
-        struct json_out j;
-        struct buf body;
+        ConnectUpload__ShouldInitiateUploadResponse response = CONNECT_UPLOAD__SHOULD_INITIATE_UPLOAD_RESPONSE__INIT;
 
-        buf_init(&body, KiB(4));
-        if (codec == CONNECT_PROTO) {
-                ConnectUpload__ShouldInitiateUploadResponse response =
-                        CONNECT_UPLOAD__SHOULD_INITIATE_UPLOAD_RESPONSE__INIT;
+        response.should_initiate_upload = should;
+        response.reason = (char *)reason;
+        connect_unary_respond(call, &response.base);
+}
 
-                response.should_initiate_upload = should;
-                response.reason = (char *)reason;
-                proto_message_append(&body, &response.base);
-        } else {
-                json_out_init(&j, &body);
-                json_out_object(&j, NULL);
-                json_out_bool(&j, "shouldInitiateUpload", should);
-                json_out_str(&j, "reason", reason);
-                json_out_object_end(&j);
-        }
-        http_respond_buf(req, 200, connect_media_type(codec), &body);
+/* What the client says of the file beside its build-id; a name that is too long is left out. */
+static struct upload_hint make_upload_hint(const ConnectUpload__FileMetadata *file, const struct build_id *id)
+{
+        struct upload_hint hint = { .build_id = *id, .name = "" };
+
+        if (strlen(file->otel_file_id) != 32 || !build_id_from_hex(&hint.htlhash, file->otel_file_id, 32))
+                hint.htlhash.size = 0;
+        if (strlen(file->name) < sizeof hint.name)
+                memcpy(hint.name, file->name, strlen(file->name) + 1);
+        return hint;
 }
 
 /*
@@ -107,35 +84,35 @@ static void answer_should(struct http_request *req, enum connect_codec codec, bo
  */
 static void should_initiate_upload(struct http_request *req, void *context)
 {
-        struct upload_hint file = { .name = "" };
-        struct server *s = context;
+        const ConnectUpload__ShouldInitiateUploadRequest *request;
+        _cleanup_connect_unary_ struct connect_unary call = { 0 };
         struct object_offer question;
-        struct connect_question q;
+        struct upload_hint hint;
+        struct server *s = context;
+        struct build_id id;
         struct error err;
-        enum connect_codec codec;
         enum status st;
 
-        if (!read_connect_request(req, true, &q, &codec))
+        if (!connect_unary_begin(req, &connect_upload__should_initiate_upload_request__descriptor, &call))
                 return;
-        if (!*q.gnu_id) {
-                answer_should(req, codec, false, "the file has no gnu_build_id, which uploads go by");
+        request = call.message;
+        if (!request->file || !*request->file->gnu_build_id) {
+                answer_should(&call, false, "the file has no gnu_build_id, which uploads go by");
                 return;
         }
-        if (!parse_gnu_build_id(req, q.gnu_id, &file.build_id))
+        if (!parse_gnu_build_id(req, request->file->gnu_build_id, &id))
                 return;
-        question = (struct object_offer){ file.build_id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
+        question = (struct object_offer){ id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
         st = debuginfo_store_assess_offers(s->objects, &question, 1, &err);
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
         if (question.is_wanted) {
-                if (strlen(q.otel_id) != 32 || !build_id_from_hex(&file.htlhash, q.otel_id, 32))
-                        file.htlhash.size = 0;
-                memcpy(file.name, q.name, sizeof file.name);
-                upload_hints_put(&s->upload_hints, &file);
+                hint = make_upload_hint(request->file, &id);
+                upload_hints_put(&s->upload_hints, &hint);
         }
-        answer_should(req, codec, question.is_wanted, question.reason);
+        answer_should(&call, question.is_wanted, question.reason);
 }
 
 static void upload_file_begin(struct http_request *req, void *context)
@@ -170,25 +147,29 @@ static void upload_file_end(struct http_request *req, void *context)
 
 static void upload_finished(struct http_request *req, void *context)
 {
+        ConnectUpload__UploadFinishedResponse response = CONNECT_UPLOAD__UPLOAD_FINISHED_RESPONSE__INIT;
+        const ConnectUpload__UploadFinishedRequest *request;
+        _cleanup_connect_unary_ struct connect_unary call = { 0 };
         struct stored_object object;
         struct server *s = context;
         struct build_id id, owner;
-        struct connect_question q;
         struct error err;
-        enum connect_codec codec;
         enum status st;
 
-        if (!read_connect_request(req, false, &q, &codec) || !parse_gnu_build_id(req, q.gnu_id, &id))
+        if (!connect_unary_begin(req, &connect_upload__upload_finished_request__descriptor, &call))
+                return;
+        request = call.message;
+        if (!parse_gnu_build_id(req, request->gnu_build_id, &id))
                 return;
         st = debuginfo_store_resolve_alias(s->objects, &id, &owner, &err);
         if (!st)
                 st = debuginfo_store_find(s->objects, &owner, OBJECT_DEBUGINFO, &object, &err);
         if (st == ST_NOT_FOUND)
-                http_fail_code(req, 404, "not_found", "no upload of build-id %.130s was taken", q.gnu_id);
+                http_fail_code(req, 404, "not_found", "no upload of build-id %.130s was taken", request->gnu_build_id);
         else if (st)
                 http_fail(req, st, &err);
         else
-                connect_respond_empty(req, codec);
+                connect_unary_respond(&call, &response.base);
 }
 
 static const struct http_route routes[] = {

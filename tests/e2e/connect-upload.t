@@ -22,7 +22,7 @@ start_server
 # ---- JSON ----
 
 json ShouldInitiateUpload "{\"file\":{\"gnuBuildId\":\"$id\",\"name\":\"program\",\"type\":\"TYPE_EXECUTABLE_FULL\"}}"
-is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload, .reason]')" '200 [true,"unknown"]' "an unknown file is wanted"
+is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [true,"unknown"]' "an unknown file is wanted"
 json UploadFinished "{\"gnuBuildId\":\"$id\"}"
 is "$code $(connect_code)" "404 not_found" "nothing was uploaded yet"
 send "$tmp/program" "$id"
@@ -33,7 +33,7 @@ wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$(nm "$tmp/program" | awk '$3 == "leaf" { print $1 }')" | head -1)" leaf "and symbolizes"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq -c '[.objects[] | [.kind, .name, .quality]]')" '[["debuginfo","program","dwarf"]]' "it has its name"
 json ShouldInitiateUpload "{\"file\":{\"gnu_build_id\":\"$id\"}}"
-is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload, .reason]')" '200 [false,"same_or_better"]' "it is not wanted again"
+is "$code $(printf '%s' "$body" | jq -c '[.shouldInitiateUpload == true, .reason]')" '200 [false,"same_or_better"]' "it is not wanted again"
 send "$tmp/program" "$id"
 is "$code $body" '200 {}' "sent again it is there"
 strip -g -o "$tmp/worse" "$tmp/program"
@@ -79,7 +79,7 @@ printf '\012\177' >"$tmp/message"
 proto ShouldInitiateUpload
 is "$code $(connect_code)" "400 invalid_argument" "malformed protobuf"
 json ShouldInitiateUpload '{"file":{"goBuildId":"abc/def"}}'
-is "$code $(printf '%s' "$body" | jq -c .shouldInitiateUpload)" '200 false' "a file without a GNU build-id is not wanted"
+is "$code $(printf '%s' "$body" | jq -c '.shouldInitiateUpload == true')" '200 false' "a file without a GNU build-id is not wanted"
 service ShouldInitiateUpload -H 'Content-Type: text/plain' -d x
 is "$code $(connect_code)" "415 unimplemented" "another content type"
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 2 "nothing of that was stored"

@@ -5,7 +5,8 @@
 
 #include "common/limits.h"
 #include "profile-formats/proto/push.pb-c.h"
-#include "profile-formats/proto_message.h"
+#include "profile-formats/proto/querier.pb-c.h"
+#include "profile-formats/proto_json.h"
 #include "profile-formats/wire.h"
 #include "tests/support/suite.h"
 
@@ -144,5 +145,43 @@ START_TEST(depth_is_limited)
 }
 END_TEST
 
+START_TEST(depth_of_json_is_limited)
+{
+        for (unsigned levels = PROTO_DEPTH_MAX; levels <= PROTO_DEPTH_MAX + 1; levels++) {
+                _cleanup_arena_ struct arena memory;
+                _cleanup_buf_ struct buf b;
+                const void *message;
+                struct error err;
+
+                buf_init(&b, KiB(4));
+                for (unsigned i = 1; i < levels; i++)
+                        buf_append_str(&b, "{\"child\":");
+                for (unsigned i = 0; i < levels; i++)
+                        buf_append_str(&b, i ? "}" : "{}");
+                arena_init(&memory, KiB(64));
+                ck_assert_int_eq(proto_json_decode(&node_descriptor, b.data, b.size, &memory, "tree", &message, &err),
+                                 levels > PROTO_DEPTH_MAX ? ST_BAD_DATA : ST_OK);
+        }
+}
+END_TEST
+
+START_TEST(a_text_with_nul_or_bad_utf8_is_refused)
+{
+        static const char *const texts[] = { "\x0a\x03" "a\0b", "\x0a\x03" "a\xff" "b", "\x0a\x03" "abc" };
+
+        for (size_t i = 0; i < 3; i++) {
+                _cleanup_arena_ struct arena memory;
+                const void *message;
+                struct error err;
+
+                arena_init(&memory, KiB(64));
+                ck_assert_int_eq(proto_message_decode(&querier__location__descriptor, texts[i], 5, &memory, "location",
+                                                      &message, &err),
+                                 i < 2 ? ST_BAD_DATA : ST_OK);
+        }
+}
+END_TEST
+
 TEST_SUITE("proto_message", a_message_is_read_as_it_was_written, a_message_that_does_not_fit_fails_its_buffer,
-           memory_is_limited, errors_name_the_offset, depth_is_limited)
+           memory_is_limited, errors_name_the_offset, depth_is_limited,
+           depth_of_json_is_limited, a_text_with_nul_or_bad_utf8_is_refused)
