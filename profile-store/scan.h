@@ -23,7 +23,9 @@ enum label_match { LABEL_EQUAL, LABEL_NOT_EQUAL, LABEL_REGEX, LABEL_NOT_REGEX };
 
 struct label_matcher {
         /* As sent, "service.name", or the column spelling "service_name"; both find it. "trace_id" and "span_id" are
-         * the ids of a sample in lower-case hexadecimal; of one without such an id, the label with that name. */
+         * the ids of a sample in lower-case hexadecimal; of one without such an id, the label with that name.
+         * "__profile_type__" is the sample's profile type id, "__name__", "__type__", "__unit__", "__period_type__" and
+         * "__period_unit__" are its parts. */
         const char *key;
         enum label_match op;
         const char *value; /* a missing label matches like the empty string (Prometheus) */
@@ -116,18 +118,20 @@ struct scan_stacks {
 enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
                                struct error *err) MUST_CHECK;
 
-/** Lists, sorted, owned by the scan. Only what occurs within the time range or the filter. Label names are in column
- * spelling. */
+/** Lists, sorted, owned by the scan. Only what the filter selects. Label names are in column spelling. */
 struct scan_names {
         const char *const *items;
         size_t count;
 };
 enum status store_scan_list_types(struct store_scan *scan, const struct scan_filter *filter, struct scan_names *ret,
                                   struct error *err) MUST_CHECK;
-enum status store_scan_list_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
-                                        struct error *err) MUST_CHECK;
+enum status store_scan_list_label_names(struct store_scan *scan, const struct scan_filter *filter,
+                                        struct scan_names *ret, struct error *err) MUST_CHECK;
 enum status store_scan_list_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
                                          struct scan_names *ret, struct error *err) MUST_CHECK;
+
+/** Bounds of the times of all samples, without reading any: [*from_ret, *to_ret]. False when there is none. */
+bool store_scan_get_time_range(const struct store_scan *scan, int64_t *from_ret, int64_t *to_ret);
 
 /**
  * Unresolved locations per object and reason, with the number of samples that have one in their

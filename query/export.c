@@ -89,13 +89,14 @@ static struct scan_filter make_export_filter(const struct export *e, int64_t fro
 /* The first LIMIT_LABEL_COLUMNS names in byte order have columns; further ones, and those that appear later, do not. */
 static enum status list_label_columns(struct export *e, struct error *err)
 {
+        const struct scan_filter whole_range = { .from_unix_ns = e->o->from_unix_ns, .to_unix_ns = e->o->to_unix_ns };
         struct store_scan *scan;
         struct scan_names names = { 0 };
         enum status st = store_scan_begin(e->store, &scan, err);
 
         if (st)
                 return st;
-        st = store_scan_list_label_names(scan, e->o->from_unix_ns, e->o->to_unix_ns, &names, err);
+        st = store_scan_list_label_names(scan, &whole_range, &names, err);
         e->label_names = st ? NULL : calloc(names.count + 1, sizeof *e->label_names);
         if (!st && !e->label_names)
                 st = error_no_memory(err);

@@ -41,8 +41,9 @@ static void put_name_answer(struct query_call *q, const struct scan_names *names
 static enum status answer_labels(struct query_call *q)
 {
         const struct query_selection *s = &q->r.selection;
+        const struct scan_filter whole_range = { .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns };
         struct scan_names names;
-        enum status st = store_scan_list_label_names(q->scan, s->from_unix_ns, s->to_unix_ns, &names, q->err);
+        enum status st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
 
         if (!st)
                 put_name_answer(q, &names);
@@ -94,6 +95,32 @@ static const struct {
         { "missing", query_answer_missing }, { "uploads", query_answer_uploads },
 };
 
+enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context)
+{
+        struct memory_account account = { .limit = memory_get_query_limit() };
+        enum status st;
+
+        store_scan_set_meter(q->scan, q->meter);
+        memory_set_account(&account);
+        st = answer(q, context);
+        memory_set_account(NULL);
+        store_scan_set_meter(q->scan, NULL);
+        if (st && account.refused)
+                st = error_set(q->err, ST_TOO_BIG,
+                               "the query needs more memory than the %zu MiB that one may use (--query-memory); take a "
+                               "shorter time range, or choose fewer samples by their labels",
+                               account.limit >> 20);
+        return st ? st : work_meter_check(q->meter, q->err); /* after its failure the results of matchers are invalid */
+}
+
+static enum status run_operation(struct query_call *q, void *context)
+{
+        const size_t *operation = context;
+        enum status st = operations[*operation].answer(q);
+
+        return st ? st : buf_status(q->ret, q->err, "answer");
+}
+
 enum status query_run_scan(struct store_scan *scan, const char *operation, const struct query_input *in,
                            struct buf *ret, struct query_answer *answer, struct error *err)
 {
@@ -105,7 +132,6 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                                 .ret = ret,
                                 .err = err,
                                 .content_type = content_type_json };
-        struct memory_account account = { .limit = memory_get_query_limit() };
         size_t i = 0, count = sizeof operations / sizeof *operations;
         enum status st;
 
@@ -119,22 +145,8 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
         if (st)
                 return st;
         buf_init(&q.note, sizeof answer->note - 1);
-        store_scan_set_meter(scan, q.meter);
-        memory_set_account(&account);
-        st = operations[i].answer(&q);
-        memory_set_account(NULL);
-        store_scan_set_meter(scan, NULL);
+        st = query_call_run(&q, run_operation, &i);
         query_request_deinit(&q.r);
-        if (st && account.refused)
-                st = error_set(err, ST_TOO_BIG,
-                               "the query needs more memory than the %zu MiB that one may use (--query-memory); take a "
-                               "shorter time range, or choose fewer samples by their labels",
-                               account.limit >> 20);
-        if (!st)
-                st = buf_status(ret, err, "answer");
-        if (!st)
-                st = work_meter_check(q.meter,
-                                      err); /* after a failure of the meter the results of matchers are invalid */
         if (!st) {
                 answer->content_type = q.content_type;
                 snprintf(answer->note, sizeof answer->note, "%.*s", (int)q.note.size, (const char *)q.note.data);

@@ -41,6 +41,13 @@ static inline const char *query_call_content_type(const struct query_call *q)
         }
 }
 
+/**
+ * Run one answer on the call's scan with its meter and within the memory that one query may hold.
+ * @return the status of the answer, or of the meter; ST_TOO_BIG when the query needs more memory than it may.
+ */
+typedef enum status query_answer_function(struct query_call *q, void *context);
+enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context) MUST_CHECK;
+
 /* Operations; each appends its result to q->ret. */
 enum status query_answer_top(struct query_call *q) MUST_CHECK;
 enum status query_answer_flame(struct query_call *q) MUST_CHECK;
@@ -51,6 +58,8 @@ enum status query_answer_autofdo(struct query_call *q) MUST_CHECK;
 enum status query_answer_series(struct query_call *q) MUST_CHECK;
 enum status query_answer_sandwich(struct query_call *q) MUST_CHECK;
 enum status query_answer_lines(struct query_call *q) MUST_CHECK;
+/** The pprof file of a selection without compression. */
+enum status query_put_plain_pprof(struct query_call *q, struct buf *ret) MUST_CHECK;
 enum status query_answer_missing(struct query_call *q) MUST_CHECK;
 enum status query_answer_uploads(struct query_call *q) MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include "common/array.h"
 #include "common/limits.h"
 #include "common/text.h"
+#include "profile-formats/profile_type.h"
 #include "profile-store/scan/scan_internal.h"
 
 /* ---- ranges ---- */
@@ -78,6 +79,42 @@ static const struct id_key *find_id_key(const char *name)
         return NULL;
 }
 
+/* Matchers of a sample's profile type: of the whole id, or of one of its parts. */
+static const struct type_key {
+        const char *name;
+        bool is_whole;
+        enum profile_type_part part;
+} type_keys[] = {
+        { "__profile_type__", true, TYPE_NAME },        { "__name__", false, TYPE_NAME },
+        { "__type__", false, TYPE_SAMPLE_TYPE },        { "__unit__", false, TYPE_SAMPLE_UNIT },
+        { "__period_type__", false, TYPE_PERIOD_TYPE }, { "__period_unit__", false, TYPE_PERIOD_UNIT },
+};
+
+static const struct type_key *find_type_key(const char *name)
+{
+        for (size_t i = 0; i < sizeof type_keys / sizeof *type_keys; i++)
+                if (strcmp(type_keys[i].name, name) == 0)
+                        return &type_keys[i];
+        return NULL;
+}
+
+/* What a type key says of a type id; "" for a part that the id does not have. */
+static struct parquet_bytes get_type_text(const struct type_key *key, const char *id, size_t n)
+{
+        const char *end = id + n, *colon;
+
+        if (key->is_whole)
+                return (struct parquet_bytes){ (const uint8_t *)id, n };
+        for (unsigned i = 0; i < (unsigned)key->part; i++) {
+                colon = n ? memchr(id, ':', (size_t)(end - id)) : NULL;
+                if (!colon)
+                        return (struct parquet_bytes){ (const uint8_t *)"", 0 };
+                id = colon + 1;
+        }
+        colon = key->part == TYPE_PERIOD_UNIT || id == end ? NULL : memchr(id, ':', (size_t)(end - id));
+        return (struct parquet_bytes){ (const uint8_t *)id, (size_t)((colon ? colon : end) - id) };
+}
+
 static int64_t round_up_to_us(int64_t ns)
 {
         return ns / 1000 + (ns % 1000 > 0);
@@ -122,7 +159,25 @@ static bool match_label_set(struct scan_thread *t, const struct row_filter *r, c
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
                 const char *value = batch_find_label(set, r->names[i]);
 
-                if (!find_id_key(r->names[i]) && !scan_match_label(t, &r->filter->matchers[i], value, strlen(value)))
+                if (!find_id_key(r->names[i]) && !find_type_key(r->names[i]) &&
+                    !scan_match_label(t, &r->filter->matchers[i], value, strlen(value)))
+                        return false;
+        }
+        return true;
+}
+
+static bool match_type_id(struct scan_thread *t, const struct row_filter *r, const char *id)
+{
+        if (r->filter->type && strcmp(r->filter->type, id) != 0)
+                return false;
+        for (size_t i = 0; i < r->filter->matcher_count; i++) {
+                const struct type_key *key = find_type_key(r->names[i]);
+                struct parquet_bytes text;
+
+                if (!key)
+                        continue;
+                text = get_type_text(key, id, strlen(id));
+                if (!scan_match_label(t, &r->filter->matchers[i], (const char *)text.data, text.size))
                         return false;
         }
         return true;
@@ -192,7 +247,7 @@ enum status select_batch_samples(struct scan_thread *t, const struct row_filter 
                 st = work_meter_add(&t->meter, 16 * r->filter->matcher_count, err);
         }
         for (uint32_t i = 0; i < b->type_count; i++)
-                types[i] = !r->filter->type || strcmp(r->filter->type, b->types[i].id) == 0;
+                types[i] = match_type_id(t, r, b->types[i].id);
         return st ? st : select_samples(t, r, b, sets, types, err);
 }
 
@@ -255,7 +310,7 @@ static bool group_may_match(const struct row_filter *r, const struct part_file *
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
                 const struct label_matcher *m = &r->filter->matchers[i];
 
-                if (m->op == LABEL_EQUAL && *m->value && !find_id_key(r->names[i]) &&
+                if (m->op == LABEL_EQUAL && *m->value && !find_id_key(r->names[i]) && !find_type_key(r->names[i]) &&
                     part_file_has_column(f, r->columns[i]) && !group_may_hold_text(f, group, r->columns[i], m->value))
                         return false;
         }
@@ -278,14 +333,21 @@ struct text_filter {
         struct scan_thread *thread;
         struct parquet_cursor *cursor;
         const char *type; /* the text itself; NULL: as the matcher says */
+        const struct type_key *type_key; /* the column has type ids, the matcher is of a part; NULL: of the text */
         const struct label_matcher *matcher;
         enum verdict null_verdict;
 };
 
 static bool evaluate_text(const struct text_filter *f, const char *text, size_t n)
 {
+        struct parquet_bytes part;
+
         if (f->type)
                 return strlen(f->type) == n && memcmp(f->type, text, n) == 0;
+        if (f->type_key) {
+                part = get_type_text(f->type_key, text, n);
+                return scan_match_label(f->thread, f->matcher, (const char *)part.data, part.size);
+        }
         return scan_match_label(f->thread, f->matcher, text, n);
 }
 
@@ -433,8 +495,12 @@ static enum status filter_by_rest_label(struct scan_thread *t, const struct part
 static enum status filter_by_label(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
                                    uint32_t group, size_t i, struct error *err)
 {
-        struct text_filter text = { .thread = t, .matcher = &r->filter->matchers[i] };
+        struct text_filter text = { .thread = t,
+                                    .matcher = &r->filter->matchers[i],
+                                    .type_key = find_type_key(r->names[i]) };
 
+        if (text.type_key)
+                return filter_by_text(&text, f, group, "profile_type", err);
         return part_file_has_column(f, r->columns[i])
                        ? filter_by_text(&text, f, group, r->columns[i], err)
                        : filter_by_rest_label(t, f, group, r->names[i], &r->filter->matchers[i], err);

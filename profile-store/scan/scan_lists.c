@@ -299,10 +299,37 @@ static enum status collect_label_names(void *context, const struct scan_chunk *c
         return chunk->batch ? collect_batch_names(context, chunk, err) : collect_group_names(context, chunk, err);
 }
 
-enum status store_scan_list_label_names(struct store_scan *scan, int64_t from, int64_t to, struct scan_names *ret,
-                                        struct error *err)
+enum status store_scan_list_label_names(struct store_scan *scan, const struct scan_filter *filter,
+                                        struct scan_names *ret, struct error *err)
 {
-        const struct scan_filter filter = { .from_unix_ns = from, .to_unix_ns = to };
+        return collect_names(scan, filter, NULL, collect_label_names, ret, err);
+}
 
-        return collect_names(scan, &filter, NULL, collect_label_names, ret, err);
+/* ---- times ------------------------------------------------------------------------------------------ */
+
+bool store_scan_get_time_range(const struct store_scan *scan, int64_t *from_ret, int64_t *to_ret)
+{
+        int64_t from_us = INT64_MAX, to_us = INT64_MIN;
+
+        for (size_t i = 0; i < scan->tables->part_count[TABLE_SAMPLES]; i++) {
+                const struct table_part *part = scan->tables->parts[TABLE_SAMPLES][i];
+
+                if (!table_part_has_times(part))
+                        continue;
+                from_us = part->min_us < from_us ? part->min_us : from_us;
+                to_us = part->max_us > to_us ? part->max_us : to_us;
+        }
+        for (size_t i = 0; i < scan->head_count; i++) {
+                const struct batch *b = scan->head[i];
+
+                if (!b->sample_count)
+                        continue;
+                from_us = b->oldest_us < from_us ? b->oldest_us : from_us;
+                to_us = b->newest_us > to_us ? b->newest_us : to_us;
+        }
+        if (from_us > to_us)
+                return false;
+        *from_ret = from_us < INT64_MIN / 1000 ? INT64_MIN : from_us > INT64_MAX / 1000 ? INT64_MAX : from_us * 1000;
+        *to_ret = to_us < INT64_MIN / 1000 ? INT64_MIN : to_us > INT64_MAX / 1000 ? INT64_MAX : to_us * 1000;
+        return true;
 }

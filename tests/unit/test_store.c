@@ -283,6 +283,40 @@ START_TEST(filters_choose_by_time_type_and_labels_in_head_and_parts)
 }
 END_TEST
 
+START_TEST(matchers_of_parts_of_the_type_choose_samples)
+{
+        static const struct {
+                const char *key, *value;
+        } matching[] = {
+                { "__profile_type__", "process_cpu:cpu:nanoseconds:cpu:nanoseconds" },
+                { "__name__", "process_cpu" },
+                { "__type__", "cpu" },
+                { "__unit__", "nanoseconds" },
+                { "__period_type__", "cpu" },
+                { "__period_unit__", "nanoseconds" },
+        };
+
+        begin();
+        append_three("a");
+        for (int round = 0; round < 2; round++) {
+                for (size_t i = 0; i < sizeof matching / sizeof *matching; i++) {
+                        const struct label_matcher same = { matching[i].key, LABEL_EQUAL, matching[i].value, NULL, NULL };
+                        const struct label_matcher other = { matching[i].key, LABEL_EQUAL, "memory", NULL, NULL };
+                        const struct label_matcher not_same = { matching[i].key, LABEL_NOT_EQUAL, matching[i].value,
+                                                                NULL, NULL };
+                        const struct label_matcher none = { matching[i].key, LABEL_EQUAL, "", NULL, NULL };
+
+                        expect_total(&(struct scan_filter){ 0, INT64_MAX, NULL, &same, 1 }, 70, 3, 2);
+                        expect_total(&(struct scan_filter){ 0, INT64_MAX, NULL, &other, 1 }, 0, 0, 0);
+                        expect_total(&(struct scan_filter){ 0, INT64_MAX, NULL, &not_same, 1 }, 0, 0, 0);
+                        expect_total(&(struct scan_filter){ 0, INT64_MAX, NULL, &none, 1 }, 0, 0, 0);
+                }
+                flush();
+        }
+        end();
+}
+END_TEST
+
 START_TEST(names_and_values_are_those_of_the_time_range)
 {
         begin();
@@ -293,12 +327,22 @@ START_TEST(names_and_values_are_those_of_the_time_range)
                 struct error err;
 
                 ok(store_scan_begin(store, &scan, &err), &err);
-                ok(store_scan_list_label_names(scan, 0, INT64_MAX, &names, &err), &err);
+                const struct scan_filter later = { T0 + 1, INT64_MAX, NULL, NULL, 0 };
+                const struct label_matcher web = { .key = "service_name", .op = LABEL_EQUAL, .value = "web" };
+                const struct scan_filter of_web = { 0, INT64_MAX, NULL, &web, 1 };
+                int64_t from, to;
+
+                ok(store_scan_list_label_names(scan, &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "comm");
                 ck_assert_str_eq(names.items[1], "service_name");
-                ok(store_scan_list_label_names(scan, T0 + 1, INT64_MAX, &names, &err), &err);
+                ok(store_scan_list_label_names(scan, &later, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 1);
+                ok(store_scan_list_label_names(scan, &of_web, &names, &err), &err);
+                ck_assert_uint_eq(names.count, 1); /* that has no comm */
+                ck_assert(store_scan_get_time_range(scan, &from, &to));
+                ck_assert_int_eq(from, T0);
+                ck_assert(to >= T0 + DAY_NS && to < T0 + DAY_NS + 1000000); /* statistics are of milliseconds */
                 ok(store_scan_list_label_values(scan, "service.name", &everything, &names, &err), &err);
                 ck_assert_uint_eq(names.count, 2);
                 ck_assert_str_eq(names.items[0], "api");
@@ -591,7 +635,7 @@ START_TEST(labels_past_the_columns_go_to_the_map_and_are_found)
         ok(store_scan_list_label_values(scan, "late", &everything, &names, &err), &err);
         ck_assert_uint_eq(names.count, 1);
         ck_assert_str_eq(names.items[0], "here");
-        ok(store_scan_list_label_names(scan, 0, INT64_MAX, &names, &err), &err);
+        ok(store_scan_list_label_names(scan, &everything, &names, &err), &err);
         ck_assert_uint_eq(names.count, 257);
         store_scan_end(scan);
         end();
@@ -800,6 +844,7 @@ END_TEST
 
 TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reopening,
            a_batch_that_is_sent_again_counts_once, filters_choose_by_time_type_and_labels_in_head_and_parts,
+           matchers_of_parts_of_the_type_choose_samples, late_symbols_heal_the_past_and_touch_only_locations,
            names_and_values_are_those_of_the_time_range, late_symbols_heal_the_past_and_touch_only_locations,
            a_damaged_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
            a_missing_file_of_locations_does_not_stop_the_others_from_being_resymbolized,
