@@ -33,5 +33,7 @@ enum status pprof_decode(const void *data, size_t n, const char *name, struct pr
  * addresses; locations with file offsets get a mapping of the whole file.
  */
 enum status pprof_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
+/** The same without gzip. */
+enum status pprof_encode_plain(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
 
 #endif

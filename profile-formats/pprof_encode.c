@@ -298,17 +298,25 @@ static enum status encode_pprof(struct pprof_encoder *e)
         return buf_status(e->out, e->err, "pprof file");
 }
 
-enum status pprof_encode(const struct profile *p, struct buf *ret, struct error *err)
+enum status pprof_encode_plain(const struct profile *p, struct buf *ret, struct error *err)
 {
-        _cleanup_buf_ struct buf plain;
-        struct pprof_encoder e = { .p = p, .out = &plain, .err = err };
+        struct pprof_encoder e = { .p = p, .out = ret, .err = err };
         enum status st;
 
-        buf_init(&plain, LIMIT_RESPONSE_BYTES);
         string_list_init(&e.more, p, PPROF_STRING_TABLE);
         st = encode_pprof(&e);
         string_list_deinit(&e.more);
         number_map_deinit(&e.mappings);
         number_map_deinit(&e.functions);
+        return st;
+}
+
+enum status pprof_encode(const struct profile *p, struct buf *ret, struct error *err)
+{
+        _cleanup_buf_ struct buf plain;
+        enum status st;
+
+        buf_init(&plain, LIMIT_RESPONSE_BYTES);
+        st = pprof_encode_plain(p, &plain, err);
         return st ? st : gzip_compress(plain.data, plain.size, 6, ret, err);
 }

@@ -46,49 +46,22 @@ static void put_json_frame(struct json_out *j, const struct query_frame *f, int 
         json_out_array_end(j);
 }
 
-/* The drawn part of a tree: its heaviest nodes, renumbered, and per node one "(other)" child for omitted ones. */
-struct flame_drawing {
+struct flame_writer {
         const struct flame *f;
         struct json_out *j;
-        uint32_t *order, *position, *frame_number; /* frame_number: plus one */
-        int64_t (*kept)[2];                        /* of a node: self, and the totals of the children that are drawn */
-        uint32_t count, put, frame_count;
+        struct drawing d;
+        uint32_t *frame_number; /* of each frame of the table, plus one; owned */
+        uint32_t frame_count;
 };
 
-static void flame_drawing_deinit(struct flame_drawing *d)
+static void flame_writer_deinit(struct flame_writer *w)
 {
-        free(d->order);
-        free(d->position);
-        free(d->frame_number);
-        free(d->kept);
-}
-
-static enum status flame_drawing_build(struct flame_drawing *d, struct error *err)
-{
-        const struct tree *t = d->f->tree;
-        enum status st = tree_sort_for_drawing(t, d->f->max_nodes, &d->order, &d->count, err);
-
-        if (st)
-                return st;
-        d->position = calloc(t->count, sizeof *d->position);
-        d->kept = calloc(t->count, sizeof *d->kept);
-        d->frame_number = calloc(d->f->frames->count + 1u, sizeof *d->frame_number);
-        if (!d->position || !d->kept || !d->frame_number)
-                return error_no_memory(err);
-        for (uint32_t i = 0; i < d->count; i++) {
-                const struct tree_node *n = &t->nodes[d->order[i]];
-
-                for (int side = 0; side < 2; side++) {
-                        add_wrapping(&d->kept[d->order[i]][side], n->self[side]);
-                        if (i)
-                                add_wrapping(&d->kept[n->parent][side], n->total[side]);
-                }
-        }
-        return ST_OK;
+        drawing_deinit(&w->d);
+        free(w->frame_number);
 }
 
 /* The frames of drawn nodes, then "(other)". */
-static void put_json_frames(struct flame_drawing *d)
+static void put_json_frames(struct flame_writer *w)
 {
         static const char name[] = "(other)";
         static const struct query_frame other = { .function = name,
@@ -98,79 +71,59 @@ static void put_json_frames(struct flame_drawing *d)
                                                   .mapping = "",
                                                   .kind = FRAME_NATIVE };
 
-        json_out_array(d->j, "frames");
-        for (uint32_t i = 1; i < d->count && !work_meter_add(d->f->frames->meter, 64, NULL); i++) {
-                uint32_t frame = d->f->tree->nodes[d->order[i]].frame;
-                const struct query_frame *f = &d->f->frames->items[frame];
+        json_out_array(w->j, "frames");
+        for (uint32_t i = 1; i < w->d.count && !work_meter_add(w->f->frames->meter, 64, NULL); i++) {
+                uint32_t frame = w->d.nodes[i].frame;
 
-                if (d->frame_number[frame])
+                if (frame == DRAWN_OTHER || w->frame_number[frame])
                         continue;
-                d->frame_number[frame] = ++d->frame_count;
-                put_json_frame(d->j, f, (int)f->kind);
+                w->frame_number[frame] = ++w->frame_count;
+                put_json_frame(w->j, &w->f->frames->items[frame], (int)w->f->frames->items[frame].kind);
         }
-        if (d->count < d->f->tree->count)
-                put_json_frame(d->j, &other, KIND_OTHER);
-        json_out_array_end(d->j);
+        if (w->d.left_out)
+                put_json_frame(w->j, &other, KIND_OTHER);
+        json_out_array_end(w->j);
 }
 
-static void put_json_node(struct flame_drawing *d, int64_t parent, int64_t frame, const int64_t self[2],
-                          const int64_t total[2], int64_t line)
+static int64_t get_written_frame(const struct flame_writer *w, uint32_t node)
 {
-        d->put++;
-        json_out_array(d->j, NULL);
-        json_out_int(d->j, NULL, parent);
-        json_out_int(d->j, NULL, frame);
-        json_out_int(d->j, NULL, self[0]);
-        json_out_int(d->j, NULL, total[0]);
-        json_out_int(d->j, NULL, line);
-        if (d->f->sides[1]) {
-                json_out_int(d->j, NULL, self[1]);
-                json_out_int(d->j, NULL, total[1]);
-        }
-        json_out_array_end(d->j);
+        uint32_t frame = w->d.nodes[node].frame;
+
+        if (!node)
+                return -1;
+        return frame == DRAWN_OTHER ? w->frame_count : (int64_t)w->frame_number[frame] - 1;
 }
 
-/* All drawn descendants are written; the rest of the total becomes the "(other)" child. */
-static void end_json_node(struct flame_drawing *d, uint32_t node)
+static void put_json_nodes(struct flame_writer *w)
 {
-        const struct tree_node *n = &d->f->tree->nodes[node];
-        int64_t rest[2];
+        json_out_array(w->j, "nodes");
+        for (uint32_t i = 0; i < w->d.count && !work_meter_add(w->f->frames->meter, 64, NULL); i++) {
+                const struct drawn_node *n = &w->d.nodes[i];
 
-        for (int side = 0; side < 2; side++)
-                rest[side] = (int64_t)((uint64_t)n->total[side] - (uint64_t)d->kept[node][side]);
-        if (rest[0] || rest[1])
-                put_json_node(d, d->position[node], d->frame_count, rest, rest, 0);
-}
-
-static void put_json_nodes(struct flame_drawing *d)
-{
-        const struct tree *t = d->f->tree;
-        uint32_t open = 0; /* the node whose descendants are being written */
-
-        json_out_array(d->j, "nodes");
-        for (uint32_t i = 0; i < d->count && !work_meter_add(d->f->frames->meter, 64, NULL); i++) {
-                const struct tree_node *n = &t->nodes[d->order[i]];
-
-                for (; i && open != n->parent; open = t->nodes[open].parent)
-                        end_json_node(d, open);
-                open = d->order[i];
-                d->position[open] = d->put;
-                put_json_node(d, i ? (int64_t)d->position[n->parent] : -1,
-                              i ? (int64_t)d->frame_number[n->frame] - 1 : -1, n->self, n->total, n->line);
+                json_out_array(w->j, NULL);
+                json_out_int(w->j, NULL, i ? (int64_t)n->parent : -1);
+                json_out_int(w->j, NULL, get_written_frame(w, i));
+                json_out_int(w->j, NULL, n->self[0]);
+                json_out_int(w->j, NULL, n->total[0]);
+                json_out_int(w->j, NULL, n->line);
+                if (w->f->sides[1]) {
+                        json_out_int(w->j, NULL, n->self[1]);
+                        json_out_int(w->j, NULL, n->total[1]);
+                }
+                json_out_array_end(w->j);
         }
-        for (; open; open = t->nodes[open].parent)
-                end_json_node(d, open);
-        end_json_node(d, 0);
-        json_out_array_end(d->j);
+        json_out_array_end(w->j);
 }
 
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err)
 {
         const struct merged_profile *named = *f->sides[0]->type || !f->sides[1] ? f->sides[0] : f->sides[1];
         struct json_out j;
-        _cleanup_(flame_drawing_deinit) struct flame_drawing d = { .f = f, .j = &j };
-        enum status st = flame_drawing_build(&d, err);
+        _cleanup_(flame_writer_deinit) struct flame_writer w = { .f = f, .j = &j };
+        enum status st = tree_draw(f->tree, f->max_nodes, &w.d, err);
 
+        if (!st && !(w.frame_number = calloc(f->frames->count + 1u, sizeof *w.frame_number)))
+                st = error_no_memory(err);
         if (st)
                 return st;
         json_out_init(&j, ret);
@@ -194,9 +147,9 @@ enum status flame_put_json(const struct flame *f, struct buf *ret, struct error 
                         json_out_str(&j, NULL, f->groups->labels->names[i]);
                 json_out_array_end(&j);
         }
-        put_json_frames(&d);
-        json_out_uint(&j, "left_out", f->tree->count - d.count);
-        put_json_nodes(&d);
+        put_json_frames(&w);
+        json_out_uint(&j, "left_out", w.d.left_out);
+        put_json_nodes(&w);
         json_out_object_end(&j);
         return buf_status(ret, err, "flame graph");
 }

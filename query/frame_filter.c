@@ -177,6 +177,22 @@ static bool is_stack_kept(const struct frame_filter *f, const struct scan_stacks
         return focused && any;
 }
 
+/* Whether the stack's outermost frames have the names of the call site. */
+static bool begins_at_call_site(const struct frame_filter *f, const struct frame_table *frames,
+                                const struct scan_stacks *stacks, size_t i, const struct location_frames *l)
+{
+        size_t found = 0;
+
+        for (size_t j = stacks->first[i + 1]; found < f->call_site_count && j-- > stacks->first[i];) {
+                uint32_t location = stacks->indexes[j];
+
+                for (uint32_t k = l->first[location]; found < f->call_site_count && k < l->end[location]; k++)
+                        if (strcmp(frames->items[l->frames[k]].function, f->call_site[found++]) != 0)
+                                return false;
+        }
+        return found == f->call_site_count;
+}
+
 /* marks: by frame. location_marks: of the object on entry, of the object and all frames on return. */
 static enum status mark_locations(const struct frame_filter *f, const struct scan_stacks *stacks, const uint8_t *marks,
                                   const struct location_frames *l, uint8_t *location_marks, struct error *err)
@@ -216,7 +232,8 @@ enum status frame_filter_apply(const struct frame_filter *f, const struct frame_
         if (!st && (f->hide || f->show))
                 st = hide_frames(f, stacks, marks, object_marks, locations, err);
         for (size_t i = 0; !st && i < stacks->count; i++) {
-                kept[i] = is_stack_kept(f, stacks, i, location_marks, locations);
+                kept[i] = is_stack_kept(f, stacks, i, location_marks, locations) &&
+                          begins_at_call_site(f, frames, stacks, i, locations);
                 st = work_meter_add(f->meter, 1 + stacks->first[i + 1] - stacks->first[i], err);
         }
         if (!st)

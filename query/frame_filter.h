@@ -19,6 +19,9 @@
 struct frame_filter {
         struct regex_match *focus, *ignore, *hide, *show; /* owned; NULL: without */
         struct work_meter *meter;                         /* NULL: unlimited; borrowed */
+        /* Readable names of the outermost frames that stacks begin with; borrowed, not set by frame_filter_parse(). */
+        const char *const *call_site;
+        size_t call_site_count;
 };
 
 enum status frame_filter_parse(const struct query_param_source *params, struct frame_filter *ret,
@@ -28,7 +31,7 @@ void frame_filter_deinit(struct frame_filter *f);
 
 static inline bool frame_filter_is_set(const struct frame_filter *f)
 {
-        return f->focus || f->ignore || f->hide || f->show;
+        return f->focus || f->ignore || f->hide || f->show || f->call_site_count;
 }
 
 /**

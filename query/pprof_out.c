@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compress.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "profile-formats/pprof.h"
@@ -266,7 +267,7 @@ static enum status choose_output_types(struct query_call *q, struct type_plan *p
         const struct query_selection *selection = &q->r.selection;
         const struct scan_filter filter = query_selection_make_filter(selection, NULL);
         struct scan_names types;
-        enum status st = type_plan_make(q->scan, &selection, 1, q->r.type, plan, q->err);
+        enum status st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, plan, q->err);
 
         if (st || q->r.type)
                 return st;
@@ -304,6 +305,8 @@ static enum status fill_output(struct pprof_output *o)
 
         if (!st)
                 st = frame_filter_parse(&q->params, &o->filter, q->err);
+        o->filter.call_site = q->r.call_site;
+        o->filter.call_site_count = q->r.call_site_count;
         if (!st)
                 st = choose_output_types(q, &o->plan);
         if (st)
@@ -322,7 +325,7 @@ static enum status fill_output(struct pprof_output *o)
         return st ? st : add_profile_samples(o, q->err);
 }
 
-enum status query_answer_pprof(struct query_call *q)
+enum status query_put_plain_pprof(struct query_call *q, struct buf *ret)
 {
         struct pprof_output o = { .q = q };
         enum status st = profile_init_budget(&o.p, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES, q->err);
@@ -330,12 +333,22 @@ enum status query_answer_pprof(struct query_call *q)
         if (st)
                 return st;
         frame_table_init(&o.frames, q->meter);
-        q->content_type = content_type_binary;
         st = fill_output(&o);
         if (!st)
                 st = work_meter_check(q->meter, q->err);
         if (!st)
-                st = pprof_encode(&o.p, q->ret, q->err);
+                st = pprof_encode_plain(&o.p, ret, q->err);
         pprof_output_deinit(&o);
         return st;
+}
+
+enum status query_answer_pprof(struct query_call *q)
+{
+        _cleanup_buf_ struct buf plain;
+        enum status st;
+
+        buf_init(&plain, LIMIT_RESPONSE_BYTES);
+        q->content_type = content_type_binary;
+        st = query_put_plain_pprof(q, &plain);
+        return st ? st : gzip_compress(plain.data, plain.size, 6, q->ret, q->err);
 }

@@ -27,12 +27,16 @@ struct query_request {
         enum query_format format;
         enum query_names names;
         const char *type; /* as asked for; NULL: choose */
+        bool is_type_exact; /* the type is a full id, which selects nothing where no sample has it */
+        const char *const *call_site; /* struct frame_filter; borrowed */
+        size_t call_site_count;
         uint64_t limit;   /* rows or names; 0: all */
         struct label_list by;
         uint64_t groups; /* shown at most; 0: LIMIT_SHOWN_GROUPS */
         bool relative;   /* scale the base of a diff to the total of the other side */
         uint32_t max_nodes;
         int64_t step_ns;
+        bool average; /* of series: count profiles, for averages of their totals */
 };
 
 struct query_param_source {

@@ -7,8 +7,7 @@
 #include "profile-store/scan_groups.h"
 #include "query/csv.h"
 #include "query/label_groups.h"
-#include "query/query_call.h"
-#include "query/type_plan.h"
+#include "query/series.h"
 #include "query/unit_text.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -16,24 +15,16 @@
 /* Points of all series of an answer together: 64 MiB. */
 #define LIMIT_SERIES_VALUES (1u << 22)
 
-/* Sums per step of time, of each group that is shown. Steps begin at multiples of the step. */
-struct series {
-        struct query_call *q;
-        struct type_plan plan;
-        struct label_groups groups;
-        int64_t first_ns, step_ns;
-        size_t count;      /* steps */
-        int64_t *values;   /* of each group, `count`; owned */
-        uint64_t *samples; /* likewise */
-        char unit[32];
-};
+/* Parts of all steps together, for averages; a scan holds 28 bytes for each and thread. */
+#define LIMIT_STEP_PARTS 1000000
 
-static void series_deinit(struct series *s)
+void series_deinit(struct series *s)
 {
         type_plan_deinit(&s->plan);
         label_groups_deinit(&s->groups);
         free(s->values);
         free(s->samples);
+        *s = (struct series){ 0 };
 }
 
 /* ---- steps ---- */
@@ -140,17 +131,31 @@ static enum status convert_step_sums(struct series *s, struct scan_group_sums *s
         return st;
 }
 
+/* Into how many parts of about a second a step is divided, so that samples of one profile are found together. */
+static uint32_t count_step_parts(const struct series *s)
+{
+        uint64_t parts = (uint64_t)(s->step_ns / NS_PER_S), most = LIMIT_STEP_PARTS / (s->count + 1);
+
+        if (!s->q->r.average)
+                return 1;
+        parts = parts < most ? parts : most;
+        while (parts > 1 && (uint64_t)s->step_ns % parts)
+                parts--;
+        return parts ? (uint32_t)parts : 1;
+}
+
 static enum status sum_series_groups(struct series *s, struct error *err)
 {
         const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, NULL);
+        const uint32_t parts = count_step_parts(s);
         const struct scan_group_by by = { .types = s->plan.types,
                                           .type_count = s->plan.type_count,
                                           .labels = s->groups.labels->names,
                                           .label_count = s->groups.labels->count,
-                                          .series = s->plan.by_series,
+                                          .series = s->plan.by_series || s->q->r.average,
                                           .first_unix_ns = s->first_ns,
-                                          .step_ns = s->step_ns,
-                                          .step_count = s->count };
+                                          .step_ns = s->step_ns / parts,
+                                          .step_count = s->count * parts };
         struct scan_group_sums sums = { 0 };
         enum status st = store_scan_sum_groups(s->q->scan, &filter, &by, &sums, err);
 
@@ -162,10 +167,10 @@ static enum status sum_series_groups(struct series *s, struct error *err)
                 st = allocate_points(s, err);
         for (size_t i = 0; !st && i < sums.count; i++) {
                 const struct scan_group_sum *sum = &sums.items[i];
-                size_t at = s->groups.shown_as[sum->group] * s->count + sum->item;
+                size_t at = s->groups.shown_as[sum->group] * s->count + sum->item / parts;
 
                 add_wrapping(&s->values[at], sum->value);
-                s->samples[at] += sum->samples;
+                s->samples[at] += s->q->r.average ? 1 : sum->samples;
         }
         scan_group_sums_deinit(&sums);
         return st;
@@ -264,23 +269,42 @@ static enum status refuse_frame_filters(const struct query_call *q)
         return ST_OK;
 }
 
-enum status query_answer_series(struct query_call *q)
+static enum status fill_series(struct query_call *q, struct series *s)
 {
         const struct query_selection *selection = &q->r.selection;
-        _cleanup_(series_deinit) struct series s = { .q = q };
+        enum status st = set_steps(s, q->err);
+
+        if (!st)
+                st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &s->plan, q->err);
+        if (!st)
+                st = s->plan.type_count <= 1 && !s->plan.converts && !q->r.by.count && !q->r.average
+                             ? sum_one_series(s, q->err)
+                             : sum_series_groups(s, q->err);
+        type_plan_copy_unit(&s->plan, s->unit, sizeof s->unit);
+        return st;
+}
+
+enum status series_load(struct query_call *q, struct series *ret)
+{
+        enum status st;
+
+        *ret = (struct series){ .q = q };
+        label_groups_init(&ret->groups, &q->r.by, q->meter);
+        st = fill_series(q, ret);
+        if (st)
+                series_deinit(ret);
+        return st;
+}
+
+enum status query_answer_series(struct query_call *q)
+{
+        _cleanup_series_ struct series s = { 0 };
         enum status st = refuse_frame_filters(q);
 
-        label_groups_init(&s.groups, &q->r.by, q->meter);
         if (!st)
-                st = set_steps(&s, q->err);
-        if (!st)
-                st = type_plan_make(q->scan, &selection, 1, q->r.type, &s.plan, q->err);
-        if (!st)
-                st = s.plan.type_count <= 1 && !s.plan.converts && !q->r.by.count ? sum_one_series(&s, q->err)
-                                                                                  : sum_series_groups(&s, q->err);
+                st = series_load(q, &s);
         if (st)
                 return st;
-        type_plan_copy_unit(&s.plan, s.unit, sizeof s.unit);
         type_plan_put_note(&s.plan, &q->note);
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)

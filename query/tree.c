@@ -345,3 +345,68 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint
         *count_ret = count;
         return ST_OK;
 }
+
+/* ---- drawing ----------------------------------------------------------------------------- */
+
+void drawing_deinit(struct drawing *d)
+{
+        free(d->nodes);
+        *d = (struct drawing){ 0 };
+}
+
+/* All drawn descendants of a node are there; the rest of its total becomes one more child. */
+static void close_drawn_node(struct drawing *d, uint32_t node, const int64_t rest[2])
+{
+        if (rest[0] || rest[1])
+                d->nodes[d->count++] = (struct drawn_node){ .parent = node,
+                                                            .frame = DRAWN_OTHER,
+                                                            .depth = d->nodes[node].depth + 1,
+                                                            .self = { rest[0], rest[1] },
+                                                            .total = { rest[0], rest[1] } };
+}
+
+enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *ret, struct error *err)
+{
+        _cleanup_free_ uint32_t *order = NULL, *position = calloc(t->count, sizeof *position);
+        _cleanup_free_ int64_t(*rest)[2] = NULL; /* of a drawn node: its total without self and drawn children */
+        struct drawing d = { 0 };
+        uint32_t count, open = 0; /* the drawn node whose descendants are being added */
+        enum status st = tree_sort_for_drawing(t, max_nodes, &order, &count, err);
+
+        if (st)
+                return st;
+        d.nodes = calloc(2 * (size_t)count, sizeof *d.nodes);
+        rest = calloc(2 * (size_t)count, sizeof *rest);
+        if (!position || !d.nodes || !rest) {
+                free(d.nodes);
+                return error_no_memory(err);
+        }
+        for (uint32_t i = 0; i < count && !work_meter_add(t->meter, 64, NULL); i++) {
+                const struct tree_node *n = &t->nodes[order[i]];
+                uint32_t parent = i ? position[n->parent] : UINT32_MAX, at;
+
+                for (; i && open != parent; open = d.nodes[open].parent)
+                        close_drawn_node(&d, open, rest[open]);
+                at = open = position[order[i]] = d.count++;
+                d.nodes[at] = (struct drawn_node){ .parent = parent,
+                                                   .frame = n->frame,
+                                                   .depth = n->depth,
+                                                   .self = { n->self[0], n->self[1] },
+                                                   .total = { n->total[0], n->total[1] },
+                                                   .line = n->line };
+                for (int side = 0; side < 2; side++) {
+                        rest[at][side] = (int64_t)((uint64_t)n->total[side] - (uint64_t)n->self[side]);
+                        if (i)
+                                add_wrapping(&rest[parent][side], (int64_t)(0 - (uint64_t)n->total[side]));
+                }
+        }
+        for (; open != UINT32_MAX; open = d.nodes[open].parent)
+                close_drawn_node(&d, open, rest[open]);
+        d.left_out = t->count - count;
+        st = t->meter ? work_meter_check(t->meter, err) : ST_OK;
+        if (st)
+                free(d.nodes);
+        else
+                *ret = d;
+        return st;
+}

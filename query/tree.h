@@ -80,4 +80,28 @@ void tree_sum_totals(struct tree *t);
 enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
                                   struct error *err) MUST_CHECK;
 
+#define DRAWN_OTHER UINT32_MAX /* drawn_node.frame: what was left out below a node */
+
+struct drawn_node {
+        uint32_t parent; /* in the drawing; UINT32_MAX for the root */
+        uint32_t frame;  /* of no meaning for the root */
+        uint32_t depth;  /* 0 for the root */
+        int64_t self[2], total[2];
+        int64_t line; /* 0 unknown */
+};
+
+/**
+ * The drawn nodes, each followed by its descendants, siblings by falling total. A node whose callees were left out ends
+ * with a child DRAWN_OTHER that has the rest, so that a node's total is its self and its children's totals.
+ */
+struct drawing {
+        struct drawn_node *nodes; /* owned */
+        uint32_t count;
+        uint32_t left_out; /* nodes of the tree */
+};
+/** @param max_nodes  as tree_sort_for_drawing(); nodes DRAWN_OTHER come on top. */
+enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *ret, struct error *err) MUST_CHECK;
+void drawing_deinit(struct drawing *d);
+#define _cleanup_drawing_ _cleanup_(drawing_deinit)
+
 #endif

@@ -335,6 +335,22 @@ enum status type_plan_make(struct store_scan *scan, const struct query_selection
         return st;
 }
 
+enum status type_plan_make_for_request(struct store_scan *scan, const struct query_selection *const *sides,
+                                       size_t side_count, const struct query_request *r, struct type_plan *ret,
+                                       struct error *err)
+{
+        struct type_plan p = { .type = r->type, .type_count = 1 };
+
+        if (!r->is_type_exact)
+                return type_plan_make(scan, sides, side_count, r->type, ret, err);
+        p.types = calloc(1, sizeof *p.types);
+        if (!p.types)
+                return error_no_memory(err);
+        p.types[0] = r->type;
+        *ret = p;
+        return ST_OK;
+}
+
 enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
                             const char **ret, struct error *err)
 {

@@ -48,6 +48,10 @@ struct type_plan {
  */
 enum status type_plan_make(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
                            const char *asked, struct type_plan *ret, struct error *err) MUST_CHECK;
+/** The same for the type that a request asks for, which may be exact. */
+enum status type_plan_make_for_request(struct store_scan *scan, const struct query_selection *const *sides,
+                                       size_t side_count, const struct query_request *r, struct type_plan *ret,
+                                       struct error *err) MUST_CHECK;
 void type_plan_deinit(struct type_plan *p);
 #define _cleanup_type_plan_ _cleanup_(type_plan_deinit)
 

@@ -45,9 +45,11 @@ static enum status load_sides(struct query_call *q, const struct query_selection
         };
         enum status st = frame_filter_parse(&q->params, &l->filter, q->err);
 
+        l->filter.call_site = q->r.call_site;
+        l->filter.call_site_count = q->r.call_site_count;
         l->side_count = base ? 2 : 1;
         if (!st)
-                st = type_plan_make(q->scan, selections, l->side_count, q->r.type, &l->plan, q->err);
+                st = type_plan_make_for_request(q->scan, selections, l->side_count, &q->r, &l->plan, q->err);
         for (unsigned i = 0; !st && i < l->side_count; i++) {
                 request.side = i;
                 st = merged_profile_load(q->scan, selections[i], &request, &l->sides[i], q->err);
@@ -396,8 +398,8 @@ static enum status parse_focus(struct query_call *q, const struct loaded_sides *
         return st;
 }
 
-static enum status build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
-                              struct tree *tree)
+enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
+                                    struct tree *tree)
 {
         _cleanup_free_ uint32_t *root_frames = NULL;
         struct tree_roots roots = { .groups = &l->groups };
@@ -456,7 +458,7 @@ static enum status answer_tree(struct query_call *q, const struct query_selectio
         if (!st)
                 st = parse_focus(q, &l, &focus, &targets);
         if (!st)
-                st = build_tree(q, &l, &focus, &tree);
+                st = loaded_sides_build_tree(q, &l, &focus, &tree);
         if (st)
                 return st;
         f = make_flame(q, &l, &tree, &focus);
@@ -514,7 +516,7 @@ static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *
 {
         _cleanup_tree_ struct tree tree = { 0 };
         struct flame f;
-        enum status st = build_tree(q, l, focus, &tree);
+        enum status st = loaded_sides_build_tree(q, l, focus, &tree);
 
         if (st)
                 return st;

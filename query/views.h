@@ -26,6 +26,10 @@ enum status loaded_sides_load(struct query_call *q, const struct query_selection
 void loaded_sides_deinit(struct loaded_sides *l);
 #define _cleanup_loaded_sides_ _cleanup_(loaded_sides_deinit)
 
+/** The merged call tree of the sides, with the frames of groups above the stacks. @param tree  tree_deinit() it. */
+enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
+                                    struct tree *tree) MUST_CHECK;
+
 /** The functions that a request is about, by frame. */
 struct function_targets {
         uint8_t *is_target; /* owned */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_QUERIER_FLAMEBEARER_H
+#define CAIRN_QUERY_QUERIER_FLAMEBEARER_H
+
+/**
+ * @file
+ * Call trees as Pyroscope's clients read them. Functions are told apart by name alone; what a limit of nodes leaves out
+ * below a node is one child "other". Private to query/querier/.
+ *
+ * Flame graph: level i has the nodes of depth i from left to right, four numbers each: how far it begins behind the end
+ * of the one before (of the left edge, the first), total, self, number of its name. A diff has the first three for both
+ * sides, then the name. The root is the only node of level 0. Children begin behind the self value of their parent.
+ *
+ * Tree: for each node, parents before their children, the length of its name, the name, its self value and the number
+ * of its children, numbers as varints. The root has the empty name. No tree at all is no bytes.
+ */
+#include "query/querier/querier_call.h"
+#include "query/views.h"
+
+/** The part of both kinds of flame graphs that is equal. */
+struct flamebearer {
+        char **names;
+        Querier__Level **levels;
+        size_t name_count, level_count;
+        int64_t max_self;
+};
+
+/** Tell functions apart by their names alone. Before the tree is built. */
+enum status merge_frames_by_name(struct querier_call *c, struct loaded_sides *l) MUST_CHECK;
+
+/** @param side_count  2 for a diff.  @param ret  in the memory of the answer. */
+enum status flamebearer_make(struct querier_call *c, const struct loaded_sides *l, const struct drawing *d,
+                             struct flamebearer *ret) MUST_CHECK;
+
+/** The tree of the first side. @param ret  in the memory of the answer. */
+enum status tree_bytes_make(struct querier_call *c, const struct loaded_sides *l, const struct drawing *d,
+                            ProtobufCBinaryData *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_QUERY_QUERIER_QUERIER_CALL_H
+#define CAIRN_QUERY_QUERIER_QUERIER_CALL_H
+
+/** @file The state of one call of querier_run(), and what its methods share. Private to query/querier/. */
+#include "profile-formats/proto/querier.pb-c.h"
+#include "profile-formats/profile_type.h"
+#include "query/query_call.h"
+
+/* The value of service_name for samples without one, as in Pyroscope; its user interface needs one. */
+#define UNKNOWN_SERVICE "unknown_service"
+
+struct querier_call {
+        struct query_call q; /* without parameters */
+        struct arena *memory;
+        struct buf scratch;
+        const ProtobufCMessage *answer;
+};
+
+/** Methods; each sets c->answer. */
+typedef enum status querier_answer(struct querier_call *c, const void *request);
+querier_answer querier_answer_profile_types, querier_answer_label_names, querier_answer_label_values,
+        querier_answer_series, querier_answer_profile_stats, querier_answer_analysis, querier_answer_stacktraces,
+        querier_answer_span_profile, querier_answer_profile, querier_answer_diff, querier_answer_select_series;
+
+/* ---- answers ---- */
+
+/** n zeroed bytes until the answer is freed; NULL with the error. */
+void *querier_alloc(struct querier_call *c, size_t count, size_t size);
+/** A copy of a text as valid UTF-8; NULL with the error. */
+char *querier_copy_text(struct querier_call *c, const char *text, size_t n);
+
+/* ---- selections ---- */
+
+/** The samples that a request chooses, with the matchers of its selector and of ids. */
+struct querier_selection {
+        struct query_selection selection; /* its selector borrows from the other members */
+        struct selector parsed;
+        struct label_matcher *matchers;   /* owned, not what they point to */
+        struct service_matcher *services; /* owned, as is the next */
+        char *type;                       /* a full id; NULL: any */
+};
+
+/** What a selection is made of; all borrowed. */
+struct querier_choice {
+        const char *type;         /* profile_typeID; NULL: any */
+        const char *selector;     /* "" chooses all */
+        int64_t start_ms, end_ms; /* both 0: all times */
+        char **trace_ids, **span_ids;
+        size_t trace_id_count, span_id_count; /* 0: whatever the id */
+        size_t profile_id_count;              /* profiles have no ids here: ST_UNSUPPORTED unless 0 */
+};
+
+/** @return ST_USAGE for a malformed type, selector, id or range. */
+enum status querier_selection_init(struct querier_selection *s, struct querier_call *c,
+                                   const struct querier_choice *choice) MUST_CHECK;
+void querier_selection_deinit(struct querier_selection *s); /* also fine on a zeroed one */
+#define _cleanup_querier_selection_ _cleanup_(querier_selection_deinit)
+
+/** The filter for a scan, of the selection's type. Borrows from s. */
+struct scan_filter querier_selection_make_filter(const struct querier_selection *s);
+
+/** Make the selection and its type those of c->q.r; borrows from s. */
+void querier_call_select(struct querier_call *c, const struct querier_selection *s);
+
+/* ---- labels made of the type ---- */
+
+#define TYPE_LABEL_COUNT 6
+extern const char *const querier_type_labels[TYPE_LABEL_COUNT]; /* sorted */
+
+bool querier_is_type_label(const char *name);
+/** The text of a type label for a type, "" for none; borrowed from the type. */
+const char *querier_get_type_label(const char *name, const char *type, size_t *n_ret);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SelectSeries. */
+#include <math.h>
+#include <string.h>
+
+#include "query/querier/querier_call.h"
+#include "query/series.h"
+
+#define NS_PER_S 1e9
+#define NS_PER_MS INT64_C(1000000)
+#define OTHER_SERIES "other"
+
+static enum status set_step(struct querier_call *c, double step_s)
+{
+        if (step_s == 0)
+                return ST_OK; /* chosen for the range */
+        if (!(step_s >= 0.001 && step_s <= 366 * 86400.0))
+                return error_set(c->q.err, ST_USAGE, "step is not a number of seconds from 0.001 to a year");
+        c->q.r.step_ns = (int64_t)llround(step_s * NS_PER_S);
+        return ST_OK;
+}
+
+/* Labels of the type are the same for all samples, so that no groups are made of them. */
+static enum status set_groups(struct querier_call *c, const Querier__SelectSeriesRequest *r)
+{
+        struct label_list *by = &c->q.r.by;
+
+        for (size_t i = 0; i < r->n_group_by; i++) {
+                if (!*r->group_by[i])
+                        return error_set(c->q.err, ST_USAGE, "a label in group_by has no name");
+                if (querier_is_type_label(r->group_by[i]))
+                        continue;
+                if (by->count == LIMIT_GROUP_LABELS)
+                        return error_set(c->q.err, ST_USAGE, "group_by may have up to %d labels", LIMIT_GROUP_LABELS);
+                by->names[by->count++] = r->group_by[i];
+        }
+        if (r->limit < 0)
+                return error_set(c->q.err, ST_USAGE, "limit is negative");
+        c->q.r.groups = r->limit && r->limit < LIMIT_SHOWN_GROUPS ? (uint64_t)r->limit : LIMIT_SHOWN_GROUPS;
+        return ST_OK;
+}
+
+static enum status add_series_label(struct querier_call *c, Querier__Series *series, const char *name,
+                                    const char *value, size_t n)
+{
+        Querier__LabelPair *pair;
+
+        if (!n)
+                return ST_OK; /* the samples have no such label */
+        pair = querier_alloc(c, 1, sizeof *pair);
+        if (!pair)
+                return c->q.err->code;
+        querier__label_pair__init(pair);
+        pair->name = querier_copy_text(c, name, strlen(name));
+        pair->value = querier_copy_text(c, value, n);
+        series->labels[series->n_labels++] = pair;
+        return pair->name && pair->value ? ST_OK : c->q.err->code;
+}
+
+static enum status make_series_labels(struct querier_call *c, const Querier__SelectSeriesRequest *r,
+                                      const struct label_group *g, Querier__Series *ret)
+{
+        enum status st = ST_OK;
+
+        ret->labels = querier_alloc(c, r->n_group_by + 1, sizeof(*ret->labels));
+        if (!ret->labels)
+                return c->q.err->code;
+        for (size_t i = 0, at = 0; !st && i < r->n_group_by; i++) {
+                const char *name = r->group_by[i], *value;
+                size_t n;
+
+                if (querier_is_type_label(name)) {
+                        value = querier_get_type_label(name, c->q.r.type, &n);
+                } else {
+                        value = g->values ? g->values[at] : OTHER_SERIES;
+                        at++;
+                        if (!*value && strcmp(name, "service_name") == 0)
+                                value = UNKNOWN_SERVICE;
+                        n = strlen(value);
+                }
+                st = add_series_label(c, ret, name, value, n);
+        }
+        return st;
+}
+
+/* Steps without samples have no point. */
+static enum status make_series_points(struct querier_call *c, const struct series *s, uint32_t group,
+                                      Querier__Series *ret)
+{
+        Querier__Point *points;
+        size_t count = 0;
+
+        for (size_t i = 0; i < s->count; i++)
+                count += s->samples[group * s->count + i] != 0;
+        points = querier_alloc(c, count + 1, sizeof *points);
+        ret->points = querier_alloc(c, count + 1, sizeof(*ret->points));
+        if (!points || !ret->points)
+                return c->q.err->code;
+        for (size_t i = 0; i < s->count; i++) {
+                size_t at = group * s->count + i;
+                Querier__Point *p = &points[ret->n_points];
+
+                if (!s->samples[at])
+                        continue;
+                querier__point__init(p);
+                p->timestamp = (s->first_ns + (int64_t)i * s->step_ns) / NS_PER_MS;
+                p->value = (double)s->values[at];
+                if (c->q.r.average)
+                        p->value /= (double)s->samples[at];
+                ret->points[ret->n_points++] = p;
+        }
+        return work_meter_add(c->q.meter, 16 * s->count, c->q.err);
+}
+
+static enum status make_series_answer(struct querier_call *c, const Querier__SelectSeriesRequest *r,
+                                      const struct series *s)
+{
+        Querier__SelectSeriesResponse *answer = querier_alloc(c, 1, sizeof *answer);
+        enum status st = ST_OK;
+
+        if (!answer)
+                return c->q.err->code;
+        querier__select_series_response__init(answer);
+        c->answer = &answer->base;
+        answer->series = querier_alloc(c, s->groups.shown_count + (size_t)1, sizeof(*answer->series));
+        if (!answer->series)
+                return c->q.err->code;
+        for (uint32_t g = 0; !st && g < s->groups.shown_count; g++) {
+                Querier__Series *series;
+
+                if (!s->groups.shown[g].values && s->groups.labels->count && r->limit)
+                        continue; /* the series past the limit */
+                series = querier_alloc(c, 1, sizeof *series);
+                if (!series)
+                        return c->q.err->code;
+                querier__series__init(series);
+                st = make_series_labels(c, r, &s->groups.shown[g], series);
+                if (!st)
+                        st = make_series_points(c, s, g, series);
+                if (!st && series->n_points)
+                        answer->series[answer->n_series++] = series;
+        }
+        return st;
+}
+
+enum status querier_answer_select_series(struct querier_call *c, const void *request)
+{
+        const Querier__SelectSeriesRequest *r = request;
+        const struct querier_choice choice = {
+                .type = r->profile_typeid, .selector = r->label_selector, .start_ms = r->start, .end_ms = r->end
+        };
+        _cleanup_querier_selection_ struct querier_selection selection = { 0 };
+        _cleanup_series_ struct series s = { 0 };
+        enum status st;
+
+        if (!*r->profile_typeid)
+                return error_set(c->q.err, ST_USAGE, "profile_typeID is missing");
+        if (!r->start && !r->end)
+                return error_set(c->q.err, ST_USAGE, "start and end are missing");
+        if (r->stack_trace_selector && r->stack_trace_selector->n_call_site)
+                return error_set(c->q.err, ST_UNSUPPORTED,
+                                 "a series sums whole samples: stack_trace_selector is not "
+                                 "supported here");
+        st = set_step(c, r->step);
+        if (!st)
+                st = set_groups(c, r);
+        if (!st)
+                st = querier_selection_init(&selection, c, &choice);
+        if (st)
+                return st;
+        querier_call_select(c, &selection);
+        c->q.r.average = r->aggregation == QUERIER__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_AVERAGE;
+        st = series_load(&c->q, &s);
+        return st ? st : make_series_answer(c, r, &s);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * querier.v1.QuerierService, which Grafana's Pyroscope data source and Profiles Drilldown call, and the services beside
+ * it that Cairn does not have. docs/formats/querier.md
+ */
+#include "common/clock.h"
+#include "common/metrics.h"
+#include "query/querier/querier.h"
+#include "server/connect/connect_unary.h"
+#include "server/routes/query_work.h"
+#include "server/server_internal.h"
+
+#define MAX_REQUEST_BYTES KiB(256) /* a selector has at most 8 KiB, a call site 512 names */
+
+static struct metric querier_calls = METRIC_COUNTER("cairn_querier_calls_total", "Calls of querier.v1 answered.", "");
+
+static void answer_querier_call(struct server *s, struct connect_unary *call, const struct querier_method *method)
+{
+        struct query_work work;
+        const struct querier_input input = {
+                .method = method, .request = call->message, .now_unix_ns = wall_clock_ns(), .meter = &work.meter
+        };
+        _cleanup_arena_ struct arena memory;
+        const ProtobufCMessage *answer;
+        struct error err;
+        enum status st;
+
+        arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
+        query_work_init(&work, call->req);
+        st = querier_run(s->profiles, &input, &memory, &answer, &err);
+        if (st) {
+                query_work_answer_failure(&work, st, &err);
+                return;
+        }
+        metric_add(&querier_calls, 1);
+        connect_unary_respond(call, answer);
+}
+
+static void handle_querier(struct http_request *req, void *context)
+{
+        const struct querier_method *method = querier_find_method(http_path_part(req, "method"));
+        _cleanup_connect_unary_ struct connect_unary call = { 0 };
+
+        if (!method) {
+                http_fail_code(req, 501, "unimplemented", "querier.v1.QuerierService has no method '%.60s' here",
+                               http_path_part(req, "method"));
+                return;
+        }
+        if (connect_unary_begin(req, querier_get_request_type(method), &call))
+                answer_querier_call(context, &call, method);
+}
+
+static void refuse_service(struct http_request *req, void *context)
+{
+        (void)context;
+        http_fail_code(req, 501, "unimplemented", "Cairn does not have this service");
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST",
+          .path = "/querier.v1.QuerierService/{method}",
+          .scope = SCOPE_READ,
+          .max_body = MAX_REQUEST_BYTES,
+          .handle = handle_querier,
+          .put_error = connect_put_query_error },
+        { .method = "POST",
+          .path = "/vcs.v1.VCSService/{method}",
+          .scope = SCOPE_READ,
+          .max_body = MAX_REQUEST_BYTES,
+          .handle = refuse_service,
+          .put_error = connect_put_query_error },
+        { .method = "POST",
+          .path = "/settings.v1.SettingsService/{method}",
+          .scope = SCOPE_READ,
+          .max_body = MAX_REQUEST_BYTES,
+          .handle = refuse_service,
+          .put_error = connect_put_query_error },
+        { .method = "POST",
+          .path = "/settings.v1.RecordingRulesService/{method}",
+          .scope = SCOPE_READ,
+          .max_body = MAX_REQUEST_BYTES,
+          .handle = refuse_service,
+          .put_error = connect_put_query_error },
+        { .method = "POST",
+          .path = "/adhocprofiles.v1.AdHocProfileService/{method}",
+          .scope = SCOPE_READ,
+          .max_body = MAX_REQUEST_BYTES,
+          .handle = refuse_service,
+          .put_error = connect_put_query_error },
+        { .method = "POST",
+          .path = "/capabilities.v1.FeatureFlagsService/{method}",
+          .scope = SCOPE_READ,
+          .max_body = MAX_REQUEST_BYTES,
+          .handle = refuse_service,
+          .put_error = connect_put_query_error },
+};
+const struct route_table querier_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# querier.v1.QuerierService as Grafana calls it: every method in JSON, beside /api/v1/query, from the head and from the
+# tables. make check-clients CLIENTS=grafana calls them with a generated client, in protobuf too.
+. tests/e2e/lib.sh
+
+cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds
+heap=memory:inuse_space:bytes:space:bytes
+now=$(($(date +%s) / 3600 * 3600 - 1800))
+import() { "$cairn" import --server "$url" "$@" >>"$tmp/import.log" 2>&1; }
+hold() {
+        python3 tests/e2e/querier.py "$url" $(((now - 900) * 1000)) $(((now + 900) * 1000)) "$1" >"$tmp/report" 2>"$tmp/report.err"
+        is $? 0 "all answers are right, $1"
+        while read -r line; do
+                case $line in
+                'ok - '*) pass "${line#ok - }" ;;
+                'not ok - '*) fail "${line#not ok - }" ;;
+                *) diag "$line" ;;
+                esac
+        done <"$tmp/report"
+        sed 's/^/# /' "$tmp/report.err"
+}
+
+start_server --flush-interval 3600
+printf 'main;work;leaf 5000000000\nmain;work 1000000000\nmain;read;sys_read_[k] 500000000\n' >"$tmp/a.folded"
+printf 'main;work;leaf 9000000000\nmain;rest;leaf 7\n' >"$tmp/b.folded"
+printf 'main;work;leaf;main;work 3\n[no stack] 2\n' >"$tmp/c.folded"
+printf 'main;make 600\nmain 400\n' >"$tmp/heap1.folded"
+printf 'main;make 2000\n' >"$tmp/heap2.folded"
+ok "profiles are taken" import --time $now --type $cpu --label service.name=api --label version=1 "$tmp/a.folded"
+ok "  and others" import --time $((now + 120)) --type $cpu --label service.name=api --label version=2 "$tmp/b.folded"
+ok "  of another service" import --time $((now + 130)) --type $cpu --label service.name=worker "$tmp/b.folded"
+ok "  without a service" import --time $((now + 60)) --type $cpu --label span_id=00f067aa0ba902b7 \
+        --label trace_id=4bf92f3577b34da6a3ce929d0e0e4736 "$tmp/c.folded"
+ok "  of another type" import --time $now --type $heap --label service.name=api --label version=1 "$tmp/heap1.folded"
+ok "  twice" import --time $((now + 10)) --type $heap --label service.name=api --label version=1 "$tmp/heap2.folded"
+hold "from the head"
+stop_server
+start_server
+ok "the stop has written them to the tables" test -n "$(find "$data/profiles/tables/samples" -name "*.parquet")"
+hold "from the tables"
+
+# ---- protobuf ----
+
+querier() { method=$1; shift; request "$@" "$url/querier.v1.QuerierService/$method"; }
+hex() { od -An -v -tx1 "$tmp/body" | tr -d ' \n'; }
+printf '' >"$tmp/message"
+querier GetProfileStats -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
+like "$code $(hex)" '^200 080110' "protobuf in, protobuf out"
+like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  with its type"
+printf '\012\001x\032\000' >"$tmp/message"
+querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
+is "$code" 400 "a field of another type is refused"
+printf '\012\001x' >"$tmp/message"
+querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
+is "$code $(hex)" '200 ' "an empty message has no bytes"
+like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  and its type"
+stop_server
+
+# ---- limits and tokens ----
+
+printf 'reader-secret read\nsender-secret ingest\n' >"$tmp/tokens"
+start_server --token-file "$tmp/tokens"
+as() { who=$1; shift; querier "$@" -H 'Content-Type: application/json' ${who:+-H "Authorization: Bearer $who"} -d '{}'; }
+as '' ProfileTypes
+is "$code $(printf '%s' "$body" | jq -r .code)" '401 unauthenticated' "a token is needed"
+as sender-secret ProfileTypes
+is "$code $(printf '%s' "$body" | jq -r .code)" '403 permission_denied' "  of scope read"
+as reader-secret ProfileTypes
+is "$code $(printf '%s' "$body" | jq '.profileTypes | length')" '200 2' "  then it is answered"
+querier ProfileTypes -H 'Content-Type: application/json' -u x:reader-secret -d '{}'
+is "$code" 200 "  also as a password, as Grafana sends it"
+stop_server
+rm -rf "$data"
+start_server --query-memory 1M --flush-interval 3600
+python3 -c 'for i in range(30000): print("main;%s_%d 1" % ("name" * 40, i))' >"$tmp/long.folded"
+ok "many names are taken" import --time $now --type $cpu "$tmp/long.folded"
+querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
+is "$code $(printf '%s' "$body" | jq -r .code)" '413 resource_exhausted' "a query that needs too much memory says so"
+done_testing
