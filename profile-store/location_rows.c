@@ -14,6 +14,7 @@
  * They are reserved from the budget after the lookup, when their number is known.
  */
 #define SLICE_KEYS 32768u
+#define KERNEL_ADDRESSES (UINT64_C(1) << 63) /* of a kernel itself; modules are looked up from 0 */
 
 static struct metric damaged =
         METRIC_COUNTER("cairn_lookup_damaged_total", "Lookups that found a damaged record or block of the index.", "");
@@ -95,21 +96,12 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
 
 /* ---- resolve --------------------------------------------------------------------- */
 
-static bool has_frame_file(const struct location_row *row)
-{
-        for (uint32_t i = 0; i < row->shown.frame_count; i++) {
-                if (*row->shown.frames[i].file)
-                        return true;
-        }
-        return false;
-}
-
 static bool is_better_result(const struct location_row *row, const struct symbol_result *result)
 {
         if (result->state != SYMBOL_RESOLVED)
                 return false;
         if (row->state == SYMBOL_SENDER)
-                return result->quality >= QUALITY_LINES && !has_frame_file(row);
+                return result->quality >= QUALITY_GO_PCLNTAB;
         return row->state != SYMBOL_RESOLVED || row->generation != result->generation;
 }
 
@@ -215,6 +207,54 @@ static bool has_same_answer(const struct location_row *a, const struct location_
         return true;
 }
 
+/* Whether two names are equal but for suffixes of compilers (".isra.0", ".cold"). */
+static bool is_same_symbol(const char *a, const char *b)
+{
+        size_t n = strcspn(a, ".");
+
+        return n && n == strcspn(b, ".") && memcmp(a, b, n) == 0;
+}
+
+/* Whether the outermost function of a row's new frames may be the sender's. */
+static bool is_function_possible(const struct location_row *row, const struct location_row *better,
+                                 const struct symbol_result *result)
+{
+        const struct scan_frame *sent, *found;
+
+        if (row->state != SYMBOL_SENDER || !row->shown.is_kernel || result->address >= KERNEL_ADDRESSES ||
+            !row->shown.frame_count || !better->shown.frame_count)
+                return true;
+        sent = &row->shown.frames[row->shown.frame_count - 1];
+        found = &better->shown.frames[better->shown.frame_count - 1];
+        return is_same_symbol(sent->function, found->function) || is_same_symbol(sent->function, found->linkage_name);
+}
+
+static int64_t find_start_line(const struct location_row *row, const struct scan_frame *f)
+{
+        for (uint32_t i = 0; i < row->shown.frame_count; i++)
+                if (row->shown.frames[i].start_line && strcmp(row->shown.frames[i].function, f->function) == 0)
+                        return row->shown.frames[i].start_line;
+        return 0;
+}
+
+/* Keep the start lines that the sender gave: go build -pgo needs them. Without room for them they are left out. */
+static void keep_start_lines(struct resolver *r, const struct location_row *row, struct location_row *better)
+{
+        uint32_t count = better->shown.frame_count, known = 0;
+        struct scan_frame *frames;
+
+        for (uint32_t i = 0; i < row->shown.frame_count; i++)
+                known += row->shown.frames[i].start_line != 0;
+        frames =
+                known && row->state == SYMBOL_SENDER ? arena_alloc_array(r->chains.arena, count, sizeof *frames) : NULL;
+        if (!frames)
+                return;
+        memcpy(frames, better->shown.frames, count * sizeof *frames);
+        for (uint32_t i = 0; i < count; i++)
+                frames[i].start_line = find_start_line(row, &frames[i]);
+        better->shown.frames = frames;
+}
+
 /* Set why a row has no frames. A row that has frames keeps them. */
 static bool apply_row_state(struct location_row *row, const struct symbol_result *result, enum symbol_state state)
 {
@@ -244,7 +284,9 @@ static enum status apply_lookup_result(struct resolver *r, struct location_row *
         }
         if (st)
                 return st;
-        *changed_ret = !has_same_answer(row, &better);
+        *changed_ret = is_function_possible(row, &better, result) && !has_same_answer(row, &better);
+        if (*changed_ret)
+                keep_start_lines(r, row, &better);
         if (*changed_ret)
                 *row = better;
         return ST_OK;

@@ -8,8 +8,10 @@
  * batch lookup, then written to a part or returned by a scan.
  *
  * Precedence of frames:
- *  1. Frames resolved by the sender are kept if one of them has a file. Names
- *     alone (kallsyms) are replaced by symbols with lines.
+ *  1. Frames resolved by the sender are replaced by symbols with lines, which know
+ *     inlined calls. Start lines of functions, which the index does not have, are
+ *     kept. In a kernel module the function must be the one that the sender names:
+ *     addresses in other sections than .text may be another function's.
  *  2. Otherwise the index decides, and a newer generation replaces an older one.
  *  3. A row never loses its frames: removed, pending or failed objects leave
  *     their rows unchanged.

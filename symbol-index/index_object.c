@@ -178,6 +178,19 @@ uint64_t index_object_base(const struct index_object *o)
         return o->segment_count ? load_le64(o->segments + 16) : 0;
 }
 
+uint64_t index_object_kernel_base(const struct index_object *o)
+{
+        uint64_t base = 0;
+
+        for (uint32_t i = 0; i < o->segment_count; i++) {
+                uint64_t begin = load_le64(o->segments + (size_t)i * SEGMENT_BYTES + 16);
+
+                if (begin >= KERNEL_ADDRESSES && (!base || begin < base))
+                        base = begin;
+        }
+        return base;
+}
+
 static enum status write_object_state(struct index_write *w, const struct build_id *id, enum symbol_object_state state,
                                       const char *reason, const struct symbol_inputs *inputs, struct error *err)
 {

@@ -52,5 +52,8 @@ bool index_object_translate(const struct index_object *o, uint64_t file_offset, 
 
 /** Address of the first segment, 0 without any. */
 uint64_t index_object_base(const struct index_object *o);
+/** Of a kernel, the lowest address of its segments in the upper half (_text); 0 for other objects. */
+uint64_t index_object_kernel_base(const struct index_object *o);
+#define KERNEL_ADDRESSES (UINT64_C(1) << 63) /* kernels are linked above, on every 64-bit processor */
 
 #endif

@@ -255,6 +255,7 @@ static void resolve_object_state(struct lookup *l, struct lookup_object *slot)
         slot->damaged = st != ST_OK;
         if (slot->damaged)
                 *o = (struct index_object){ .state = OBJECT_FAILED };
+        slot->kernel_base = index_object_kernel_base(o);
         if (slot->id.size == 0)
                 slot->state = SYMBOL_NO_BUILD_ID;
         else if (o->number && o->range_count)
@@ -342,6 +343,9 @@ static bool assign_groups(struct lookup *l)
                 }
                 object = &l->known.objects[number];
                 state = object->state;
+                if (object->kernel_base && !key->is_file_offset && address < KERNEL_ADDRESSES &&
+                    address <= UINT64_MAX - object->kernel_base)
+                        address += object->kernel_base;
                 if (key->is_file_offset && !index_object_translate(&object->object, address, &address) &&
                     !index_object_holds(&object->object, address) && state == SYMBOL_RESOLVED)
                         state = index_object_has_bytes(&object->object) ? SYMBOL_NOT_IN_OBJECT : SYMBOL_OUTSIDE;

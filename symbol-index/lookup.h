@@ -27,7 +27,8 @@ struct symbol_view;
 
 struct symbol_key {
         const struct build_id *build_id; /* borrowed; equal pointers need not mean equal ids */
-        uint64_t address;
+        uint64_t address;    /* in a kernel, which is linked in the upper half, a lower one is taken from its start,
+                              * _text: the OpenTelemetry eBPF profiler sends those */
         bool is_file_offset; /* address is an offset into the ELF file; translated by its segments. An
                               * offset past the file that is an address in a segment is taken as an
                               * address: perf prints those of programs that are not relocated. */

@@ -43,6 +43,7 @@ bool lookup_grow(void **array, size_t *capacity, size_t count, size_t size);
 struct lookup_object {
         struct build_id id;
         struct index_object object;
+        uint64_t kernel_base;    /* index_object_kernel_base() */
         enum symbol_state state; /* of keys that no block can answer; SYMBOL_RESOLVED: blocks can */
         bool damaged;
 };

@@ -236,7 +236,7 @@ static enum gain get_location_gain(const struct scan_location *l)
         switch (state) {
         case SYMBOL_RESOLVED:
                 return l->quality <= QUALITY_SYMTAB ? GAIN_LINES : GAIN_NONE;
-        case SYMBOL_SENDER: /* names from kallsyms are replaced by lines */
+        case SYMBOL_SENDER: /* names without files, as from kallsyms: symbols with lines add most there */
                 return l->address && !has_source_file(l) ? GAIN_LINES : GAIN_NONE;
         case SYMBOL_UNCOVERED:
         case SYMBOL_OUTSIDE:
@@ -370,7 +370,8 @@ static enum status build_upload_list(const struct upload_counts *c, enum gain ga
 static enum status build_upload_lists(struct store_scan *scan, const struct stack_sums *sums, struct scan_uploads *ret,
                                       struct error *err)
 {
-        _cleanup_(upload_counts_deinit) struct upload_counts c = { .meter = scan->meter, .numbers.memory.use = MEMORY_QUERIES };
+        _cleanup_(upload_counts_deinit) struct upload_counts c = { .meter = scan->meter,
+                                                                   .numbers.memory.use = MEMORY_QUERIES };
         struct scan_uploads uploads = { 0 };
         const struct scan_stacks *s;
         enum status st = store_scan_resolve(scan, sums, &s, err);

@@ -51,9 +51,10 @@ class Strings:
 
 
 def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at_ns=None, stack=None, attribute=None,
-         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label=""):
+         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label="", sent=(), frame_type=""):
     """One profile; values are those of its samples, one sample each, all of the one stack.
 
+    sent: for each address what the sender says of it, "FUNCTION:FILE:LINE:START_LINE". frame_type: of all addresses.
     names: frames known by name, leaf first, in place of addresses. stack, attribute, location_mapping: indices to put
     where right ones belong. label: "KEY=VALUE", one more.
     """
@@ -63,9 +64,17 @@ def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at
         value = blob(1, build_id)
         attributes += blob(6, num(1, s("process.executable.build_id." + id_kind)) + blob(2, value))
     mapping = num(1, 0) + num(2, 1 << 40) + num(4, s(mapping_file)) + (packed(5, [1]) if build_id else b"")
-    for address in addresses:
+    if frame_type:
+        attributes = attributes or blob(6, b"")
+        attributes += blob(6, num(1, s("profile.frame.type")) + blob(2, blob(1, frame_type)))
+    for i, address in enumerate(addresses):
         index = 1 if location_mapping is None else location_mapping
-        locations.append(num(1, index) + num(2, address))
+        location = num(1, index) + num(2, address)
+        if sent:
+            name, file, line, start_line = sent[i].split(":")
+            functions += blob(3, num(1, s(name)) + num(3, s(file)) + num(4, int(start_line)))
+            location += blob(3, num(1, i + 1) + num(2, int(line)))
+        locations.append(location + (packed(4, [2]) if frame_type else b""))
     for i, name in enumerate(names):
         functions += blob(3, num(1, s(name)))
         locations.append(blob(3, num(1, i + 1) + num(2, 10 + i)))
@@ -148,7 +157,7 @@ def main():
             value = [int(v, 16) for v in value.split(",")]
         elif key == "values":
             value = [int(v) for v in value.split(",")]
-        elif key == "names":
+        elif key in ("names", "sent"):
             value = value.split(",")
         elif key == "at_ns":
             value = int(value)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Frames that a sender names itself, as the OpenTelemetry eBPF profiler does: kernel addresses from _text and from a module's
+# .text get lines, and the symbols of a native object replace the sender's frames, which do not know inlined calls.
+. tests/e2e/lib.sh
+
+# frames SERVICE: one folded stack, with the files' last names and lines from the locations table.
+frames() {
+        curl -sS -G "$url/api/v1/query/pprof" --data-urlencode from=now-1h --data-urlencode "selector={service_name=\"$1\"}" >"$tmp/pprof"
+        python3 - "$tmp/pprof" <<'END'
+import gzip, sys
+sys.path.insert(0, "tests/e2e")
+data = gzip.decompress(open(sys.argv[1], "rb").read())
+def fields(b):
+    i = 0
+    while i < len(b):
+        def number():
+            nonlocal i
+            v = shift = 0
+            while True:
+                v |= (b[i] & 127) << shift; shift += 7; i += 1
+                if b[i - 1] < 128: return v
+        key = number()
+        if key & 7 == 2:
+            n = number(); yield key >> 3, b[i:i + n]; i += n
+        else:
+            yield key >> 3, number()
+strings, functions, found = [], {}, []
+for k, v in fields(data):
+    if k == 6: strings.append(v.decode())
+for k, v in fields(data):
+    if k == 5:
+        f = dict(fields(v)); functions[f[1]] = f
+for k, v in fields(data):
+    if k == 4:
+        for j, w in fields(v):
+            if j == 4:
+                line = dict(fields(w)); f = functions[line[1]]
+                name = strings[f.get(2, 0)]
+                found.append("%s:%s:%d:%d" % (name, strings[f.get(4, 0)].split("/")[-1], line.get(2, 0), f.get(5, 0)))
+print(" ".join(found))
+END
+}
+send_frame() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "$@"
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+        is "$code" 200 "$1 is taken"
+}
+upload() {
+        put_object debuginfo "$1"
+        like "$code" '^20[01]$' "$(basename "$1") is uploaded"
+        wait_for "the index queue to be empty" metric_equals cairn_index_queue 0
+}
+address() { nm "$1" | awk -v name="$2" '$3 == name { print $1 }'; }
+# has_lines SERVICE FILE: its frames name this source file.
+has_lines() { frames "$1" | grep -q ":$2:"; }
+
+cat >"$tmp/kernel.c" <<'END'
+__attribute__((section(".head.text"), used)) void first(void) { }
+__attribute__((noinline)) int do_work(int n) {
+        volatile int v = n;
+        return v;
+}
+int _start(int n) { return do_work(n) + 1; }
+END
+gcc -g -O1 -nostdlib -static -fno-pie -no-pie -mcmodel=kernel -fcf-protection=none -Wl,--build-id=sha1 \
+        -Wl,--section-start=.head.text=0xffffffff81000000 -Wl,-Ttext=0xffffffff81200000 -o "$tmp/vmlinux" "$tmp/kernel.c" ||
+        bail_out "no kernel could be made"
+kernel=$(build_id_of "$tmp/vmlinux")
+cat >"$tmp/module.c" <<'END'
+__attribute__((section(".text.unlikely"), used, noinline)) int cold(int n) { return n + 2; }
+int module_first(int n) { return n; }
+__attribute__((noinline)) int module_work(int n) {
+        volatile int v = n;
+        return v;
+}
+int module_entry(int n) { return module_work(n) + 1; }
+END
+gcc -g -O1 -fcf-protection=none -c -o "$tmp/module.o" "$tmp/module.c"
+ld -r --build-id=sha1 -o "$tmp/module.ko" "$tmp/module.o"
+module=$(build_id_of "$tmp/module.ko")
+cat >"$tmp/program.c" <<'END'
+static inline __attribute__((always_inline)) int inner(int n) {
+        volatile int v = n;
+        return v + 1;
+}
+__attribute__((noinline)) int outer(int n) {
+        return inner(n) * 2;
+}
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+END
+gcc -g -O1 -fcf-protection=none -Wl,--build-id=sha1 -o "$tmp/program" "$tmp/program.c"
+program=$(build_id_of "$tmp/program")
+
+start_server --flush-interval 1
+
+# ---- kernel addresses from _text ----
+
+text_offset=$(python3 -c "print('%x' % (0x$(address "$tmp/vmlinux" do_work) - 0xffffffff81000000))")
+send_frame service=kernel build_id="$kernel" mapping_file=vmlinux addresses="$text_offset" sent=do_work::0:0 frame_type=kernel
+wait_metric cairn_flushes_total 1
+is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name that kallsyms gave"
+upload "$tmp/vmlinux"
+wait_for "lines of the kernel" has_lines kernel kernel.c
+is "$(frames kernel)" "do_work:kernel.c:3:0" "and gets its line, though its address is from _text"
+is "$("$cairn" symbolize --server "$url" --build-id "$kernel" 0x$(address "$tmp/vmlinux" do_work) | head -1)" do_work "a linked address is looked up as it is"
+
+# ---- modules ----
+
+work=$(address "$tmp/module.ko" module_work)
+send_frame service=module build_id="$module" mapping_file=module addresses="$work" sent=module_work.isra.0::0:0 frame_type=kernel
+send_frame service=other build_id="$module" mapping_file=module addresses="$work" sent=cold_elsewhere::0:0 frame_type=kernel
+wait_metric cairn_flushes_total 2
+upload "$tmp/module.ko"
+wait_for "lines of the module" has_lines module module.c
+is "$(frames module)" "module_work:module.c:4:0" "a module's address is one of its .text"
+is "$(frames other)" "cold_elsewhere::0:0" "a function that is another one in the module's file stays as it was sent"
+
+# ---- native objects ----
+
+outer=$(address "$tmp/program" outer)
+send_frame service=native build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:5 frame_type=native
+flushed=$(metric cairn_flushes_total)
+wait_metric cairn_flushes_total $((flushed + 1))
+is "$(frames native)" "outer:inner.go:77:5" "a native frame is as it was sent while the object is unknown"
+upload "$tmp/program"
+wait_for "lines of the program" has_lines native program.c
+like "$(frames native)" '(^| )outer:program.c:[5-7]:5$' "then its symbols count, and the start line of the function stays"
+send_frame service=again build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:5 frame_type=native
+wait_for "the batch to be flushed" has_lines again program.c
+pass "  also of a sample that comes later"
+done_testing
