@@ -103,9 +103,10 @@ size_t store_fixture_count_stacks(struct store_fixture *f)
 {
         int64_t sum;
         struct stack_sums sums = sum_all(f, &sum);
+        size_t ret = sums.count;
 
         stack_sums_deinit(&sums);
-        return sums.count;
+        return ret;
 }
 
 struct profile_store_stat store_fixture_stat(struct store_fixture *f)
