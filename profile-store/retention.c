@@ -69,6 +69,8 @@ enum status sample_limits_parse(const char *text, struct sample_limits *ret, str
 
 /* ---- plan ---- */
 
+static const enum table dated_tables[] = { TABLE_SAMPLES, TABLE_STACKS };
+
 /* A file of samples or stacks. */
 struct candidate {
         struct table_part *part; /* borrowed from the snapshot */
@@ -81,7 +83,6 @@ struct plan {
         struct tables *tables; /* reference */
         struct candidate *files;
         size_t count;
-        uint64_t replaced_bytes; /* of files that compaction replaced (dataChange false), still on disk */
 };
 
 static void plan_deinit(struct plan *p)
@@ -105,19 +106,18 @@ static int compare_expiry_candidates(const void *a, const void *b)
 
 static enum status collect_candidates(struct plan *p, struct error *err)
 {
-        static const enum table dated[] = { TABLE_SAMPLES, TABLE_STACKS };
         const struct tables *t = p->tables;
 
         p->files = calloc(t->part_count[TABLE_SAMPLES] + t->part_count[TABLE_STACKS] + 1, sizeof *p->files);
         if (!p->files)
                 return error_no_memory(err);
-        for (size_t i = 0; i < sizeof dated / sizeof *dated; i++) {
-                for (size_t k = 0; k < t->part_count[dated[i]]; k++) {
-                        struct table_part *part = t->parts[dated[i]][k];
+        for (size_t i = 0; i < sizeof dated_tables / sizeof *dated_tables; i++) {
+                for (size_t k = 0; k < t->part_count[dated_tables[i]]; k++) {
+                        struct table_part *part = t->parts[dated_tables[i]][k];
 
                         if (part->has_day)
                                 p->files[p->count++] =
-                                        (struct candidate){ .part = part, .day = part->day, .table = dated[i] };
+                                        (struct candidate){ .part = part, .day = part->day, .table = dated_tables[i] };
                 }
         }
         qsort(p->files, p->count, sizeof *p->files, compare_expiry_candidates);
@@ -289,6 +289,17 @@ static enum status remove_candidates(struct profile_store *s, const struct plan 
                              err);
 }
 
+static void count_expired(const struct expiry *e, enum table t)
+{
+        for (size_t i = 0; i < e->count; i++) {
+                if (e->days[i].table != t)
+                        continue;
+                metric_add(&expired_files, (int64_t)e->days[i].files);
+                metric_add(&expired_rows, (int64_t)e->days[i].rows);
+                metric_add(&expired_bytes, (int64_t)e->days[i].bytes);
+        }
+}
+
 /* With the writer lock. ST_BUSY or ST_NOT_FOUND when another writer changed the tables. */
 static enum status expire_once(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
                                struct error *err)
@@ -306,9 +317,11 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
         if (!st && e.count) {
                 s->behind = true;
                 known_rows_deinit(&s->known); /* the flush must not take the removed stacks for known */
-                st = remove_candidates(s, &p, TABLE_SAMPLES, err);
-                if (!st)
-                        st = remove_candidates(s, &p, TABLE_STACKS, err);
+                for (size_t i = 0; !st && i < sizeof dated_tables / sizeof *dated_tables; i++) {
+                        st = remove_candidates(s, &p, dated_tables[i], err);
+                        if (!st) /* at once: the next may fail */
+                                count_expired(&e, dated_tables[i]);
+                }
                 if (!st)
                         st = store_publish_tables(s, err);
                 s->behind = st != ST_OK;
@@ -318,15 +331,6 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
         else
                 *ret = e;
         return st;
-}
-
-static void count_expired(const struct expiry *e)
-{
-        for (size_t i = 0; i < e->count; i++) {
-                metric_add(&expired_files, (int64_t)e->days[i].files);
-                metric_add(&expired_rows, (int64_t)e->days[i].rows);
-                metric_add(&expired_bytes, (int64_t)e->days[i].bytes);
-        }
 }
 
 static enum status expire_under_lock(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
@@ -339,8 +343,6 @@ static enum status expire_under_lock(struct profile_store *s, const struct sampl
                 if (st != ST_BUSY && st != ST_NOT_FOUND)
                         break;
         }
-        if (!st)
-                count_expired(ret);
         return st == ST_NOT_FOUND ? ST_BUSY : st;
 }
 

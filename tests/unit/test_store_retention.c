@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/limits.h"
+#include "common/metrics.h"
 #include "profile-store/maintenance.h"
 #include "profile-store/retention.h"
 #include "tests/support/profiles.h"
@@ -247,8 +249,43 @@ START_TEST(the_maintenance_applies_the_limits_and_unlinks_the_files_later)
 }
 END_TEST
 
+static int64_t count_expired_rows(void)
+{
+        static const char name[] = "\ncairn_store_expired_rows_total ";
+        _cleanup_buf_ struct buf text;
+        const char *at;
+
+        buf_init(&text, MiB(1));
+        metrics_write(&text);
+        at = strstr(buf_cstr(&text), name);
+        return at ? atoll(at + strlen(name)) : 0;
+}
+
+START_TEST(rows_count_as_expired_although_those_of_the_next_table_stay)
+{
+        _cleanup_free_ char *log = NULL, *moved = NULL;
+        const struct sample_limits limits = parse_rules("age=2d");
+        struct expiry e = { 0 };
+        struct error err;
+
+        begin_with_days();
+        log = store_fixture_path(&fixture, "tables/stacks/_delta_log");
+        moved = store_fixture_path(&fixture, "tables/stacks/moved");
+        retention_register_metrics();
+        ck_assert_int_eq(rename(log, moved), 0);
+        ck_assert_int_eq(profile_store_expire(fixture.store, &limits, false, &e, &err), ST_OS);
+        ck_assert_int_eq(count_expired_rows(), 3 * (DAYS - 2));
+        ck_assert_int_eq(rename(moved, log), 0);
+        e = expire("age=2d", false);
+        ck_assert_int_eq(count_expired_rows(), (3 + 2) * (DAYS - 2));
+        expiry_deinit(&e);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 TEST_SUITE("store retention", rules_narrow_each_other, days_past_their_age_leave_samples_and_stacks,
            a_day_that_reaches_into_the_age_stays, samples_that_come_late_for_a_removed_day_get_their_stacks,
            the_oldest_days_go_until_the_files_fit, stacks_whose_samples_went_before_a_crash_go_too,
            a_commit_of_another_writer_in_between_is_taken_into_the_plan,
-           the_maintenance_applies_the_limits_and_unlinks_the_files_later)
+           the_maintenance_applies_the_limits_and_unlinks_the_files_later,
+           rows_count_as_expired_although_those_of_the_next_table_stay)
