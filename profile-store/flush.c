@@ -631,7 +631,7 @@ static void flush_run_deinit(struct flush_run *r)
         free(r->missing_ids);
 }
 
-/* The objects of a group that is committed. */
+/* The objects of a group whose locations may be committed: they are new in this flush only. */
 static enum status take_missing_ids(struct flush_run *r, const struct flush *f, struct error *err)
 {
         struct build_id *more;
@@ -667,7 +667,12 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
         *blames_batches_ret = f.blames_batches && !is_environment_failure(st);
         if (!st)
                 memory_end_claim(MEMORY_FLUSH);
-        return st ? st : take_missing_ids(r, &f, err);
+        if (f.committing) {
+                enum status taken = take_missing_ids(r, &f, st ? NULL : err);
+
+                st = st ? st : taken;
+        }
+        return st;
 }
 
 /* A failed group is halved until it succeeds; s->flushed advances with each commit. */

@@ -246,8 +246,36 @@ START_TEST(a_flush_passes_over_missing_parts_and_writes_their_rows_again)
 }
 END_TEST
 
+static void count_missing_ids(void *context, const struct build_id *ids, size_t count)
+{
+        (void)ids;
+        *(size_t *)context += count;
+}
+
+START_TEST(objects_that_lack_debuginfo_are_told_of_although_the_flush_fails_after_their_locations)
+{
+        _cleanup_free_ char *log = NULL, *moved = NULL;
+        size_t told = 0;
+        struct error err;
+
+        fixture.options.missing_debuginfo = count_missing_ids;
+        fixture.options.missing_context = &told;
+        store_fixture_begin(&fixture);
+        store_fixture_append(&fixture, 0, 0x1000);
+        log = store_fixture_path(&fixture, "tables/stacks/_delta_log");
+        moved = store_fixture_path(&fixture, "tables/stacks/moved");
+        ck_assert_int_eq(rename(log, moved), 0);
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_OS);
+        ck_assert_int_eq(rename(moved, log), 0);
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(told, 1);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 TEST_SUITE("profile store recovery", a_flush_that_fails_at_any_table_is_repeated_without_doubles,
            a_batch_that_cannot_be_read_is_set_aside_and_the_others_live,
            files_that_no_log_names_go_after_the_grace_and_live_ones_stay, a_damaged_or_missing_part_is_an_error_that_names_it,
            a_flush_passes_over_damaged_parts_and_writes_their_rows_again,
-           a_flush_passes_over_missing_parts_and_writes_their_rows_again)
+           a_flush_passes_over_missing_parts_and_writes_their_rows_again,
+           objects_that_lack_debuginfo_are_told_of_although_the_flush_fails_after_their_locations)
