@@ -2,7 +2,6 @@
 #include "profile-store/compaction/compaction_jobs.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "common/limits.h"
 
@@ -150,15 +149,12 @@ void compaction_job_deinit(struct compaction_job *job)
 
 void describe_compaction_partition(const struct compaction_partition *p, char ret[static 48])
 {
-        time_t s = (time_t)(p->day * S_PER_DAY);
-        struct tm tm;
-        char date[16];
+        char date[32];
 
         if (p->table == TABLE_LOCATIONS) {
                 snprintf(ret, 48, "%s", table_name(p->table));
                 return;
         }
-        gmtime_r(&s, &tm);
-        strftime(date, sizeof date, "%Y-%m-%d", &tm);
+        format_table_day(p->day, date);
         snprintf(ret, 48, "%s of %s", table_name(p->table), date);
 }

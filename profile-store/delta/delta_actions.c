@@ -4,6 +4,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/text.h"
@@ -38,20 +39,6 @@ void delta_actions_deinit(struct delta_actions *a)
         free(a->txns);
         json_object_put(a->metadata);
         *a = (struct delta_actions){ 0 };
-}
-
-/* Reserve one more element; the array doubles at each power of two. */
-static bool grow_action_list(void **array, size_t count, size_t size)
-{
-        void *larger;
-
-        if (count & (count - 1))
-                return true;
-        larger = realloc(*array, (count ? count * 2 : 1) * size);
-        if (!larger)
-                return false;
-        *array = larger;
-        return true;
 }
 
 /* Percent-decode a path in place. False when it leads out of the table. */
@@ -92,8 +79,9 @@ static bool duplicate_string(const char *s, char **ret)
 }
 
 /* Append a copy of f, without the fields that are no texts, to a list. It is in the list on failure too. */
-static enum status append_counted_file(struct delta_counted_file ***list, size_t *count, const struct delta_file *from,
-                                       struct delta_counted_file **ret, struct error *err)
+static enum status append_counted_file(struct delta_counted_file ***list, size_t *count, size_t *capacity,
+                                       const struct delta_file *from, struct delta_counted_file **ret,
+                                       struct error *err)
 {
         struct delta_partition *copies;
         struct delta_counted_file *f;
@@ -104,7 +92,7 @@ static enum status append_counted_file(struct delta_counted_file ***list, size_t
         if (from->partition_count > PARTITIONS_MAX)
                 return error_set(err, ST_TOO_BIG, "a file with %zu partition values", from->partition_count);
         f = calloc(1, sizeof *f + (from->partition_count * 2 + 3) * sizeof *f->memory);
-        if (!f || !grow_action_list((void **)list, *count, sizeof(struct delta_counted_file *))) {
+        if (!f || !array_reserve(list, capacity, *count)) {
                 free(f);
                 return error_no_memory(err);
         }
@@ -138,7 +126,7 @@ enum status delta_actions_add_file(struct delta_actions *a, const char *path, ui
                 .path = path, .stats = stats, .partitions = partitions, .partition_count = partition_count
         };
         struct delta_counted_file *f;
-        enum status st = append_counted_file(&a->adds, &a->add_count, &from, &f, err);
+        enum status st = append_counted_file(&a->adds, &a->add_count, &a->add_capacity, &from, &f, err);
 
         if (st)
                 return st;
@@ -150,7 +138,7 @@ enum status delta_actions_add_file(struct delta_actions *a, const char *path, ui
 enum status delta_actions_remove_file(struct delta_actions *a, const struct delta_file *from, struct error *err)
 {
         struct delta_counted_file *f;
-        enum status st = append_counted_file(&a->removes, &a->remove_count, from, &f, err);
+        enum status st = append_counted_file(&a->removes, &a->remove_count, &a->remove_capacity, from, &f, err);
 
         if (st)
                 return st;
@@ -165,7 +153,7 @@ enum status delta_actions_add_txn(struct delta_actions *a, const char *app_id, i
 {
         char *copy;
 
-        if (!grow_action_list((void **)&a->txns, a->txn_count, sizeof *a->txns) || !(copy = strdup(app_id)))
+        if (!array_reserve(&a->txns, &a->txn_capacity, a->txn_count) || !(copy = strdup(app_id)))
                 return error_no_memory(err);
         a->txns[a->txn_count++] = (struct delta_txn){ copy, version, last_updated_ms };
         return ST_OK;

@@ -31,11 +31,11 @@ struct delta_txn {
 
 struct delta_actions {
         struct delta_counted_file **adds; /* owned references */
-        size_t add_count;
+        size_t add_count, add_capacity;
         struct delta_counted_file **removes; /* owned references */
-        size_t remove_count;
+        size_t remove_count, remove_capacity;
         struct delta_txn *txns;
-        size_t txn_count;
+        size_t txn_count, txn_capacity;
         struct json_object *metadata; /* owned: the metaData object, NULL for none */
         bool has_protocol;
 };

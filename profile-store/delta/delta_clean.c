@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "common/text.h"
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"
 
@@ -30,18 +31,11 @@ static void log_files_deinit(struct log_files *l)
         free(l->items);
 }
 
-static bool has_suffix(const char *s, const char *end)
-{
-        size_t n = strlen(s), k = strlen(end);
-
-        return n >= k && strcmp(s + n - k, end) == 0;
-}
-
 /* Whether what follows the version is that of a file that PROTOCOL.md knows. */
 static bool is_log_suffix(const char *s)
 {
-        return strcmp(s, DELTA_COMMIT_SUFFIX) == 0 || strcmp(s, ".crc") == 0 || has_suffix(s, ".compacted.json") ||
-               (strncmp(s, ".checkpoint.", 12) == 0 && (has_suffix(s, ".parquet") || has_suffix(s, ".json")));
+        return strcmp(s, DELTA_COMMIT_SUFFIX) == 0 || strcmp(s, ".crc") == 0 || ends_with(s, ".compacted.json") ||
+               (strncmp(s, ".checkpoint.", 12) == 0 && (ends_with(s, ".parquet") || ends_with(s, ".json")));
 }
 
 static int compare_log_files(const void *a, const void *b)
@@ -150,7 +144,7 @@ static enum status verify_checkpoint(const char *log_dir, int64_t version, const
 
 static bool is_needless(const struct log_file *f, int64_t cutoff)
 {
-        return f->version < cutoff || (f->version == cutoff && has_suffix(f->name, ".compacted.json"));
+        return f->version < cutoff || (f->version == cutoff && ends_with(f->name, ".compacted.json"));
 }
 
 static enum status delete_log_files(int folder, const char *log_dir, const struct log_files *l, int64_t cutoff,
