@@ -24,7 +24,13 @@
 #define LIMIT_HTTP_HELD_SHORT_S 2           /* in each of these while memory is refused to others */
 #define LIMIT_HTTP_DISCARD_BYTES MiB(128)   /* of a refused body, read so that the client gets its answer */
 #define LIMIT_HTTP_QUERY_PARAMETERS 64
-#define LIMIT_HTTP_HEADER_BYTES KiB(32)
+/*
+ * Memory that libmicrohttpd has for a connection: the head of the request, and of the answer. For more than 32 KiB it
+ * calls mmap() and munmap() for each connection, which wait for the lock of the address space while another thread,
+ * even one of low priority, unmaps memory: /healthz then took up to 200 ms.
+ */
+#define LIMIT_HTTP_CONNECTION_BYTES KiB(32)
+#define LIMIT_HTTP_HEADER_BYTES KiB(30)     /* with few headers; each takes some 50 bytes more */
 #define LIMIT_HTTP_CONNECTIONS 4096         /* by default; an address has at most half of them */
 #define LIMIT_HTTP_HEADERS_S 10             /* from the first byte of a request to the end of its headers */
 #define LIMIT_HTTP_SLOW_S 30                /* a body or an answer may be slower than the next for so long */

@@ -169,7 +169,7 @@ static enum status start_daemon(struct http_server *s, int listener, struct erro
                 flags | (pair ? MHD_USE_TLS : 0), 0, on_mhd_accept, s, handle_mhd_callback, s, MHD_OPTION_LISTEN_SOCKET,
                 listener, MHD_OPTION_THREAD_POOL_SIZE, byte_threads, MHD_OPTION_CONNECTION_LIMIT,
                 s->max_connections + s->max_connections / 8 + 16 * byte_threads, MHD_OPTION_CONNECTION_TIMEOUT,
-                (unsigned)LIMIT_HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * LIMIT_HTTP_HEADER_BYTES),
+                (unsigned)LIMIT_HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)LIMIT_HTTP_CONNECTION_BYTES,
                 MHD_OPTION_URI_LOG_CALLBACK, on_mhd_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_mhd_completed, NULL,
                 MHD_OPTION_NOTIFY_CONNECTION, on_mhd_connection, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
                 MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_ARRAY, pair ? tls : tls + 3,

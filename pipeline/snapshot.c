@@ -460,8 +460,8 @@ static enum status report_taken_path(const char *dir, struct error *err)
 }
 
 /*
- * Rename unless the new name exists. File systems without RENAME_NOREPLACE, as NFS and many of FUSE, replace nothing but
- * an empty directory, which could only have been made since the look at it.
+ * Rename unless the new name exists. File systems without RENAME_NOREPLACE, as NFS and many of FUSE, replace nothing
+ * but an empty directory, which could only have been made since the look at it.
  */
 static enum status rename_new(const char *from, const char *to, struct error *err)
 {

@@ -45,8 +45,8 @@ enum status otlp_encode(const struct profile *p, struct buf *ret, struct error *
 void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
 
 /**
- * How many samples the receiver rejected, and its text: why, or a warning when it rejected none; "" for none. It may hold
- * control characters.
+ * How many samples the receiver rejected, and its text: why, or a warning when it rejected none; "" for none. It may
+ * hold control characters.
  */
 struct otlp_response {
         uint64_t rejected;

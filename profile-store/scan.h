@@ -68,8 +68,8 @@ struct stack_sums {
         struct stack_sum *items; /* owned */
         size_t count;
         struct memory_reservation memory; /* of items */
-        char unit[32];  /* of value; "" when nothing matched; ST_USAGE when units differ */
-        char type[256]; /* "" when nothing matched, or several types of one unit did */
+        char unit[32];                    /* of value; "" when nothing matched; ST_USAGE when units differ */
+        char type[256];                   /* "" when nothing matched, or several types of one unit did */
 };
 
 void stack_sums_deinit(struct stack_sums *s); /* also fine on a zeroed one */

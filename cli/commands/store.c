@@ -297,8 +297,8 @@ static bool is_quarantine_match(const struct quarantine_item *item, const char *
 }
 
 /*
- * One batch into the file --output; or each of them into a file of its own, when --output is a directory. Two batches of
- * one id are told apart by their position.
+ * One batch into the file --output; or each of them into a file of its own, when --output is a directory. Two batches
+ * of one id are told apart by their position.
  */
 static enum status export_quarantine(const struct store_command *c, const char *id, const struct quarantine_item *items,
                                      size_t count, struct error *err)

@@ -54,8 +54,8 @@ void row_filter_deinit(struct row_filter *r);
 bool part_may_match(const struct row_filter *r, const struct table_part *part);
 
 /*
- * The value of a label in the map of a row, or "": of several that have a value, the last, as the Parquet format says of
- * maps. For filters, groups and lists alike.
+ * The value of a label in the map of a row, or "": of several that have a value, the last, as the Parquet format says
+ * of maps. For filters, groups and lists alike.
  */
 struct parquet_bytes scan_find_rest_value(const struct parquet_column *keys, const struct parquet_column *values,
                                           uint32_t row, const char *name);

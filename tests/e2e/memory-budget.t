@@ -34,11 +34,11 @@ diag "peak $((peak >> 10)) MiB of $limit_mib; $(cat "$tmp/result")"
 ok 'the service lives' healthy
 ok "its peak is within --memory" test "$peak" -le $((limit_mib << 10))
 # A server that does nothing was asked in turns with the service (memory-budget.py): the bounds are on what the service
-# adds to its times. Single requests take longer while all CPUs are overloaded: a thread that receives a body then waits
-# for the lock of the address space, which a thread of lower priority holds that gets no CPU.
+# adds to its times. Single requests may take longer while all CPUs are overloaded: a thread that makes room for a body
+# waits for the lock of the address space, which a thread of lower priority holds that gets no CPU.
 below() { test "$(value "$1")" -lt $(($2 + $3 * $(value "control_$1"))); }
 ok 'of 20 health checks 19 took less than 100 ms' below health_p95_ms 100 1
-ok 'none took a second' below health_max_ms 1000 10
+ok 'none took half a second' below health_max_ms 500 5
 ok 'of 20 honest batches 19 were acknowledged within a second' below ingest_p95_ms 1000 1
 ok 'none took three' below ingest_max_ms 3000 10
 ok 'there are enough times to say so' test "$(value health_count)" -ge 60

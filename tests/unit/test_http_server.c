@@ -3,7 +3,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -12,6 +16,20 @@
 #include "http/server.h"
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
+
+/* Calls of mmap() by the threads that receive and send. In place of the C library's, also for libmicrohttpd. */
+static atomic_uint byte_thread_mappings;
+
+__attribute__((visibility("default"))) void *mmap(void *address, size_t size, int protection, int flags, int fd,
+                                                  off_t offset)
+{
+        char name[16] = "";
+
+        prctl(PR_GET_NAME, name);
+        if (strncmp(name, "MHD-", 4) == 0)
+                atomic_fetch_add(&byte_thread_mappings, 1);
+        return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+}
 
 static const char text_body[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -843,6 +861,37 @@ START_TEST(requests_that_may_be_read_in_two_ways_are_refused)
 }
 END_TEST
 
+/* mmap() and munmap() wait while another thread unmaps memory; a health check must not. */
+START_TEST(a_connection_maps_no_memory)
+{
+        struct http_server *s = start(false);
+
+        for (int i = 0; i < 20; i++) {
+                if (i == 4) /* each thread has had a request, and what that makes once */
+                        atomic_store(&byte_thread_mappings, 0);
+                expect(s, 200, "at once", "GET /when/now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        }
+        ck_assert_uint_eq(atomic_load(&byte_thread_mappings), 0);
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_long_path_is_taken_and_a_longer_one_refused)
+{
+        struct http_server *s = start(false);
+        static const char format[] = "GET /when/now?q=%0*d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        char *request;
+
+        ck_assert_int_gt(asprintf(&request, format, (int)LIMIT_HTTP_HEADER_BYTES - 100, 0), 0);
+        expect(s, 200, "at once", request);
+        free(request);
+        ck_assert_int_gt(asprintf(&request, format, (int)LIMIT_HTTP_HEADER_BYTES * 2, 0), 0);
+        expect(s, 414, "", request);
+        free(request);
+        http_server_stop(s);
+}
+END_TEST
+
 TEST_SUITE("http_server", a_host_name_that_is_not_known_is_421, what_pages_of_other_origins_send_is_refused,
            a_body_has_the_type_that_its_route_takes, requests_that_may_be_read_in_two_ways_are_refused,
            paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
@@ -852,4 +901,5 @@ TEST_SUITE("http_server", a_host_name_that_is_not_known_is_421, what_pages_of_ot
            streams_end_are_refused_and_abandoned, transient_failures_reset_the_connection,
            an_answer_of_pieces_is_sent_as_they_are_made, pieces_are_packed_for_who_accepts_it,
            a_piece_that_fails_is_no_end, a_slow_reader_costs_two_pieces_and_no_thread,
-           a_connection_serves_many_requests, what_is_not_answered_at_once_is_handled, a_port_in_use_is_named)
+           a_connection_serves_many_requests, what_is_not_answered_at_once_is_handled, a_port_in_use_is_named,
+           a_connection_maps_no_memory, a_long_path_is_taken_and_a_longer_one_refused)

@@ -12,7 +12,7 @@
 
 static struct store_fixture fixture;
 static char folder[] = "/tmp/cairn-snapshot-XXXXXX", data[64], target[64];
-static int rename_error;           /* what renameat2() fails with */
+static int rename_error;            /* what renameat2() fails with */
 static void (*before_rename)(void); /* as another process meanwhile */
 
 /* In place of the C library's. */
@@ -138,8 +138,7 @@ int main(void)
         const TTest *const tests[] = { a_file_system_without_noreplace_gets_its_snapshot,
                                        what_appears_meanwhile_is_not_replaced,
                                        another_failure_of_the_rename_is_reported,
-                                       slashes_at_the_end_of_the_path_do_not_count,
-                                       a_dangling_link_is_not_replaced };
+                                       slashes_at_the_end_of_the_path_do_not_count, a_dangling_link_is_not_replaced };
 
         return suite_run_with("snapshot", make_data, remove_data, tests, sizeof tests / sizeof *tests);
 }
