@@ -33,6 +33,7 @@ struct pprof_encoder {
         struct error *err;
         enum status failed;
         struct number_map mappings;  /* (mapping, kind) */
+        bool *symbolized;            /* of each of these, whether one of its locations has lines; owned */
         struct number_map functions; /* (name, linkage name, file, start line) */
         struct string_list more;     /* the string table */
         struct pprof_entries *entries;
@@ -115,9 +116,11 @@ static void put_pprof_location(struct pprof_encoder *e, uint32_t number)
 
         assert(l->line_count <= LIMIT_LINES_PER_LOCATION);
         location.id = number + UINT64_C(1);
-        if (l->mapping != PROFILE_NONE)
+        if (l->mapping != PROFILE_NONE) {
                 location.mapping_id =
                         number_pprof_entry(e, &e->mappings, (struct number_key){ { l->mapping, offset } });
+                e->symbolized[location.mapping_id - 1] |= l->line_count > 0;
+        }
         location.address = offset ? l->address + FILE_START : l->address;
         location.n_line = l->line_count;
         location.line = e->entries->line_list;
@@ -135,6 +138,50 @@ static void put_pprof_location(struct pprof_encoder *e, uint32_t number)
         part.n_location = 1;
         part.location = entries;
         append_to_file(e, &part);
+}
+
+static bool is_program_file(const char *path)
+{
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+        return *name && *name != '[' && !strstr(name, ".so") && strncmp(name, "ld-", 3) != 0 &&
+               strcmp(name, "linux-vdso") != 0;
+}
+
+/* The location nearest to the root of a stack that is in a program, rather than in a library or the kernel. */
+static const struct profile_location *find_program_location(const struct profile *p, const struct profile_stack *stack)
+{
+        for (uint32_t i = stack->location_count; i-- > 0;) {
+                const struct profile_location *l =
+                        &p->locations.items[p->stack_locations.items[stack->first_location + i]];
+
+                if (l->mapping != PROFILE_NONE && !l->is_kernel &&
+                    is_program_file(profile_text(p, p->mappings.items[l->mapping].file)))
+                        return l;
+        }
+        return NULL;
+}
+
+/* Readers take the first mapping for the main program: that is the one that most samples run in. */
+static void number_main_mapping(struct pprof_encoder *e)
+{
+        const struct profile *p = e->p;
+        _cleanup_free_ uint32_t *samples = calloc(p->mappings.count + 1u, sizeof *samples);
+        const struct profile_location *best = NULL;
+
+        for (uint32_t i = 0; samples && i < p->samples.count; i++) {
+                const struct profile_location *l =
+                        find_program_location(p, &p->stacks.items[p->samples.items[i].stack]);
+
+                if (!l)
+                        continue;
+                samples[l->mapping]++;
+                if (!best || samples[l->mapping] > samples[best->mapping])
+                        best = l;
+        }
+        if (best)
+                number_pprof_entry(e, &e->mappings,
+                                   (struct number_key){ { best->mapping, best->kind == ADDRESS_FILE_OFFSET } });
 }
 
 static void put_pprof_mappings(struct pprof_encoder *e)
@@ -157,9 +204,9 @@ static void put_pprof_mappings(struct pprof_encoder *e)
 
                         mapping.build_id = number_pprof_string(e, text, strlen(text));
                 }
-                /* Keeps readers from symbolizing the file again. */
-                mapping.has_functions = mapping.has_filenames = true;
-                mapping.has_line_numbers = mapping.has_inline_frames = true;
+                /* Keeps readers from symbolizing what is symbolized, and lets them symbolize the rest. */
+                mapping.has_functions = mapping.has_inline_frames = e->symbolized[i];
+                mapping.has_filenames = mapping.has_line_numbers = mapping.has_functions;
                 part.n_mapping = 1;
                 part.mapping = entries;
                 append_to_file(e, &part);
@@ -279,7 +326,8 @@ static enum status encode_pprof(struct pprof_encoder *e)
         _cleanup_free_ int64_t *values = calloc(p->types.count + 1u, sizeof *values);
         _cleanup_free_ struct pprof_entries *entries = calloc(1, sizeof *entries);
 
-        if (!order || !values || !entries)
+        e->symbolized = calloc(2 * (size_t)p->mappings.count + 1, sizeof *e->symbolized);
+        if (!order || !values || !entries || !e->symbolized)
                 return error_no_memory(e->err);
         e->entries = entries;
         for (size_t i = 0; i < LIMIT_LINES_PER_LOCATION; i++)
@@ -288,6 +336,7 @@ static enum status encode_pprof(struct pprof_encoder *e)
                 entries->label_list[i] = &entries->labels[i];
         put_pprof_types(e);
         put_pprof_samples(e, order, values);
+        number_main_mapping(e);
         for (uint32_t i = 0; i < p->locations.count; i++)
                 put_pprof_location(e, i);
         put_pprof_mappings(e);
@@ -308,6 +357,7 @@ enum status pprof_encode_plain(const struct profile *p, struct buf *ret, struct 
         string_list_deinit(&e.more);
         number_map_deinit(&e.mappings);
         number_map_deinit(&e.functions);
+        free(e.symbolized);
         return st;
 }
 

@@ -118,6 +118,14 @@ struct scan_stacks {
 enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums *sums, const struct scan_stacks **ret,
                                struct error *err) MUST_CHECK;
 
+/** When samples were taken: from the start of the first to the end of the last. */
+struct scan_span {
+        int64_t first_unix_ns, end_unix_ns; /* the end includes the samples' durations */
+        bool is_empty;                      /* no sample was selected; the times are 0 */
+};
+enum status store_scan_find_span(struct store_scan *scan, const struct scan_filter *filter, struct scan_span *ret,
+                                 struct error *err) MUST_CHECK;
+
 /** Lists, sorted, owned by the scan. Only what the filter selects. Label names are in column spelling. */
 struct scan_names {
         const char *const *items;

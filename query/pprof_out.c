@@ -25,6 +25,7 @@ struct pprof_output {
         struct type_plan plan; /* its type is what readers show first */
         struct merged_profile m;
         struct profile p;
+        struct scan_span span; /* of all samples */
         struct number_map mappings;
         uint32_t *locations;        /* of each location of the scan: its number in p, PROFILE_NONE when hidden; owned */
         uint32_t *types;            /* of each group; owned */
@@ -131,20 +132,14 @@ static enum status add_profile_locations(struct pprof_output *o, struct error *e
 
 /* ---- types and labels ---- */
 
-/* The period that all groups of a type have; 0 when they differ. */
-static int64_t find_common_period(const struct scan_group_sums *groups, const char *type)
+/* The greatest period of a type's groups, as go tool pprof keeps it when it merges files. */
+static int64_t find_greatest_period(const struct scan_group_sums *groups, const char *type)
 {
         int64_t period = 0;
-        bool any = false;
 
-        for (size_t i = 0; i < groups->group_count; i++) {
-                if (strcmp(groups->groups[i].type, type) != 0)
-                        continue;
-                if (any && groups->groups[i].period != period)
-                        return 0;
-                period = groups->groups[i].period;
-                any = true;
-        }
+        for (size_t i = 0; i < groups->group_count; i++)
+                if (groups->groups[i].period > period && strcmp(groups->groups[i].type, type) == 0)
+                        period = groups->groups[i].period;
         return period;
 }
 
@@ -158,7 +153,7 @@ static enum status add_profile_types(struct pprof_output *o, struct error *err)
                 return error_no_memory(err);
         for (size_t i = 0; !st && i < o->plan.type_count; i++) {
                 const char *type = o->plan.types[i];
-                int64_t period = find_common_period(groups, type);
+                int64_t period = find_greatest_period(groups, type);
                 uint32_t number;
 
                 st = work_meter_add(o->q->meter, groups->group_count, err);
@@ -224,12 +219,11 @@ static enum status add_profile_stack(struct pprof_output *o, uint32_t stack, uin
 
 static enum status add_profile_samples(struct pprof_output *o, struct error *err)
 {
-        const struct query_selection *sel = o->m.selection;
         const struct scan_stacks *s = o->m.stacks;
         _cleanup_free_ uint32_t *stacks = calloc(s->count + 1, sizeof *stacks); /* numbers in p, plus one */
         _cleanup_free_ uint32_t *scratch = NULL;
-        struct profile_sample sample = { .time_unix_ns = sel->from_unix_ns,
-                                         .duration_ns = sel->to_unix_ns - sel->from_unix_ns };
+        struct profile_sample sample = { .time_unix_ns = o->span.first_unix_ns,
+                                         .duration_ns = o->span.end_unix_ns - o->span.first_unix_ns };
         size_t longest = 0;
         uint32_t number;
         enum status st = ST_OK;
@@ -300,6 +294,7 @@ static enum status fill_output(struct pprof_output *o)
 {
         struct query_call *q = o->q;
         struct scan_group_by by = { 0 };
+        struct scan_filter filter;
         const struct merge_request request = { .plan = &o->plan, .filter = &o->filter, .frames = &o->frames };
         enum status st = parse_output_labels(q, &by);
 
@@ -315,7 +310,10 @@ static enum status fill_output(struct pprof_output *o)
                 o->plan.types[o->plan.type_count++] = "";
         by.types = o->plan.types;
         by.type_count = o->plan.type_count;
-        st = merged_profile_load_groups(q->scan, &q->r.selection, &by, &request, &o->m, q->err);
+        filter = query_selection_make_filter(&q->r.selection, o->plan.type_count == 1 ? o->plan.types[0] : NULL);
+        st = store_scan_find_span(q->scan, &filter, &o->span, q->err);
+        if (!st)
+                st = merged_profile_load_groups(q->scan, &q->r.selection, &by, &request, &o->m, q->err);
         if (!st)
                 st = add_profile_locations(o, q->err);
         if (!st)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# What readers of an exported pprof file take from its header: the first mapping is the program, the duration is that of the
+# samples, the period is kept, and only mappings with symbols say so.
+. tests/e2e/lib.sh
+
+cat >"$tmp/fields.py" <<'END'
+import gzip, sys
+
+def fields(b):
+    i = 0
+    while i < len(b):
+        values = []
+        for _ in range(2):
+            v = shift = 0
+            while True:
+                v |= (b[i] & 127) << shift
+                shift += 7
+                i += 1
+                if b[i - 1] < 128:
+                    break
+            values.append(v)
+        if values[0] & 7 == 2:
+            yield values[0] >> 3, b[i:i + values[1]]
+            i += values[1]
+        else:
+            yield values[0] >> 3, values[1]
+
+data = gzip.decompress(open(sys.argv[1], "rb").read())
+strings = [v.decode() for k, v in fields(data) if k == 6]
+for k, v in fields(data):
+    if k == 3:
+        m = dict(fields(v))
+        print("mapping", strings[m.get(5, 0)], m.get(7, 0), m.get(9, 0))
+    elif k in (9, 10, 12):
+        print({9: "time", 10: "duration", 12: "period"}[k], v)
+END
+start_server
+now=$(date +%s)
+# Samples of a kernel, of libc and of two programs; the shop's start 100 s ago and last a second each.
+for at in 100 50; do
+        python3 tests/e2e/profiles.py otlp "$tmp/a" service=shop build_id=11112233445566778899aabbccddeeff00112233 mapping_file=/usr/bin/shop \
+                addresses=1000,2000 sent=leaf:a.c:1:1,main:a.c:2:2 frame_type=native values=3,4 at_ns=$((now - at))000000000
+        request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/a" "$url/v1development/profiles"
+done
+python3 - "$tmp" "$now" <<'END'
+import sys
+sys.path.insert(0, "tests/e2e")
+from profiles import Strings, blob, num, packed
+s = Strings()
+value = lambda a, b: num(1, s(a)) + num(2, s(b))
+now = int(sys.argv[2]) - 40
+body = blob(1, value("cpu", "nanoseconds")) + blob(11, value("cpu", "nanoseconds")) + num(12, 10000000) + num(9, now * 10**9) + num(10, 5 * 10**9)
+for i, (name, build_id) in enumerate((("vmlinux", "aa" * 20), ("/lib/x86_64-linux-gnu/libc.so.6", "bb" * 20), ("/usr/bin/shop", "cc" * 20)), 1):
+    body += blob(3, num(1, i) + num(5, s(name)) + num(6, s(build_id)))
+body += blob(5, num(1, 1) + num(2, s("main.main")) + num(4, s("main.go")))
+body += blob(4, num(1, 1) + num(2, 1) + num(3, 0xffffffff81000010)) + blob(4, num(1, 2) + num(2, 2) + num(3, 0x1234))
+body += blob(4, num(1, 3) + num(2, 3) + num(3, 0x401000) + blob(4, num(1, 1) + num(2, 7)))
+body += blob(2, packed(1, [1, 2, 3, 2]) + packed(2, [70])) + blob(2, packed(1, [1, 2]) + packed(2, [900]))
+open(sys.argv[1] + "/b", "wb").write(body + b"".join(blob(6, t) for t in s.items))
+END
+request --data-binary "@$tmp/b" "$url/ingest?name=go-shop&format=pprof"
+is "$code" 200 "a profile with a kernel and a library is taken"
+
+export_of() { "$cairn" flame --server "$url" --from now-1h --format pprof --output "$tmp/out" "{service_name=\"$1\"}" && python3 "$tmp/fields.py" "$tmp/out" >"$tmp/fields"; }
+check_exports() {
+        export_of go-shop
+        is "$(grep -m1 ^mapping "$tmp/fields")" "mapping /usr/bin/shop 1 1" "$1: the first mapping is the program, with symbols"
+        is "$(grep ^mapping "$tmp/fields" | sed 1d | sort | tr '\n' ' ')" "mapping /lib/x86_64-linux-gnu/libc.so.6 0 0 mapping vmlinux 0 0 " \
+                "$1: those without symbols do not say that they have some"
+        is "$(grep -E '^(duration|period|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
+                "duration 5000000000 period 10000000 time $((now - 40))000000000 " "$1: time, duration and period are the samples'"
+        export_of shop
+        is "$(grep -E '^(duration|time)' "$tmp/fields" | sort | tr '\n' ' ')" \
+                "duration 51000000000 time $((now - 100))000000000 " "$1: of several, from the start of the first to the end of the last"
+}
+check_exports "from memory"
+stop_server
+start_server
+check_exports "from files"
+done_testing
