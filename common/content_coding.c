@@ -121,7 +121,7 @@ static enum status decode_lz4_frames(LZ4F_dctx *z, const uint8_t *data, size_t n
         while (taken < n || rc != 0) {
                 size_t left = ret->max - ret->size, room = left < LZ4_STEP_BYTES ? left : LZ4_STEP_BYTES;
                 size_t in = n - taken, out = room ? room : 1;
-                uint8_t spare;
+                uint8_t spare = 0;
                 void *to = room ? buf_reserve(ret, room) : &spare;
 
                 if (!to)

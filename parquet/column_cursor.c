@@ -13,9 +13,10 @@
 #include "parquet/value_read.h"
 
 #define PIECE_ROWS 2048
-#define EMPTY_PAGES_MAX 1000 /* no writer makes them; their headers are parsed without a look at the query's deadline  \
-                              */
-#define RUN_ROWS 32          /* shorter runs are expanded */
+#define EMPTY_PAGES_MAX                                                                                                \
+        1000        /* no writer makes them; their headers are parsed without a look at the query's deadline           \
+                     */
+#define RUN_ROWS 32 /* shorter runs are expanded */
 
 /* How the rows of the page at hand are held. */
 enum page_form {

@@ -32,8 +32,8 @@ void part_file_close(struct part_file *f);
 #define _cleanup_part_file_ _cleanup_(part_file_close)
 
 /**
- * Whether a failure is about the file itself, which is missing, damaged, or of a kind that Cairn does not read: it stays
- * until the file is restored.
+ * Whether a failure is about the file itself, which is missing, damaged, or of a kind that Cairn does not read: it
+ * stays until the file is restored.
  * @param err  as the functions here filled it; not NULL.
  */
 bool part_is_unreadable(enum status st, const struct error *err);

@@ -337,7 +337,8 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
 
 /*
  * A service keeps removed files as long as it was told to, which a command that opens its directory meanwhile is not:
- * without a flush thread files are deleted by a given grace period only. The maintenance repeats it and reports failures.
+ * without a flush thread files are deleted by a given grace period only. The maintenance repeats it and reports
+ * failures.
  */
 static void clean_at_open(struct profile_store *s)
 {

@@ -57,8 +57,8 @@ struct table_logs {
         int64_t opened_s; /* when the logs were opened, Unix seconds */
         struct delta_table *logs[TABLE_COUNT];
         struct {
-                int64_t latest_ms;  /* Unix time: the last removal seen that was in the future */
-                int64_t noticed_ns; /* monotonic: when it was seen first */
+                int64_t latest_ms;      /* Unix time: the last removal seen that was in the future */
+                int64_t noticed_ns;     /* monotonic: when it was seen first */
         } future_removals[TABLE_COUNT]; /* table_clean.h */
 };
 

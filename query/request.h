@@ -26,11 +26,11 @@ struct query_request {
         struct query_selection selection;
         enum query_format format;
         enum query_names names;
-        const char *type; /* as asked for; NULL: choose */
-        bool is_type_exact; /* the type is a full id, which selects nothing where no sample has it */
+        const char *type;             /* as asked for; NULL: choose */
+        bool is_type_exact;           /* the type is a full id, which selects nothing where no sample has it */
         const char *const *call_site; /* struct frame_filter; borrowed */
         size_t call_site_count;
-        uint64_t limit;   /* rows or names; 0: all */
+        uint64_t limit; /* rows or names; 0: all */
         struct label_list by;
         uint64_t groups; /* shown at most; 0: LIMIT_SHOWN_GROUPS */
         bool relative;   /* scale the base of a diff to the total of the other side */

@@ -53,8 +53,8 @@ enum status merge_parts(const struct merge_request *request, struct merge_result
 void merge_result_deinit(struct merge_result *r);
 
 /**
- * Whether the files of a result that was not committed are still there: the search for orphans deletes old files that no
- * log names, and this machine may have been suspended, or its clock set, since the merge.
+ * Whether the files of a result that was not committed are still there: the search for orphans deletes old files that
+ * no log names, and this machine may have been suspended, or its clock set, since the merge.
  * @return ST_OK; ST_OS.
  */
 enum status merge_result_check_files(const struct table_logs *logs, enum table table, const struct merge_result *r,

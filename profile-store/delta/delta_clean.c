@@ -188,8 +188,8 @@ enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t 
                         return st;
                 st = verify_checkpoint(log_dir, cutoff, s, err);
         } while (st == ST_BAD_DATA);
-        if (!st &&
-            (verify_checkpoint(log_dir, l.newest_checkpoint, s, NULL) || delta_checkpoint_read_hint(log_dir) < cutoff)) {
+        if (!st && (verify_checkpoint(log_dir, l.newest_checkpoint, s, NULL) ||
+                    delta_checkpoint_read_hint(log_dir) < cutoff)) {
                 st = delta_checkpoint_write(log_dir, s, err); /* a good one, and _last_checkpoint names it */
                 if (!st) {
                         s->checkpoint_version = s->version;

@@ -64,7 +64,8 @@ static enum status reserve_entry(struct group_table *t, void *array_pointer, siz
                 return ST_OK;
         if (!array_grow(array_pointer, capacity, count, 1, size))
                 return error_no_memory(err);
-        return *capacity > UNCOUNTED_ENTRIES ? memory_reserve(&t->sums.memory, (*capacity - before) * size, err) : ST_OK;
+        return *capacity > UNCOUNTED_ENTRIES ? memory_reserve(&t->sums.memory, (*capacity - before) * size, err)
+                                             : ST_OK;
 }
 
 /* ---- groups ---- */
@@ -326,8 +327,8 @@ static enum status sort_by_number(struct work_meter *meter, void *array, size_t 
         _cleanup_free_ uint32_t *order = NULL;
         _cleanup_free_ uint8_t *sorted = NULL;
         uint32_t *places;
-        enum status st = count > UNCOUNTED_ENTRIES ? memory_reserve(&memory, count * (size + 2 * sizeof *order), err)
-                                                   : ST_OK;
+        enum status st =
+                count > UNCOUNTED_ENTRIES ? memory_reserve(&memory, count * (size + 2 * sizeof *order), err) : ST_OK;
 
         if (st)
                 return st;
@@ -360,8 +361,8 @@ enum status group_table_finish(struct group_table *t, struct work_meter *meter, 
         struct scan_group_sums *s = &t->sums;
         _cleanup_free_ uint32_t *groups = NULL;
         _cleanup_free_ uint32_t *stacks = NULL;
-        enum status st = sort_by_number(meter, s->groups, s->group_count, sizeof *s->groups, compare_groups, &groups,
-                                        err);
+        enum status st =
+                sort_by_number(meter, s->groups, s->group_count, sizeof *s->groups, compare_groups, &groups, err);
 
         if (!st)
                 st = sort_by_number(meter, s->stacks.items, s->stacks.count, sizeof *s->stacks.items, compare_stacks,

@@ -332,7 +332,7 @@ enum verdict { VERDICT_UNKNOWN, VERDICT_NO, VERDICT_YES };
 struct text_filter {
         struct scan_thread *thread;
         struct parquet_cursor *cursor;
-        const char *type; /* the text itself; NULL: as the matcher says */
+        const char *type;                /* the text itself; NULL: as the matcher says */
         const struct type_key *type_key; /* the column has type ids, the matcher is of a part; NULL: of the text */
         const struct label_matcher *matcher;
         enum verdict null_verdict;

@@ -102,7 +102,6 @@ static enum status sum_batch_groups(struct group_summing *s, const struct scan_c
         return st;
 }
 
-
 /* ---- all threads ---- */
 
 static enum status sum_chunk_groups(void *context, const struct scan_chunk *chunk, struct error *err)

@@ -19,7 +19,8 @@ struct stack_cache;
 struct stack_cache *stack_cache_create(void);    /* NULL without memory */
 void stack_cache_destroy(struct stack_cache *c); /* NULL is allowed */
 
-/* A copy of the location ids in an arena; *ret is NULL when the cache lacks the stack. ST_NO_MEMORY: the arena failed. */
+/* A copy of the location ids in an arena; *ret is NULL when the cache lacks the stack. ST_NO_MEMORY: the arena failed.
+ */
 enum status stack_cache_find(struct stack_cache *c, const struct hash128 *stack, struct arena *a, const uint64_t **ret,
                              uint32_t *count_ret) MUST_CHECK;
 

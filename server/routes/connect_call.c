@@ -42,10 +42,10 @@ static const char *get_connect_code(unsigned code)
                 unsigned code;
                 const char *name;
         } names[] = {
-                { 400, "invalid_argument" },    { 401, "unauthenticated" }, { 403, "permission_denied" },
-                { 404, "not_found" },           { 409, "failed_precondition" }, { 413, "resource_exhausted" },
-                { 415, "unimplemented" },       { 429, "unavailable" },     { 499, "canceled" },
-                { 501, "unimplemented" },       { 503, "unavailable" },     { 504, "deadline_exceeded" },
+                { 400, "invalid_argument" },   { 401, "unauthenticated" },     { 403, "permission_denied" },
+                { 404, "not_found" },          { 409, "failed_precondition" }, { 413, "resource_exhausted" },
+                { 415, "unimplemented" },      { 429, "unavailable" },         { 499, "canceled" },
+                { 501, "unimplemented" },      { 503, "unavailable" },         { 504, "deadline_exceeded" },
                 { 507, "resource_exhausted" },
         };
 

@@ -277,7 +277,8 @@ END_TEST
 
 TEST_SUITE("compaction plan", files_of_equal_size_are_merged_when_there_are_ten,
            a_large_file_does_not_take_part_in_merges_of_small_ones, an_idle_partition_is_merged_with_fewer_files,
-           a_file_from_the_future_does_not_keep_a_partition_busy, a_day_that_is_over_becomes_one_file, large_files_are_final, files_that_together_are_final_are_merged_at_once,
+           a_file_from_the_future_does_not_keep_a_partition_busy, a_day_that_is_over_becomes_one_file,
+           large_files_are_final, files_that_together_are_final_are_merged_at_once,
            one_merge_is_bounded_in_files_bytes_and_memory, files_that_cannot_be_merged_are_left_out,
            files_without_a_row_count_are_judged_by_their_size,
            a_month_of_small_flushes_stays_in_few_files_and_few_writes,

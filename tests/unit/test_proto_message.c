@@ -167,7 +167,13 @@ END_TEST
 
 START_TEST(a_text_with_nul_or_bad_utf8_is_refused)
 {
-        static const char *const texts[] = { "\x0a\x03" "a\0b", "\x0a\x03" "a\xff" "b", "\x0a\x03" "abc" };
+        static const char *const texts[] = { "\x0a\x03"
+                                             "a\0b",
+                                             "\x0a\x03"
+                                             "a\xff"
+                                             "b",
+                                             "\x0a\x03"
+                                             "abc" };
 
         for (size_t i = 0; i < 3; i++) {
                 _cleanup_arena_ struct arena memory;
@@ -183,5 +189,5 @@ START_TEST(a_text_with_nul_or_bad_utf8_is_refused)
 END_TEST
 
 TEST_SUITE("proto_message", a_message_is_read_as_it_was_written, a_message_that_does_not_fit_fails_its_buffer,
-           memory_is_limited, errors_name_the_offset, depth_is_limited,
-           depth_of_json_is_limited, a_text_with_nul_or_bad_utf8_is_refused)
+           memory_is_limited, errors_name_the_offset, depth_is_limited, depth_of_json_is_limited,
+           a_text_with_nul_or_bad_utf8_is_refused)

@@ -300,7 +300,8 @@ START_TEST(matchers_of_parts_of_the_type_choose_samples)
         append_three("a");
         for (int round = 0; round < 2; round++) {
                 for (size_t i = 0; i < sizeof matching / sizeof *matching; i++) {
-                        const struct label_matcher same = { matching[i].key, LABEL_EQUAL, matching[i].value, NULL, NULL };
+                        const struct label_matcher same = { matching[i].key, LABEL_EQUAL, matching[i].value, NULL,
+                                                            NULL };
                         const struct label_matcher other = { matching[i].key, LABEL_EQUAL, "memory", NULL, NULL };
                         const struct label_matcher not_same = { matching[i].key, LABEL_NOT_EQUAL, matching[i].value,
                                                                 NULL, NULL };

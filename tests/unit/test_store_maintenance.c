@@ -318,10 +318,9 @@ END_TEST
 TEST_SUITE("store maintenance", a_removed_file_stays_for_the_grace_period_however_old_it_is,
            a_removed_file_and_its_empty_folder_go_after_the_grace_period_however_new_they_are,
            a_file_that_the_log_does_not_name_stays_a_day_while_a_writer_may_be_at_it,
-           a_store_without_threads_deletes_nothing_unless_it_was_told_when,
-           a_long_grace_period_is_that_of_orphans_too, old_commits_are_deleted_once_two_checkpoints_stand_for_them,
+           a_store_without_threads_deletes_nothing_unless_it_was_told_when, a_long_grace_period_is_that_of_orphans_too,
+           old_commits_are_deleted_once_two_checkpoints_stand_for_them,
            removed_files_go_although_samples_cannot_be_expired,
            removed_files_go_although_the_properties_of_a_table_cannot_be_set,
-           removed_files_go_although_a_log_cannot_be_read,
-           folders_are_listed_each_hour_although_the_clock_was_set_back,
+           removed_files_go_although_a_log_cannot_be_read, folders_are_listed_each_hour_although_the_clock_was_set_back,
            a_file_that_is_removed_in_the_future_stays_for_the_grace_period_from_now)

@@ -275,7 +275,8 @@ END_TEST
 
 TEST_SUITE("profile store recovery", a_flush_that_fails_at_any_table_is_repeated_without_doubles,
            a_batch_that_cannot_be_read_is_set_aside_and_the_others_live,
-           files_that_no_log_names_go_after_the_grace_and_live_ones_stay, a_damaged_or_missing_part_is_an_error_that_names_it,
+           files_that_no_log_names_go_after_the_grace_and_live_ones_stay,
+           a_damaged_or_missing_part_is_an_error_that_names_it,
            a_flush_passes_over_damaged_parts_and_writes_their_rows_again,
            a_flush_passes_over_missing_parts_and_writes_their_rows_again,
            objects_that_lack_debuginfo_are_told_of_although_the_flush_fails_after_their_locations)
