@@ -54,11 +54,16 @@ struct connection {
         atomic_bool *cancel;
         int64_t expires_ns;
 };
-#define PHASE_MASK 3u
-#define PHASE_STEP 4u
+#define PHASE_MASK 7u
+#define PHASE_STEP 8u
+
+struct connection_metrics {
+        struct metric open, refused_full, refused_address, ended_headers, ended_body, ended_reader, ended_room;
+};
 
 struct connections {
         struct connection_limits limits;
+        struct connection_metrics *metrics;
         pthread_mutex_t lock;
         pthread_cond_t stop_asked;
         bool stop;
@@ -68,13 +73,21 @@ struct connections {
         LIST_HEAD(, address) buckets[BUCKETS];
 };
 
-static struct metric open_now = METRIC_GAUGE("cairn_http_connections", "Connections that are open.", "");
-#define REFUSED(labels)                                                                                                \
-        METRIC_COUNTER("cairn_http_connections_refused_total", "Connections refused at a limit.", labels)
-#define ENDED(labels) METRIC_COUNTER("cairn_http_connections_ended_total", "Connections ended by the server.", labels)
-static struct metric refused_full = REFUSED("reason=\"full\""), refused_address = REFUSED("reason=\"address\"");
-static struct metric ended_headers = ENDED("reason=\"slow_headers\""), ended_body = ENDED("reason=\"slow_body\""),
-                     ended_reader = ENDED("reason=\"slow_reader\""), ended_room = ENDED("reason=\"room\"");
+#define REFUSED(name, reason) METRIC_COUNTER(name, "Connections refused at a limit.", "reason=\"" reason "\"")
+#define ENDED(name, reason) METRIC_COUNTER(name, "Connections ended by the server.", "reason=\"" reason "\"")
+#define METRICS(open_name, refused_name, ended_name)                                                                   \
+        {                                                                                                              \
+                .open = METRIC_GAUGE(open_name, "Connections that are open.", ""),                                     \
+                .refused_full = REFUSED(refused_name, "full"), .refused_address = REFUSED(refused_name, "address"),    \
+                .ended_headers = ENDED(ended_name, "slow_headers"), .ended_body = ENDED(ended_name, "slow_body"),      \
+                .ended_reader = ENDED(ended_name, "slow_reader"), .ended_room = ENDED(ended_name, "room"),             \
+        }
+static struct connection_metrics metrics_by_protocol[] = {
+        [CONNECTIONS_HTTP] = METRICS("cairn_http_connections", "cairn_http_connections_refused_total",
+                                     "cairn_http_connections_ended_total"),
+        [CONNECTIONS_GRPC] = METRICS("cairn_grpc_connections", "cairn_grpc_connections_refused_total",
+                                     "cairn_grpc_connections_ended_total"),
+};
 
 /* ---- the sweep ---- */
 
@@ -169,21 +182,23 @@ static void check_connection(struct connections *c, struct connection *connectio
                 return;
         }
         switch (phase) {
+        case CONNECTION_IDLE:
+                break;
         case CONNECTION_WAITING:
                 if (bytes)
                         connection->owed_ns += passed_ns;
                 if (connection->owed_ns > c->limits.headers_s * SECOND_NS)
-                        cut_connection(c, connection, &ended_headers);
+                        cut_connection(c, connection, &c->metrics->ended_headers);
                 break;
         case CONNECTION_READING:
                 if (queued == 0)
                         connection->owed_ns += passed_ns;
-                check_transfer_rate(c, connection, bytes, &ended_body);
+                check_transfer_rate(c, connection, bytes, &c->metrics->ended_body);
                 break;
         default:
                 if (queued > 0)
                         connection->owed_ns += passed_ns;
-                check_transfer_rate(c, connection, bytes, &ended_reader);
+                check_transfer_rate(c, connection, bytes, &c->metrics->ended_reader);
         }
 }
 
@@ -253,7 +268,7 @@ static struct connection *find_evictable_connection(const struct address *a, con
 
                 if (connection->is_cut || connection == newcomer)
                         continue;
-                if ((phase & PHASE_MASK) != CONNECTION_WAITING)
+                if ((phase & PHASE_MASK) != CONNECTION_WAITING && (phase & PHASE_MASK) != CONNECTION_IDLE)
                         slow = connection->slow && phase == connection->seen ? connection : slow;
                 else if (!oldest || atomic_load(&connection->waiting_since_ns) < atomic_load(&oldest->waiting_since_ns))
                         oldest = connection;
@@ -274,16 +289,16 @@ static bool evict_for_connection(struct connections *c, struct address *own, con
 
         if (own && own->count + more > c->limits.per_address) {
                 crowd = own;
-                refused = &refused_address;
+                refused = &c->metrics->refused_address;
         } else if (c->count + more > c->limits.all) {
                 crowd = find_busiest_address(c, newcomer);
-                refused = &refused_full;
+                refused = &c->metrics->refused_full;
         }
         if (!crowd)
                 return true;
         victim = find_evictable_connection(crowd, newcomer);
         if (victim)
-                cut_connection(c, victim, &ended_room);
+                cut_connection(c, victim, &c->metrics->ended_room);
         else
                 metric_add(refused, 1);
         return victim;
@@ -355,7 +370,7 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
                 free(connection);
                 return NULL;
         }
-        metric_add(&open_now, 1);
+        metric_add(&c->metrics->open, 1);
         return connection;
 }
 
@@ -378,7 +393,7 @@ void connection_close(struct connections *c, struct connection *connection)
                 free(a);
         }
         pthread_mutex_unlock(&c->lock);
-        metric_add(&open_now, -1);
+        metric_add(&c->metrics->open, -1);
         assert(!connection->cancel);
         pthread_mutex_destroy(&connection->watch_lock);
         free(connection);
@@ -423,9 +438,9 @@ void connection_set_phase(struct connection *connection, enum connection_phase p
 
         if (!connection)
                 return;
-        if (phase == CONNECTION_WAITING || phase == CONNECTION_READING)
+        if (phase == CONNECTION_WAITING || phase == CONNECTION_READING || phase == CONNECTION_IDLE)
                 atomic_store(&connection->held, 0);
-        if (phase == CONNECTION_WAITING)
+        if (phase == CONNECTION_WAITING || phase == CONNECTION_IDLE)
                 atomic_store(&connection->waiting_since_ns, monotonic_ns());
         now = atomic_load(&connection->phase); /* one thread at a time owns the request, so this is the only writer */
         atomic_store(&connection->phase, ((now & ~PHASE_MASK) + PHASE_STEP) | phase);
@@ -433,21 +448,28 @@ void connection_set_phase(struct connection *connection, enum connection_phase p
 
 /* ---- start and stop ---- */
 
+static void register_connection_metrics(struct connection_metrics *m)
+{
+        struct metric *const metrics[] = { &m->refused_full, &m->refused_address, &m->ended_headers,
+                                           &m->ended_body,   &m->ended_reader,    &m->ended_room };
+
+        for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+                metric_register(metrics[i]);
+}
+
 enum status connections_create(const struct connection_limits *limits, struct connections **ret, struct error *err)
 {
-        struct metric *const metrics[] = { &refused_full, &refused_address, &ended_headers,
-                                           &ended_body,   &ended_reader,    &ended_room };
         struct connections *c = calloc(1, sizeof *c);
         int failed;
 
         if (!c)
                 return error_no_memory(err);
         c->limits = *limits;
+        c->metrics = &metrics_by_protocol[limits->protocol];
         TAILQ_INIT(&c->all);
         pthread_mutex_init(&c->lock, NULL);
         pthread_cond_init(&c->stop_asked, NULL);
-        for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-                metric_register(metrics[i]);
+        register_connection_metrics(c->metrics);
         failed = pthread_create(&c->sweeper, NULL, run_connection_sweep, c);
         if (failed) {
                 free(c);

@@ -19,6 +19,8 @@
  *   WORKING   never ended: it waits for the server. A client that leaves is detected, so
  *             that the work can stop: connection_client_left().
  *   SENDING   as READING, of the time during which the client had data to read.
+ *   IDLE      between the requests of a connection of HTTP/2, on which frames arrive that belong to none: as WAITING
+ *             when room is needed, otherwise ended by its owner.
  *   A request that holds much memory has a higher minimum rate: connection_set_held_bytes().
  *
  * Limits: an address (IPv6: its /64) has at most per_address connections, all addresses together at most `all`. At a
@@ -40,9 +42,18 @@
 struct connections;
 struct connection;
 
-enum connection_phase { CONNECTION_WAITING, CONNECTION_READING, CONNECTION_WORKING, CONNECTION_SENDING };
+enum connection_phase {
+        CONNECTION_WAITING,
+        CONNECTION_READING,
+        CONNECTION_WORKING,
+        CONNECTION_SENDING,
+        CONNECTION_IDLE
+};
+
+enum connection_protocol { CONNECTIONS_HTTP, CONNECTIONS_GRPC }; /* names the metrics */
 
 struct connection_limits {
+        enum connection_protocol protocol;
         unsigned all, per_address; /* connections */
         unsigned headers_s, slow_s;
 };

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/listen.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/options.h"
 
 static bool address_is_loopback(const struct sockaddr *a)
@@ -59,5 +64,34 @@ enum status parse_listen_address(const char *text, uint16_t default_port, struct
         if (st)
                 return st;
         *ret = l;
+        return ST_OK;
+}
+
+enum status open_listen_socket(const char *host, uint16_t number, int *fd_ret, uint16_t *port_ret, struct error *err)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+        struct addrinfo *info;
+        struct sockaddr_storage bound = { 0 };
+        socklen_t n = sizeof bound;
+        _cleanup_close_ int fd = -1;
+        char port[8];
+        int failed, on = 1;
+
+        snprintf(port, sizeof port, "%u", (unsigned)number);
+        failed = getaddrinfo(host, port, &hints, &info);
+        if (failed)
+                return error_set(err, ST_USAGE, "cannot listen on '%s': %s", host, gai_strerror(failed));
+        fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0)
+                setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, 511) < 0 ||
+            getsockname(fd, (struct sockaddr *)&bound, &n) < 0)
+                failed = errno;
+        freeaddrinfo(info);
+        if (failed)
+                return error_os(err, failed, "cannot listen on %s:%s", host, port);
+        *port_ret = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                                      : ((struct sockaddr_in *)&bound)->sin_port);
+        *fd_ret = steal_fd(&fd);
         return ST_OK;
 }

@@ -17,4 +17,11 @@ struct listen_address {
 enum status parse_listen_address(const char *text, uint16_t default_port, struct listen_address *ret,
                                  struct error *err) MUST_CHECK;
 
+/**
+ * A non-blocking listening socket of this address and its port.
+ * @return ST_USAGE when the host has no address; ST_OS.
+ */
+enum status open_listen_socket(const char *host, uint16_t port, int *fd_ret, uint16_t *port_ret,
+                               struct error *err) MUST_CHECK;
+
 #endif

@@ -28,6 +28,7 @@
 #include "common/metrics.h"
 #include "common/stream_compressor.h"
 #include "http/connections.h"
+#include "http/handler_pool.h"
 #include "http/server.h"
 #include "http/tls.h"
 
@@ -56,12 +57,6 @@ struct connection_state {
 };
 
 enum request_phase { PHASE_NEW, PHASE_BODY, PHASE_DISCARD, PHASE_HANDLE, PHASE_ANSWER };
-
-/* A task for a pool thread; embedded in its subject. */
-struct pool_task {
-        STAILQ_ENTRY(pool_task) next;
-        void (*run)(struct pool_task *task);
-};
 
 /* Set when a request should end; shared with the task that makes the rest of its answer. */
 struct cancel_flag {
@@ -137,13 +132,6 @@ struct handler_pool {
 
 enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options,
                                struct error *err) MUST_CHECK;
-/*
- * Queue a task that continues a running request; ignores the queue's limit. False when the pool has stopped: the task
- * will not run.
- */
-bool handler_pool_push(struct handler_pool *p, struct pool_task *task) MUST_CHECK;
-/* Queue a task for a new request. ST_BUSY when the queue is full or the pool has stopped. */
-enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, struct error *err) MUST_CHECK;
 /* Runs all queued tasks, then joins the threads. */
 void handler_pool_stop(struct handler_pool *p);
 void handler_pool_deinit(struct handler_pool *p);

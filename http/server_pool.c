@@ -163,6 +163,11 @@ static void enqueue_task(struct handler_pool *p, struct pool_task *task)
         pthread_cond_signal(&p->work);
 }
 
+unsigned handler_pool_get_timeout(const struct handler_pool *p)
+{
+        return p->options.timeout_s;
+}
+
 bool handler_pool_push(struct handler_pool *p, struct pool_task *task)
 {
         bool open;

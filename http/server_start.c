@@ -4,12 +4,11 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <netdb.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "http/listen.h"
 
 #define STOP_GRACE_S 5 /* for clients that still send or read when the server stops */
 
@@ -82,35 +81,6 @@ static size_t no_unescape(void *context, struct MHD_Connection *connection, char
         (void)context;
         (void)connection;
         return strlen(text);
-}
-
-static enum status bind_listener(const struct http_options *o, int *fd_ret, uint16_t *port_ret, struct error *err)
-{
-        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-        struct addrinfo *info;
-        struct sockaddr_storage bound = { 0 };
-        socklen_t n = sizeof bound;
-        _cleanup_close_ int fd = -1;
-        char port[8];
-        int failed, on = 1;
-
-        snprintf(port, sizeof port, "%u", (unsigned)o->port);
-        failed = getaddrinfo(o->host, port, &hints, &info);
-        if (failed)
-                return error_set(err, ST_USAGE, "cannot listen on '%s': %s", o->host, gai_strerror(failed));
-        fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd >= 0)
-                setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, 511) < 0 ||
-            getsockname(fd, (struct sockaddr *)&bound, &n) < 0)
-                failed = errno;
-        freeaddrinfo(info);
-        if (failed)
-                return error_os(err, failed, "cannot listen on %s:%s", o->host, port);
-        *port_ret = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                                      : ((struct sockaddr_in *)&bound)->sin_port);
-        *fd_ret = steal_fd(&fd);
-        return ST_OK;
 }
 
 static unsigned count_cores(void)
@@ -213,7 +183,7 @@ enum status http_server_start(const struct http_options *options, const struct h
         s->context = context;
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->idle, NULL);
-        st = bind_listener(options, &listener, &s->port, err);
+        st = open_listen_socket(options->host, options->port, &listener, &s->port, err);
         if (!st)
                 st = start_pools(s, err);
         if (!st)
@@ -228,6 +198,12 @@ enum status http_server_start(const struct http_options *options, const struct h
         }
         *ret = s;
         return ST_OK;
+}
+
+struct handler_pool *http_server_get_pool(struct http_server *s, unsigned number)
+{
+        assert(number < s->pool_count);
+        return &s->pools[number];
 }
 
 uint16_t http_server_port(const struct http_server *s)
