@@ -131,18 +131,25 @@ static enum http_access authorize_request(void *context, const char *token, enum
         return access_authorize(&s->access_control, token, scope, name_ret);
 }
 
+static struct request_sender get_sender(const struct http_request *req)
+{
+        return (struct request_sender){ http_token(req), http_peer(req), http_peer_number(req) };
+}
+
 static uint64_t admit_request(void *context, const struct http_request *req, uint64_t bytes, struct error *err)
 {
+        const struct request_sender sender = get_sender(req);
         struct server *s = context;
 
-        return admission_admit(s->access_control.admission, req, bytes, err);
+        return admission_admit(s->access_control.admission, &sender, bytes, err);
 }
 
 static void finish_request(void *context, const struct http_request *req)
 {
+        const struct request_sender sender = get_sender(req);
         struct server *s = context;
 
-        admission_finished(s->access_control.admission, req);
+        admission_finished(s->access_control.admission, &sender, http_admitted_bytes(req), http_received_bytes(req));
 }
 
 /* Called after a flush with build-ids that have no debuginfo. */

@@ -104,34 +104,33 @@ static void say_why(enum rate_verdict verdict, const char *who, const struct rat
                           (unsigned long long)limits->requests_per_s, (unsigned long long)wait_s);
 }
 
-uint64_t admission_admit(struct admission *a, const struct http_request *req, uint64_t bytes, struct error *err)
+uint64_t admission_admit(struct admission *a, const struct request_sender *sender, uint64_t bytes, struct error *err)
 {
         char name[HTTP_TOKEN_NAME_SIZE], who[HTTP_TOKEN_NAME_SIZE + 64];
         struct token_limits token;
-        bool is_token = a->tokens && tokens_get_limits(a->tokens, http_token(req), &token);
+        bool is_token = a->tokens && tokens_get_limits(a->tokens, sender->token, &token);
         const struct rate_limit_config *limits = is_token ? &token.limits : &a->of_address;
         enum rate_verdict verdict;
         uint64_t wait_s = 0;
 
         if (!limits->requests_per_s && !limits->bytes_per_day)
                 return 0;
-        verdict = rate_limit_take(is_token ? a->by_token : a->by_address, is_token ? token.who : http_peer_number(req),
+        verdict = rate_limit_take(is_token ? a->by_token : a->by_address, is_token ? token.who : sender->peer_number,
                                   limits, bytes, monotonic_ns(), &wait_s);
         if (verdict == RATE_FINE)
                 return 0;
         snprintf(name, sizeof name, "%s", !is_token ? "" : token.name[0] ? token.name : UNNAMED);
-        snprintf(who, sizeof who, "%s %s", is_token ? "token" : "address", is_token ? name : http_peer(req));
+        snprintf(who, sizeof who, "%s %s", is_token ? "token" : "address", is_token ? name : sender->peer);
         count_refusal(name, verdict);
         say_why(verdict, who, limits, wait_s, err);
         return wait_s ? wait_s : 1;
 }
 
-void admission_finished(struct admission *a, const struct http_request *req)
+void admission_finished(struct admission *a, const struct request_sender *sender, uint64_t admitted, uint64_t received)
 {
-        uint64_t received = http_received_bytes(req), taken = http_admitted_bytes(req);
         struct token_limits token;
 
-        if (received != taken && a->tokens && tokens_get_limits(a->tokens, http_token(req), &token) &&
+        if (received != admitted && a->tokens && tokens_get_limits(a->tokens, sender->token, &token) &&
             token.limits.bytes_per_day)
-                rate_limit_correct(a->by_token, token.who, &token.limits, taken, received, monotonic_ns());
+                rate_limit_correct(a->by_token, token.who, &token.limits, admitted, received, monotonic_ns());
 }

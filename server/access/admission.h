@@ -19,8 +19,16 @@ enum status admission_create(struct tokens *tokens, uint64_t address_rate, struc
                              struct error *err) MUST_CHECK;
 void admission_destroy(struct admission *a); /* takes NULL */
 
-/** For http_options: 0, or the seconds to wait before a retry; err then has the reason. */
-uint64_t admission_admit(struct admission *a, const struct http_request *req, uint64_t bytes, struct error *err);
-void admission_finished(struct admission *a, const struct http_request *req);
+/** Who sends a request. */
+struct request_sender {
+        const char *token; /* NULL: none */
+        const char *peer;  /* numeric address */
+        uint64_t peer_number;
+};
+
+/** 0, or the seconds to wait before a retry; err then has the reason. @param bytes of the request, as far as known. */
+uint64_t admission_admit(struct admission *a, const struct request_sender *sender, uint64_t bytes, struct error *err);
+/** At the request's end: charge the bytes received in place of those admitted. */
+void admission_finished(struct admission *a, const struct request_sender *sender, uint64_t admitted, uint64_t received);
 
 #endif

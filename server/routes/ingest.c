@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/ingest.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
+#include "profile-formats/otlp.h"
+#include "profile-formats/otlp_json.h"
 #include "profile-formats/profile_accept.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -37,28 +42,33 @@ static bool parse_batch_id(const char *hex, struct hash128 *ret)
         return true;
 }
 
-enum status read_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err)
+enum status compute_batch_id(const struct batch_source *source, struct hash128 *ret, struct error *err)
 {
-        const char *header = http_header(req, "X-Cairn-Batch");
-        const char *token = http_token(req);
         _cleanup_buf_ struct buf seed;
         struct hash128 body_hash;
-        const uint8_t *body;
-        size_t n;
 
         buf_init(&seed, MiB(1));
-        if (header)
-                return parse_batch_id(header, ret)
+        if (source->header)
+                return parse_batch_id(source->header, ret)
                                ? ST_OK
                                : error_set(err, ST_USAGE, "X-Cairn-Batch takes 32 hexadecimal digits");
-        body = http_body(req, &n);
-        body_hash = hash_bytes128(n ? (const void *)body : "", n);
+        body_hash = hash_bytes128(source->size ? source->body : "", source->size);
         buf_append(&seed, body_hash.bytes, sizeof body_hash.bytes);
-        buf_printf(&seed, "%s\n%s", http_uri(req), token ? token : "");
+        buf_printf(&seed, "%s\n%s", source->uri, source->token ? source->token : "");
         if (buf_status(&seed, err, "batch id"))
                 return seed.failed;
         *ret = hash_bytes128(seed.data, seed.size);
         return ST_OK;
+}
+
+enum status read_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err)
+{
+        struct batch_source source = { .header = http_header(req, "X-Cairn-Batch"),
+                                       .uri = http_uri(req),
+                                       .token = http_token(req) };
+
+        source.body = http_body(req, &source.size);
+        return compute_batch_id(&source, ret, err);
 }
 
 bool check_history(struct http_request *req, bool *ret)
@@ -123,6 +133,38 @@ enum status append_ingested_batch(struct server *s, struct profile *profile, str
         return ST_OK;
 }
 
+/* A duplicate is a success, and the message a warning: partial_success with nothing rejected. */
+static void describe_otlp_outcome(const struct profile *p, bool duplicate, struct otlp_outcome *ret)
+{
+        static const char again[] = "this batch was received before: nothing was added";
+
+        *ret = (struct otlp_outcome){ .rejected = p->rejected_samples };
+        if (p->rejected_samples)
+                snprintf(ret->message, sizeof ret->message, "%s%s%" PRIu64 " samples rejected: %s",
+                         duplicate ? again : "", duplicate ? "; " : "", (uint64_t)p->rejected_samples,
+                         p->rejected_reason);
+        else if (duplicate)
+                snprintf(ret->message, sizeof ret->message, "%s", again);
+}
+
+enum status ingest_otlp_batch(struct server *s, const struct otlp_batch *batch, struct otlp_outcome *ret,
+                              struct error *err)
+{
+        bool duplicate = false;
+        struct profile p;
+        enum status st = batch->is_json ? otlp_json_decode(batch->body, batch->size, &p, err)
+                                        : otlp_decode(batch->body, batch->size, &p, err);
+
+        if (st)
+                return st;
+        profile_set_missing_times(&p, wall_clock_ns());
+        st = append_ingested_batch(s, &p, batch->id, batch->is_history, &duplicate, err);
+        if (!st)
+                describe_otlp_outcome(&p, duplicate, ret);
+        profile_deinit(&p);
+        return st;
+}
+
 void count_ingest_failure(enum status st)
 {
         switch (st) {
@@ -144,13 +186,20 @@ void count_ingest_failure(enum status st)
         }
 }
 
-void fail_ingest(struct http_request *req, enum status st, const struct error *err)
+bool report_ingest_failure(enum status st, const struct error *err)
 {
         count_ingest_failure(st);
-        if (st != ST_OS && st != ST_NO_MEMORY) {
+        if (st != ST_OS && st != ST_NO_MEMORY)
+                return false;
+        log_error("ingest", "%s", err->text);
+        return true;
+}
+
+void fail_ingest(struct http_request *req, enum status st, const struct error *err)
+{
+        if (!report_ingest_failure(st, err)) {
                 http_fail(req, st, err);
                 return;
         }
-        log_error("ingest", "%s", err->text);
         http_fail_code(req, 503, "system", "%s; send it again later", err->text);
 }

@@ -9,6 +9,17 @@
 #include "http/server.h"
 #include "server/server_internal.h"
 
+/** What the identity of a batch is derived from. */
+struct batch_source {
+        const char *header; /* X-Cairn-Batch; NULL: none was sent */
+        const char *uri, *token;
+        const void *body; /* unpacked */
+        size_t size;
+};
+
+/** As read_batch_id(), for a request of any protocol. */
+enum status compute_batch_id(const struct batch_source *source, struct hash128 *ret, struct error *err) MUST_CHECK;
+
 /**
  * Identity of the request's batch: the header X-Cairn-Batch (32 hexadecimal
  * digits), else a hash of the unpacked body, the path with its query, and the
@@ -33,11 +44,34 @@ bool check_history(struct http_request *req, bool *ret);
 enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
                                   bool *duplicate_ret, struct error *err) MUST_CHECK;
 
+struct otlp_batch {
+        const void *body; /* unpacked */
+        size_t size;
+        bool is_json, is_history;
+        struct hash128 id;
+};
+
+/** What a response to OTLP says. */
+struct otlp_outcome {
+        uint64_t rejected;
+        char message[400]; /* the first reason, or that the batch is a duplicate; "": nothing */
+};
+
+/**
+ * Decode an ExportProfilesServiceRequest and append it, whatever protocol brought it.
+ * @param ret untouched on failure. A failure is not counted here.
+ */
+enum status ingest_otlp_batch(struct server *s, const struct otlp_batch *batch, struct otlp_outcome *ret,
+                              struct error *err) MUST_CHECK;
+
 /** Count a refused request by its reason. */
 void count_ingest_failure(enum status st);
 
+/** Count a failure, and log one of the service itself. @return whether it is one. */
+bool report_ingest_failure(enum status st, const struct error *err);
+
 /**
- * Count a failure and respond. A full disk or memory is 503 with Retry-After: OTLP clients retry only after 429, 502,
+ * Report a failure and respond. A full disk or memory is 503 with Retry-After: OTLP clients retry only after 429, 502,
  * 503 and 504.
  */
 void fail_ingest(struct http_request *req, enum status st, const struct error *err);

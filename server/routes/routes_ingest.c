@@ -2,7 +2,6 @@
 /* OTLP profiles over HTTP. docs/formats/ingest.md; OTLP specification 1.11.0, OTLP/HTTP. */
 #include <string.h>
 
-#include "common/clock.h"
 #include "profile-formats/otlp.h"
 #include "profile-formats/otlp_json.h"
 #include "server/routes/ingest.h"
@@ -45,63 +44,44 @@ static const char *put_status(struct buf *to, const char *type, unsigned code, c
         return NULL;
 }
 
-/* A duplicate is a success, and the message a warning: partial_success with nothing rejected. */
-static void answer_otlp_success(struct http_request *req, const struct profile *p, bool duplicate, bool json)
+static void answer_otlp_success(struct http_request *req, const struct otlp_outcome *r, bool json)
 {
-        static const char again[] = "this batch was received before: nothing was added";
-        char message[400] = "";
+        const char *message = r->message[0] ? r->message : NULL;
         struct buf body;
 
         buf_init(&body, KiB(4));
-        if (p->rejected_samples)
-                snprintf(message, sizeof message, "%s%s%llu samples rejected: %s", duplicate ? again : "",
-                         duplicate ? "; " : "", (unsigned long long)p->rejected_samples, p->rejected_reason);
-        else if (duplicate)
-                snprintf(message, sizeof message, "%s", again);
         if (json)
-                otlp_json_put_response(&body, p->rejected_samples, *message ? message : NULL);
+                otlp_json_put_response(&body, r->rejected, message);
         else
-                otlp_put_response(&body, p->rejected_samples, *message ? message : NULL);
+                otlp_put_response(&body, r->rejected, message);
         http_respond_buf(req, 200, json ? JSON : PROTOBUF, &body);
 }
 
 static void handle_otlp_ingest(struct http_request *req, void *context)
 {
-        struct server *s = context;
         const char *type = http_header(req, "Content-Type");
-        bool json = http_is_type(type, JSON);
-        struct profile p;
-        struct hash128 id;
+        struct otlp_batch batch = { .is_json = http_is_type(type, JSON) };
+        struct otlp_outcome outcome;
         struct error err;
-        const uint8_t *body;
-        bool is_history, duplicate;
-        size_t n;
         enum status st;
 
-        if (!json && !http_is_type(type, PROTOBUF)) {
+        if (!batch.is_json && !http_is_type(type, PROTOBUF)) {
                 count_ingest_failure(ST_UNSUPPORTED);
                 http_fail_code(req, 415, "unsupported",
                                "Content-Type '%.60s' is not supported; send OTLP as " PROTOBUF " or " JSON,
                                type ? type : "(none)");
                 return;
         }
-        if (!check_history(req, &is_history))
+        if (!check_history(req, &batch.is_history))
                 return;
-        body = http_body(req, &n);
-        st = read_batch_id(req, &id, &err);
+        batch.body = http_body(req, &batch.size);
+        st = read_batch_id(req, &batch.id, &err);
         if (!st)
-                st = json ? otlp_json_decode(body, n, &p, &err) : otlp_decode(body, n, &p, &err);
-        if (st) {
-                fail_ingest(req, st, &err);
-                return;
-        }
-        profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, is_history, &duplicate, &err);
+                st = ingest_otlp_batch(context, &batch, &outcome, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else
-                answer_otlp_success(req, &p, duplicate, json);
-        profile_deinit(&p);
+                answer_otlp_success(req, &outcome, batch.is_json);
 }
 
 static const struct http_route routes[] = {
