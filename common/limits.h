@@ -60,6 +60,19 @@
 #define LIMIT_PEM_BYTES MiB(1)        /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256) /* a response that is built in memory */
 
+/* gRPC; where no name is here, those of HTTP hold */
+#define LIMIT_GRPC_STREAMS 64               /* calls of one connection at one time */
+#define LIMIT_GRPC_HEADER_BYTES KiB(8)      /* header list of a call: the default of gRPC */
+#define LIMIT_GRPC_WINDOW_BYTES MiB(1)      /* flow control: data of a connection and of a call in flight */
+#define LIMIT_GRPC_OUTPUT_BYTES KiB(16)     /* output collected for one write */
+#define LIMIT_GRPC_CONNECTION_BYTES KiB(96) /* reserved for a connection: nghttp2, TLS, output */
+#define LIMIT_GRPC_CALL_BYTES KiB(4)        /* and for each of its calls, without headers and message */
+#define LIMIT_GRPC_IDLE_S 300               /* a connection without a call */
+#define LIMIT_GRPC_ACKS 100                 /* acknowledgements of SETTINGS and PING that wait to be sent */
+#define LIMIT_GRPC_SETTINGS 32              /* entries of one SETTINGS frame */
+#define LIMIT_GRPC_FRAME_BURST 1000         /* frames of a connection that move no data, at once, */
+#define LIMIT_GRPC_FRAMES_PER_S 100         /* and a second after these */
+
 #define LIMIT_ZSTD_WINDOW_LOG 23                     /* 8 MiB: of zstd streams from outside */
 #define LIMIT_ZSTD_CONTEXT_BYTES (MiB(8) + KiB(512)) /* memory of a decoder with this window */
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_GRPC_GRPC_INTERNAL_H
+#define CAIRN_GRPC_GRPC_INTERNAL_H
+
+/*
+ * Three layers, each of which could have another one above or below it:
+ *
+ *   grpc_server.c   listener, epoll, time limits of connections, graceful stop
+ *   transport.c     bytes of a socket, with or without TLS
+ *   session.c       HTTP/2 of one connection (nghttp2), without a socket: bytes in, bytes out; flood limits
+ *   call.c          gRPC of one stream: checks, message, handler, answer
+ *
+ * States of a call, and the thread that owns it:
+ *
+ *   HEADERS   connection thread   headers arrive
+ *   READING   connection thread   the message arrives
+ *   HANDLING  pool thread         queued, or being handled; then it is in the dispatcher's list of handled calls
+ *   ANSWERED  connection thread   the answer is sent; what still arrives of the message is discarded
+ *
+ * A stream that ends while its call is HANDLING leaves the call without a session: it is freed when it was handled.
+ */
+#include <nghttp2/nghttp2.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "common/limits.h"
+#include "grpc/grpc_server.h"
+#include "grpc/message_reader.h"
+#include "http/handler_pool.h"
+
+struct grpc_session;
+
+enum call_state { CALL_HEADERS, CALL_READING, CALL_HANDLING, CALL_ANSWERED };
+
+struct grpc_call {
+        struct pool_task task; /* first */
+        struct grpc_dispatcher *dispatcher;
+        struct grpc_session *session; /* NULL: the stream has ended */
+        TAILQ_ENTRY(grpc_call) of_session;
+        STAILQ_ENTRY(grpc_call) handled;
+        int32_t stream_id;
+        enum call_state state;
+        const struct grpc_method *method; /* NULL until one was found */
+        int64_t began_ns;
+
+        bool is_post, has_ended; /* has_ended: the client has sent everything */
+        char path[256];          /* cut */
+        struct buf headers;      /* name, NUL, value, NUL, and so on */
+        bool headers_too_big;
+        size_t header_bytes;
+        const char *token; /* in headers; NULL: none */
+        char token_name[HTTP_TOKEN_NAME_SIZE];
+        char peer[46];
+        uint64_t peer_number;
+        bool admitted;
+
+        struct message_reader reader;
+        struct buf message;
+        uint64_t received_bytes, unpacked_bytes;
+        atomic_bool cancelled;
+        struct deadline deadline;
+        bool has_client_deadline; /* it comes from grpc-timeout */
+
+        bool answered;
+        unsigned http_code; /* of an answer that is not gRPC's: 405, 415; 0: none */
+        enum grpc_code code;
+        uint64_t retry_after_s;
+        char text[512];
+        struct buf reply;
+        size_t reply_sent;
+};
+
+/* What calls of all connections share. */
+struct grpc_dispatcher {
+        struct grpc_options options;
+        int event_fd; /* wakes the connection thread; -1: nothing is handled by pools */
+        pthread_mutex_t lock;
+        STAILQ_HEAD(, grpc_call) handled; /* under the lock */
+        size_t handling;                  /* calls of pools that are not taken back; connection thread only */
+        bool stopping;                    /* connection thread only */
+};
+
+/* ---- call.c; all on the connection thread ---- */
+
+/** A call with a stream of its own; NULL without memory. */
+struct grpc_call *grpc_call_create(struct grpc_session *session, int32_t stream_id);
+void grpc_call_destroy(struct grpc_call *call);
+/** A header, in the order of arrival. False without memory. */
+bool grpc_call_add_header(struct grpc_call *call, const char *name, const char *value);
+/** The headers are complete: check them, and answer when they do not pass. */
+void grpc_call_start(struct grpc_call *call);
+/** Bytes of the stream. */
+void grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n);
+/** The client has sent everything: hand the call to its handler. */
+void grpc_call_end_request(struct grpc_call *call);
+/** Answer a call whose message is late. */
+void grpc_call_check_time(struct grpc_call *call, int64_t now_ns);
+/** Submit the answer to nghttp2. */
+void grpc_call_submit_answer(struct grpc_call *call);
+void register_grpc_call_metrics(void);
+
+/* ---- session.c; all on the connection thread ---- */
+
+/** @param owner for grpc_session_owner(). */
+enum status grpc_session_create(struct grpc_dispatcher *dispatcher, const struct sockaddr *peer, void *owner,
+                                struct grpc_session **ret, struct error *err) MUST_CHECK;
+void grpc_session_destroy(struct grpc_session *s); /* takes NULL */
+void *grpc_session_owner(const struct grpc_session *s);
+/** @return ST_BAD_DATA: this is no HTTP/2, end the connection. */
+enum status grpc_session_receive(struct grpc_session *s, const uint8_t *data, size_t n, struct error *err) MUST_CHECK;
+/** Append frames that wait to be sent, until there are none or to has LIMIT_GRPC_OUTPUT_BYTES. */
+enum status grpc_session_put_output(struct grpc_session *s, struct buf *to, struct error *err) MUST_CHECK;
+/** Neither side has something to say any more: close. */
+bool grpc_session_has_ended(const struct grpc_session *s);
+/** The client's settings have arrived, so that it speaks HTTP/2. */
+bool grpc_session_is_established(const struct grpc_session *s);
+/** What the calls of a connection wait for, and the memory of the messages that arrive. */
+struct grpc_activity {
+        bool is_reading, is_handling, is_sending;
+        size_t held_bytes;
+};
+
+struct grpc_activity grpc_session_get_activity(const struct grpc_session *s);
+/** Accept no further calls. */
+void grpc_session_shutdown(struct grpc_session *s);
+void grpc_session_check_times(struct grpc_session *s, int64_t now_ns);
+
+struct nghttp2_session *grpc_session_http2(struct grpc_session *s);
+struct grpc_dispatcher *grpc_session_dispatcher(struct grpc_session *s);
+void grpc_session_copy_peer(const struct grpc_session *s, struct grpc_call *call);
+void grpc_session_add_call(struct grpc_session *s, struct grpc_call *call);
+/** The stream of a call has ended, or its session. */
+void grpc_session_remove_call(struct grpc_session *s, struct grpc_call *call);
+
+#endif

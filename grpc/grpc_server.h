@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_GRPC_GRPC_SERVER_H
+#define CAIRN_GRPC_GRPC_SERVER_H
+
+/**
+ * @file
+ * gRPC server: a table of unary methods over nghttp2, with limits, tokens, compression and status details.
+ *
+ * A call is checked when its headers are complete (content type, method, rate, token, compression), before its message
+ * is received. The message is then unpacked and handled in a thread pool of an HTTP server, whose bounds apply.
+ *
+ * Threads: one thread moves the bytes of all connections and runs methods with at_once; the others' handlers run in
+ * their pool. A call belongs to one thread at a time.
+ * Source: RFC 9113; gRPC over HTTP/2 (PROTOCOL-HTTP2.md).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/deadline.h"
+#include "common/error.h"
+#include "grpc/grpc_status.h"
+#include "http/server.h"
+
+struct grpc_call;
+struct grpc_server;
+struct tls;
+
+typedef void grpc_handler(struct grpc_call *call, void *context);
+
+struct grpc_method {
+        const char *path; /* "/package.Service/Method" */
+        enum http_scope scope;
+        size_t max_message; /* bytes of a request, as sent and after unpacking */
+        enum memory_use memory;
+        grpc_handler *handle; /* the message is there: answer with grpc_call_reply() or grpc_call_fail() */
+        unsigned pool;        /* of the HTTP server; its threads run handle */
+        bool at_once;         /* handle runs on the thread of the connections, and must not wait */
+};
+
+struct grpc_options {
+        size_t size;
+        const char *host;
+        uint16_t port;   /* 0: any free one */
+        struct tls *tls; /* http/tls.h; NULL: HTTP/2 without TLS ("prior knowledge"). Borrowed until the stop */
+        struct http_server *http; /* has the pools; NULL: all methods are at_once. Must be stopped later */
+        const struct grpc_method *methods;
+        size_t method_count;
+        unsigned
+                max_connections; /* 0: LIMIT_HTTP_CONNECTIONS; never more than a quarter of the process's descriptors */
+        unsigned max_per_address; /* 0: half of them; of IPv6 a /64 is an address */
+        /* As http_options.authorize, admit and finished. */
+        enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,
+                                      char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+        uint64_t (*admit)(void *context, const struct grpc_call *call, struct error *err);
+        void (*finished)(void *context, const struct grpc_call *call);
+        void *context; /* of these, and of handlers */
+};
+
+enum status grpc_server_start(const struct grpc_options *options, struct grpc_server **ret,
+                              struct error *err) MUST_CHECK;
+uint16_t grpc_server_port(const struct grpc_server *s);
+/** Refuse new calls with GOAWAY, and finish those that run; slow senders are not waited for. NULL is allowed. */
+void grpc_server_stop(struct grpc_server *s);
+
+/* ---- the call ---- */
+const char *grpc_call_path(const struct grpc_call *call);
+/** The unpacked message; valid until the handler returns. */
+const uint8_t *grpc_call_message(const struct grpc_call *call, size_t *size_ret);
+/** Value of a header (lower-case name), or NULL. Borrowed. */
+const char *grpc_call_metadata(const struct grpc_call *call, const char *name);
+/** The bearer token that was sent, or NULL; the name that authorize gave it, "" for none. */
+const char *grpc_call_token(const struct grpc_call *call);
+const char *grpc_call_token_name(const struct grpc_call *call);
+/** Numeric address of the client, and the same as a number, equal for all of an IPv6 /64. */
+const char *grpc_call_peer(const struct grpc_call *call);
+uint64_t grpc_call_peer_number(const struct grpc_call *call);
+/** Bytes of the message, as sent or unpacked, whichever is more. */
+uint64_t grpc_call_received_bytes(const struct grpc_call *call);
+/** Whether admit let the call in. */
+bool grpc_call_is_admitted(const struct grpc_call *call);
+/** The code of the answer; GRPC_CANCELLED without one. */
+enum grpc_code grpc_call_code(const struct grpc_call *call);
+/** When the client stops waiting (grpc-timeout) or the time limit of the pool is over. */
+const struct deadline *grpc_call_deadline(const struct grpc_call *call);
+
+/* ---- the answer: exactly one of these per call ---- */
+/** Success. Takes the message's bytes. */
+void grpc_call_reply(struct grpc_call *call, struct buf *message);
+/** @param retry_after_s tell the client to repeat the call then (google.rpc.RetryInfo); 0: say nothing. */
+void grpc_call_fail(struct grpc_call *call, enum grpc_code code, uint64_t retry_after_s, const char *fmt, ...)
+        PRINTF(4, 5);
+/** grpc_code_from_status(); with RetryInfo when the client should repeat the call. err may be NULL. */
+void grpc_call_fail_status(struct grpc_call *call, enum status st, const struct error *err);
+
+#endif
