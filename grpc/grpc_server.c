@@ -132,12 +132,14 @@ static void update_phase(struct grpc_connection *c)
         struct grpc_activity now = grpc_session_get_activity(c->session);
         enum connection_phase phase = CONNECTION_WAITING;
 
-        if (c->is_blocked || now.is_sending)
+        if (c->is_blocked)
                 phase = CONNECTION_SENDING;
         else if (now.is_reading)
                 phase = CONNECTION_READING;
         else if (now.is_handling)
                 phase = CONNECTION_WORKING;
+        else if (now.is_sending)
+                phase = CONNECTION_SENDING;
         else if (grpc_session_is_established(c->session))
                 phase = CONNECTION_IDLE;
         if (phase != c->phase) {

@@ -58,6 +58,10 @@ check-clients: ## send with clients of other projects, installed from their regi
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/clients/run $(CLIENTS)
 
+check-collector: ## forward profiles over gRPC with a real OpenTelemetry Collector, which is built first (GO="go 1.26 or later")
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/collector/run
+
 FRESH ?=
 check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/x.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh

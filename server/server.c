@@ -23,7 +23,9 @@
 #include "common/stable_clock.h"
 #include "http/listen.h"
 #include "http/server.h"
+#include "server/access/audit.h"
 #include "server/data_lock.h"
+#include "server/grpc_listener.h"
 #include "server/server_internal.h"
 
 /* ---- wall clock steps ---- */
@@ -59,60 +61,8 @@ static void log_clock_steps(struct clock_watch *w)
                 log_warn("clock", "the wall clock was set; check the time synchronization");
 }
 
-/* ---- audit log ---- */
-
-/*
- * One line per request to a route that modifies data, and per request refused for its token. Ingested profiles are only
- * counted. At most AUDIT_REFUSALS_PER_S refusals are logged per second, so that clients cannot fill the disk with them.
- */
-#define AUDIT_REFUSALS_PER_S 10
-
-#define LINE_FORMAT "%u %s %.300s by %s from %s"
-
-static struct metric unknown =
-        METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"401\"");
-static struct metric denied =
-        METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"403\"");
-
-/* Precise enough: two threads may disagree on the second for a moment. */
-static bool may_log_refusal(void)
-{
-        static _Atomic int64_t second;
-        static atomic_uint count;
-        int64_t now = monotonic_ns() / 1000000000;
-
-        if (atomic_exchange(&second, now) != now)
-                atomic_store(&count, 0);
-        return atomic_fetch_add(&count, 1) < AUDIT_REFUSALS_PER_S;
-}
-
-static void append_audit_line(const struct http_request *req, unsigned code)
-{
-        const char *name = http_token_name(req);
-
-        if (code < 400) /* what was changed is told in full */
-                log_line_always(LOG_INFO, "audit", LINE_FORMAT, code, http_method(req), http_uri(req),
-                                *name ? name : "-", http_peer(req));
-        else
-                log_info("audit", LINE_FORMAT, code, http_method(req), http_uri(req), *name ? name : "-",
-                         http_peer(req));
-}
-
-static void log_audit_line(void *context, const struct http_request *req, unsigned code)
-{
-        const struct http_route *route = http_route(req);
-
-        (void)context;
-        if (code == 401 || code == 403) {
-                metric_add(code == 401 ? &unknown : &denied, 1);
-                if (may_log_refusal())
-                        append_audit_line(req, code);
-        } else if (route && route->writes) {
-                append_audit_line(req, code);
-        }
-}
-
 #define DEFAULT_PORT 7700
+#define OTLP_GRPC_PORT 4317
 #define DESCRIPTORS_MAX 65536
 #define BACKGROUND_NICENESS 10 /* of pools whose clients can wait, compared with ingest */
 #define MALLOC_MMAP_BYTES (256 << 10)
@@ -122,6 +72,19 @@ static void log_audit_line(void *context, const struct http_request *req, unsign
 #define QUEUED_BYTES (UINT64_C(512) << 20)
 
 /* ---- what the parts tell each other ---- */
+
+static void audit_http_request(void *context, const struct http_request *req, unsigned code)
+{
+        const struct http_route *route = http_route(req);
+
+        (void)context;
+        audit_request(&(struct audited_request){ .code = code,
+                                                 .method = http_method(req),
+                                                 .target = http_uri(req),
+                                                 .token_name = http_token_name(req),
+                                                 .peer = http_peer(req),
+                                                 .writes = route && route->writes });
+}
 
 static enum http_access authorize_request(void *context, const char *token, enum http_scope scope,
                                           char name_ret[static HTTP_TOKEN_NAME_SIZE])
@@ -430,7 +393,7 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                                         .admit = admit_request,
                                         .decode_body = content_coding_decode,
                                         .finished = finish_request,
-                                        .answered = log_audit_line,
+                                        .answered = audit_http_request,
                                         .max_connections = (unsigned)s->options->max_connections,
                                         .max_per_address = (unsigned)s->options->max_per_address,
                                         .context = s };
@@ -450,6 +413,7 @@ static void close_server(struct server *s)
 
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
+        grpc_server_stop(s->grpc); /* its calls are handled by threads of the next */
         http_server_stop(s->http);
         scan_stop(s->scan_demand.scan);
         missing_retry_stop(s->missing_retry);
@@ -498,9 +462,10 @@ static enum status announce_ready(struct server *s, const struct listen_address 
         return file_write_durable(s->options->port_file, port, strlen(port), err);
 }
 
-static enum status start_server(struct server *s, const struct listen_address *listen, struct error *err)
+static enum status start_server(struct server *s, const struct listen_address *listen,
+                                const struct listen_address *grpc, struct error *err)
 {
-        enum status st = access_open(&s->access_control, s->options, listen, err);
+        enum status st = access_open(&s->access_control, s->options, listen->is_loopback && grpc->is_loopback, err);
 
         pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
         if (!st)
@@ -516,6 +481,8 @@ static enum status start_server(struct server *s, const struct listen_address *l
         pthread_mutex_unlock(&s->federation_lock);
         if (!st)
                 st = start_http(s, listen, err);
+        if (!st && s->options->listen_otlp_grpc)
+                st = start_grpc_listener(s, grpc, err);
         return st ? st : announce_ready(s, listen, err);
 }
 
@@ -600,12 +567,16 @@ enum status server_run(const struct server_options *options, struct error *err)
                             .lock_fd = -1,
                             .federation_lock = PTHREAD_MUTEX_INITIALIZER,
                             .upload_hints.lock = PTHREAD_MUTEX_INITIALIZER };
-        struct listen_address listen;
+        struct listen_address listen, grpc = { .is_loopback = true };
         sigset_t signals;
         enum status st = parse_listen_address(options->listen, DEFAULT_PORT, &listen, err);
 
         if (!st)
                 st = access_check_options(options, &listen, err);
+        if (!st && options->listen_otlp_grpc)
+                st = parse_listen_address(options->listen_otlp_grpc, OTLP_GRPC_PORT, &grpc, err);
+        if (!st)
+                st = access_check_options(options, &grpc, err);
         if (!st)
                 st = limit_memory(options, err);
         if (st)
@@ -620,7 +591,7 @@ enum status server_run(const struct server_options *options, struct error *err)
         signal(SIGPIPE, SIG_IGN);
         raise_descriptors();
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* what it starts are its own workers */
-        st = start_server(&s, &listen, err);
+        st = start_server(&s, &listen, &grpc, err);
         if (!st)
                 log_info("serve", "%s: stopping", strsignal(wait_for_end_signal(&s, &signals)));
         close_server(&s);

@@ -19,9 +19,10 @@
 
 struct server_options {
         const char *dir;
-        const char *listen;     /* parse_listen_address() */
-        const char *token_file; /* NULL: none */
-        const char *tls_cert;   /* with tls_key: speak https; NULL: http */
+        const char *listen;           /* parse_listen_address() */
+        const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
+        const char *token_file;       /* NULL: none */
+        const char *tls_cert;         /* with tls_key: speak https; NULL: http */
         const char *tls_key;
         const char *port_file;               /* NULL: none; gets "PORT\n" when the service answers */
         const char *const *upstreams;        /* URLs of debuginfod servers */

@@ -57,6 +57,7 @@ struct server {
         _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */
         struct readiness *readiness;           /* with the profile store */
         struct http_server *http;
+        struct grpc_server *grpc; /* NULL: no such listener */
         struct http_route *routes;
         _Atomic uint64_t resymbolize_running; /* requested re-symbolizations, and the progress of the last */
         _Atomic uint64_t resymbolize_done, resymbolize_all;

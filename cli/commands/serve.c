@@ -116,6 +116,8 @@ int command_serve(int argc, char **argv)
                 OPTION_STRING("data", 0, "DIR", &o.dir, "data directory (cairn-data)"),
                 OPTION_STRING("listen", 0, "HOST:PORT", &o.listen,
                               "where to listen (127.0.0.1:7700); port 0 takes a free one"),
+                OPTION_STRING("listen-otlp-grpc", 0, "HOST:PORT", &o.listen_otlp_grpc,
+                              "also take OTLP profiles over gRPC, for example on 127.0.0.1:4317"),
                 OPTION_LIST("upstream", 0, "URL", &urls,
                             "debuginfod server to fetch missing debuginfo from; repeatable; DEBUGINFOD_URLS adds more"),
                 OPTION_STRING("upstreams", 0, "FILE", &upstreams_path,
@@ -185,6 +187,9 @@ int command_serve(int argc, char **argv)
                 st = parse_accepted_age("max-ahead", max_ahead, &o.max_ahead_s, &err);
         if (!st)
                 st = parse_keep_removed(keep_removed, &o.removed_grace_ms, &err);
+        if (!st && o.listen_otlp_grpc && o.read_only)
+                st = error_set(&err, ST_USAGE,
+                               "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");
         if (!st && o.address_rate > 1000000)
                 st = error_set(&err, ST_USAGE, "--rate is at most a million requests a second");
         if (!st && (!o.query_timeout_s || o.query_timeout_s > 86400))

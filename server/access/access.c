@@ -45,8 +45,7 @@ static void log_certificate(struct access_control *d)
                 log_info("serve", "certificate from '%s', valid until %s UTC", d->options->tls_cert, text);
 }
 
-enum status access_open(struct access_control *d, const struct server_options *o, const struct listen_address *listen,
-                        struct error *err)
+enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -63,7 +62,7 @@ enum status access_open(struct access_control *d, const struct server_options *o
                 metric_register(&failed_reloads[i]);
         if (d->tls)
                 log_certificate(d);
-        else if (d->tokens && !listen->is_loopback)
+        else if (d->tokens && !is_loopback)
                 log_warn("serve",
                          "tokens and data cross the network unencrypted; give --tls-cert and --tls-key, or listen on "
                          "127.0.0.1 behind a proxy that speaks https");

@@ -27,8 +27,11 @@ struct access_control {
 /** ST_USAGE when anyone on the network could write, or when only one of certificate and key is given. */
 enum status access_check_options(const struct server_options *o, const struct listen_address *listen,
                                  struct error *err) MUST_CHECK;
-/** Read the files. Warns if tokens would cross the network unencrypted. */
-enum status access_open(struct access_control *d, const struct server_options *o, const struct listen_address *listen,
+/**
+ * Read the files. Warns if tokens would cross the network unencrypted.
+ * @param is_loopback  all listeners are on loopback addresses.
+ */
+enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback,
                         struct error *err) MUST_CHECK;
 /** Reload the files. An invalid file is logged, and the previous content stays in use. */
 void access_reload(struct access_control *d);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access/audit.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/metrics.h"
+
+#define LINE_FORMAT "%u %s %.300s by %s from %s"
+
+static struct metric unknown =
+        METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"401\"");
+static struct metric denied =
+        METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"403\"");
+
+/* Precise enough: two threads may disagree on the second for a moment. */
+static bool may_log_refusal(void)
+{
+        static _Atomic int64_t second;
+        static atomic_uint count;
+        int64_t now = monotonic_ns() / 1000000000;
+
+        if (atomic_exchange(&second, now) != now)
+                atomic_store(&count, 0);
+        return atomic_fetch_add(&count, 1) < AUDIT_REFUSALS_PER_S;
+}
+
+static void append_audit_line(const struct audited_request *r)
+{
+        const char *name = r->token_name[0] ? r->token_name : "-";
+
+        if (r->code < 400) /* what was changed is told in full */
+                log_line_always(LOG_INFO, "audit", LINE_FORMAT, r->code, r->method, r->target, name, r->peer);
+        else
+                log_info("audit", LINE_FORMAT, r->code, r->method, r->target, name, r->peer);
+}
+
+void audit_request(const struct audited_request *r)
+{
+        if (r->code == 401 || r->code == 403) {
+                metric_add(r->code == 401 ? &unknown : &denied, 1);
+                if (may_log_refusal())
+                        append_audit_line(r);
+        } else if (r->writes) {
+                append_audit_line(r);
+        }
+}

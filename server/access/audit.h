@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ACCESS_AUDIT_H
+#define CAIRN_SERVER_ACCESS_AUDIT_H
+
+/**
+ * @file
+ * Audit log: one line per request that modifies data, and per request refused for its token. Ingested profiles are only
+ * counted. At most AUDIT_REFUSALS_PER_S refusals are logged per second, so that clients cannot fill the disk with them.
+ *
+ * Threads: any.
+ */
+#include <stdbool.h>
+
+#define AUDIT_REFUSALS_PER_S 10
+
+struct audited_request {
+        unsigned code; /* of HTTP */
+        const char *method, *target;
+        const char *token_name; /* "": none */
+        const char *peer;
+        bool writes; /* it modifies data */
+};
+
+/** Log the request if it is one for the log, and count refusals. */
+void audit_request(const struct audited_request *r);
+
+#endif

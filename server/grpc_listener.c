@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/grpc_listener.h"
+
+#include <string.h>
+
+#include "server/access/audit.h"
+
+static struct request_sender get_call_sender(const struct grpc_call *call)
+{
+        return (struct request_sender){ grpc_call_token(call), grpc_call_peer(call), grpc_call_peer_number(call) };
+}
+
+static enum http_access authorize_call(void *context, const char *token, enum http_scope scope,
+                                       char name_ret[static HTTP_TOKEN_NAME_SIZE])
+{
+        struct server *s = context;
+
+        return access_authorize(&s->access_control, token, scope, name_ret);
+}
+
+static uint64_t admit_call(void *context, const struct grpc_call *call, struct error *err)
+{
+        const struct request_sender sender = get_call_sender(call);
+        struct server *s = context;
+
+        return admission_admit(s->access_control.admission, &sender, 0, err);
+}
+
+static void finish_call(void *context, const struct grpc_call *call)
+{
+        const struct request_sender sender = get_call_sender(call);
+        enum grpc_code code = grpc_call_code(call);
+        struct server *s = context;
+
+        if (grpc_call_is_admitted(call))
+                admission_finished(s->access_control.admission, &sender, 0, grpc_call_received_bytes(call));
+        if (code == GRPC_UNAUTHENTICATED || code == GRPC_PERMISSION_DENIED)
+                audit_request(&(struct audited_request){ .code = code == GRPC_UNAUTHENTICATED ? 401 : 403,
+                                                         .method = "gRPC",
+                                                         .target = grpc_call_path(call),
+                                                         .token_name = grpc_call_token_name(call),
+                                                         .peer = grpc_call_peer(call) });
+}
+
+enum status start_grpc_listener(struct server *s, const struct listen_address *listen, struct error *err)
+{
+        const struct grpc_options o = { .size = sizeof o,
+                                        .host = listen->host,
+                                        .port = listen->port,
+                                        .tls = s->access_control.tls,
+                                        .http = s->http,
+                                        .methods = grpc_methods,
+                                        .method_count = grpc_method_count,
+                                        .max_connections = (unsigned)s->options->max_connections,
+                                        .max_per_address = (unsigned)s->options->max_per_address,
+                                        .authorize = s->access_control.tokens ? authorize_call : NULL,
+                                        .admit = admit_call,
+                                        .finished = finish_call,
+                                        .context = s };
+        enum status st = grpc_server_start(&o, &s->grpc, err);
+        bool v6 = strchr(listen->host, ':') != NULL;
+
+        if (!st)
+                log_info("serve", "OTLP over gRPC on %s%s%s:%u%s", v6 ? "[" : "", listen->host, v6 ? "]" : "",
+                         (unsigned)grpc_server_port(s->grpc), s->access_control.tls ? ", with TLS" : "");
+        return st;
+}

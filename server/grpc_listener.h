@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_GRPC_LISTENER_H
+#define CAIRN_SERVER_GRPC_LISTENER_H
+
+/**
+ * @file
+ * The listener of --listen-otlp-grpc: tokens, rates, certificate and thread pools are those of the HTTP listener.
+ */
+#include "grpc/grpc_server.h"
+#include "http/listen.h"
+#include "server/server_internal.h"
+
+/** Start it as s->grpc. Needs s->http. */
+enum status start_grpc_listener(struct server *s, const struct listen_address *listen, struct error *err) MUST_CHECK;
+
+/* routes/grpc_methods.c; the context of handlers is struct server */
+extern const struct grpc_method grpc_methods[];
+extern const size_t grpc_method_count;
+
+#endif

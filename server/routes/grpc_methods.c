@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Methods of gRPC: OTLP profiles, and health checks. docs/formats/ingest.md; OTLP specification 1.11.0, OTLP/gRPC. */
+#include <string.h>
+
+#include "profile-formats/otlp.h"
+#include "profile-formats/wire.h"
+#include "server/grpc_listener.h"
+#include "server/routes/ingest.h"
+
+#define SERVICE_BYTES 128 /* name of a service in a health check */
+#define PROFILES_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
+
+static void handle_grpc_export(struct grpc_call *call, void *context)
+{
+        struct batch_source source = { .header = grpc_call_metadata(call, "x-cairn-batch"),
+                                       .uri = grpc_call_path(call),
+                                       .token = grpc_call_token(call) };
+        struct otlp_batch batch = { 0 };
+        struct otlp_outcome outcome;
+        struct buf answer;
+        struct error err;
+        enum status st;
+
+        batch.body = source.body = grpc_call_message(call, &batch.size);
+        source.size = batch.size;
+        st = compute_batch_id(&source, &batch.id, &err);
+        if (!st)
+                st = ingest_otlp_batch(context, &batch, &outcome, &err);
+        if (st) {
+                (void)report_ingest_failure(st, &err);
+                grpc_call_fail_status(call, st, &err);
+                return;
+        }
+        buf_init(&answer, KiB(4));
+        otlp_put_response(&answer, outcome.rejected, outcome.message[0] ? outcome.message : NULL);
+        grpc_call_reply(call, &answer);
+}
+
+/* HealthCheckRequest { service = 1 }. False when it is malformed. */
+static bool parse_health_request(struct grpc_call *call, char service_ret[static SERVICE_BYTES])
+{
+        size_t n;
+        const uint8_t *message = grpc_call_message(call, &n);
+        struct wire_field f;
+        struct reader r;
+
+        service_ret[0] = 0;
+        reader_init(&r, n ? (const void *)message : "", n);
+        while (wire_next(&r, &f))
+                if (f.number == 1 && f.type == WIRE_BYTES && reader_left(&f.bytes) < SERVICE_BYTES)
+                        snprintf(service_ret, SERVICE_BYTES, "%.*s", (int)reader_left(&f.bytes),
+                                 (const char *)f.bytes.data + f.bytes.pos);
+                else
+                        return false;
+        return !r.failed;
+}
+
+/* grpc.health.v1: what /readyz says. HealthCheckResponse { status = 1: SERVING = 1, NOT_SERVING = 2 }. */
+static void handle_grpc_health(struct grpc_call *call, void *context)
+{
+        struct server *s = context;
+        char service[SERVICE_BYTES];
+        _cleanup_buf_ struct buf conditions;
+        struct buf answer;
+        bool ready;
+
+        buf_init(&conditions, KiB(16));
+        if (!parse_health_request(call, service)) {
+                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "not a HealthCheckRequest");
+                return;
+        }
+        if (service[0] && strcmp(service, PROFILES_SERVICE) != 0) {
+                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "the service '%s' does not exist here", service);
+                return;
+        }
+        ready = readiness_write(s->readiness, &conditions) && atomic_load(&s->ready);
+        buf_init(&answer, 16);
+        wire_put_varint(&answer, 1, ready ? 1 : 2);
+        grpc_call_reply(call, &answer);
+}
+
+const struct grpc_method grpc_methods[] = {
+        { .path = "/" PROFILES_SERVICE "/Export",
+          .scope = SCOPE_INGEST,
+          .max_message = LIMIT_HTTP_BODY_BYTES,
+          .memory = MEMORY_INGEST,
+          .pool = POOL_INGEST,
+          .handle = handle_grpc_export },
+        { .path = "/grpc.health.v1.Health/Check",
+          .scope = SCOPE_NONE,
+          .max_message = KiB(1),
+          .memory = MEMORY_CONNECTIONS,
+          .at_once = true,
+          .handle = handle_grpc_health },
+};
+const size_t grpc_method_count = sizeof grpc_methods / sizeof *grpc_methods;
