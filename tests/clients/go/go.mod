@@ -9,6 +9,7 @@ require (
 	go.opentelemetry.io/collector/component/componenttest v0.161.0
 	go.opentelemetry.io/collector/config/configcompression v1.67.0
 	go.opentelemetry.io/collector/config/confighttp v0.161.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -69,5 +70,4 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/grpc v1.83.2 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
 )
