@@ -96,7 +96,7 @@ lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
 	$(Q)scripts/lint.sh
 
 UNITS := $(wildcard deploy/systemd/*.service)
-install: programs ## install programs, manual pages, systemd units and SQL views under DESTDIR$(PREFIX)
+install: programs ## install programs, manual pages, systemd units, SQL views and Grafana files under DESTDIR$(PREFIX)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for page in $(wildcard docs/man/*.1); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man1; done
@@ -104,6 +104,10 @@ install: programs ## install programs, manual pages, systemd units and SQL views
 	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/cairn/sql
 	$(Q)for unit in $(UNITS); do sed 's|/usr/bin|$(PREFIX)/bin|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/datasources $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/dashboards
+	$(Q)install -m 0644 deploy/grafana/dashboards/cairn.json $(DESTDIR)$(PREFIX)/share/cairn/grafana
+	$(Q)for file in datasources/cairn.yaml dashboards/cairn.yaml; do sed 's|/usr/local/share|$(PREFIX)/share|' deploy/grafana/provisioning/$$file \
+		>$(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/$$file; done
 
 uninstall: ## remove what install put there
 	$(Q)rm -f $(patsubst deploy/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
