@@ -27,7 +27,10 @@ static void add_validated_alias(struct validated_object *j, const struct build_i
         j->links.aliases[j->links.alias_count++] = (struct object_alias){ *id, is_claimed };
 }
 
-/* The htlhash identifies the executable; a split debuginfo file has a different one. */
+/*
+ * The htlhash identifies the executable; a split debuginfo file has a different one, and so has a program before it is
+ * stripped.
+ */
 static enum status find_file_identity(struct validated_object *j, const struct object_claim *claim, int fd,
                                       uint64_t size, struct error *err)
 {
@@ -39,7 +42,7 @@ static enum status find_file_identity(struct validated_object *j, const struct o
         j->build_id = j->verified.build_id.size ? j->verified.build_id : htlhash;
         add_validated_alias(j, &j->verified.go_id, false);
         add_validated_alias(j, &htlhash, false);
-        if ((claim->kind == OBJECT_DEBUGINFO || claim->kind == OBJECT_SYMBOLS) && !htlhash.size)
+        if (claim->kind == OBJECT_DEBUGINFO || claim->kind == OBJECT_SYMBOLS)
                 add_validated_alias(j, &claim->htlhash, true);
         return ST_OK;
 }

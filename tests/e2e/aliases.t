@@ -96,6 +96,19 @@ request -T "$tmp/stripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/stripped")" \
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/stripped" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$nameless/executable"
 is "$code $(printf '%s' "$body" | jq -r .reason)" "409 build_id_mismatch" "a file is stored under no other file's hash"
 
+# A stripped program without a build-id is known by its own hash, and what it was stripped from by another one.
+gcc -g -O0 -Wl,--build-id=none -o "$tmp/unstripped" "$tmp/program.c"
+strip -o "$tmp/running" "$tmp/unstripped"
+running=$(htlhash "$tmp/running")
+ingest running htlhash "$running" "$tmp/unstripped"
+request -T "$tmp/unstripped" -H "X-Cairn-Size: $(stat -c %s "$tmp/unstripped")" \
+        -H "X-Cairn-SHA256: $(sha256sum "$tmp/unstripped" | cut -d' ' -f1)" \
+        "$url/api/v1/debuginfo/$(htlhash "$tmp/unstripped")/debuginfo?htlhash=$running"
+is "$code" 201 "a program is sent with the hash of what was stripped from it"
+is "$(shown "$running" '[.build_id, .aliases]')" "[\"$(htlhash "$tmp/unstripped")\",[\"$running\"]]" "  which becomes a name of it"
+wait_for "names" named running
+pass "  and samples of the stripped program get names"
+
 # ---- Go ----
 
 if command -v go >/dev/null; then
