@@ -63,12 +63,15 @@ static enum status set_table_properties(struct profile_store *s, struct error *e
 
 static enum status expire_samples(struct profile_store *s, struct error *err)
 {
+        /* Label rules are applied by the compaction's thread. */
+        const struct sample_limits *limits = &s->options.limits,
+                                   days = { .age_s = limits->age_s, .size_bytes = limits->size_bytes };
         struct expiry removed = { 0 };
         enum status st;
 
-        if (!s->options.limits.age_s && !s->options.limits.size_bytes)
+        if (!limits->age_s && !limits->size_bytes && !limits->rule_count)
                 return ST_OK;
-        st = profile_store_expire(s, NULL, false, &removed, err);
+        st = profile_store_expire(s, &(struct expiry_request){ .limits = &days }, &removed, err);
         expiry_deinit(&removed);
         return st;
 }

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/options.h"
 #include "common/stable_clock.h"
+#include "profile-store/compaction/label_expiry.h"
 #include "profile-store/store_internal.h"
 
 #define S_PER_DAY INT64_C(86400)
@@ -22,8 +24,21 @@ static struct metric expired_rows =
 static struct metric expired_bytes =
         METRIC_COUNTER("cairn_store_expired_bytes_total", "Bytes of the tables that retention removed.", "");
 
+static struct metric rewritten_files = METRIC_COUNTER(
+        "cairn_store_rewritten_files_total", "Files of samples that retention wrote again without some rows.", "");
+
+void retention_count_removed(const struct expired_day *d)
+{
+        metric_add(&expired_files, (int64_t)d->files);
+        metric_add(&rewritten_files, (int64_t)d->rewritten);
+        metric_add(&expired_rows, (int64_t)d->rows);
+        metric_add(&expired_bytes, (int64_t)d->bytes);
+}
+
 void retention_register_metrics(void)
 {
+        metric_register(&rewritten_files);
+        label_expiry_register_metrics();
         metric_register(&expired_files);
         metric_register(&expired_rows);
         metric_register(&expired_bytes);
@@ -60,7 +75,8 @@ enum status sample_limits_parse(const char *text, struct sample_limits *ret, str
         while ((part = strsep(&rest, ","))) {
                 if (!parse_limit(part, &l))
                         return error_set(err, ST_USAGE,
-                                         "retention rule '%.100s' is not age=TIME or size=BYTES, as age=30d,size=200G",
+                                         "retention rule '%.100s' is not age=TIME, size=BYTES or {LABELS},age=TIME, as "
+                                         "age=30d,size=200G or {env=\"dev\"},age=3d",
                                          text);
         }
         *ret = l;
@@ -83,6 +99,8 @@ struct plan {
         struct tables *tables; /* reference */
         struct candidate *files;
         size_t count;
+        const struct expiry *gone; /* of a dry run: what label rules remove first; NULL: nothing */
+        uint64_t freed_bytes;      /* by them */
 };
 
 static void plan_deinit(struct plan *p)
@@ -157,25 +175,29 @@ static bool is_sample_file(const struct candidate *c)
         return c->table == TABLE_SAMPLES;
 }
 
-/* The newest sample, Unix seconds, and its day; false without samples. */
-static bool find_newest_sample(const struct plan *p, int64_t *s_ret, int64_t *day_ret)
+bool retention_find_now(const struct tables *t, int64_t *now_s_ret, int64_t *newest_day_ret)
 {
-        int64_t newest_s = INT64_MIN, day = INT64_MIN;
+        int64_t newest_s = INT64_MIN, newest_day = INT64_MIN, now_ns, latest_ns;
 
-        for (size_t i = 0; i < p->count; i++) {
-                const struct candidate *c = &p->files[i];
-                int64_t s = (c->day + 1) * S_PER_DAY;
+        for (size_t i = 0; i < t->part_count[TABLE_SAMPLES]; i++) {
+                const struct table_part *part = t->parts[TABLE_SAMPLES][i];
+                int64_t s = (part->day + 1) * S_PER_DAY;
 
-                if (!is_sample_file(c))
+                if (!part->has_day)
                         continue;
-                if (c->part->max_us / US_PER_S < s)
-                        s = c->part->max_us / US_PER_S;
+                if (part->max_us / US_PER_S < s)
+                        s = part->max_us / US_PER_S;
                 newest_s = s > newest_s ? s : newest_s;
-                day = c->day;
+                newest_day = part->day > newest_day ? part->day : newest_day;
         }
-        *s_ret = newest_s;
-        *day_ret = day;
-        return day != INT64_MIN;
+        if (newest_day == INT64_MIN)
+                return false;
+        stable_clock_get_range(&now_ns, &latest_ns);
+        *now_s_ret = now_ns / 1000000000;
+        if (*now_s_ret > newest_s + S_PER_DAY)
+                *now_s_ret = newest_s + S_PER_DAY;
+        *newest_day_ret = newest_day;
+        return true;
 }
 
 static void mark_candidate(struct candidate *c, enum expiry_reason reason, uint64_t *bytes)
@@ -210,13 +232,29 @@ static void mark_days_beyond_size(struct plan *p, int64_t newest_day, uint64_t l
         }
 }
 
+/* Whether candidates [first, end) of a day have samples that label rules do not remove. */
+static bool has_samples_left(const struct plan *p, size_t first, size_t end)
+{
+        uint64_t files = 0;
+
+        for (size_t i = first; i < end; i++)
+                files += is_sample_file(&p->files[i]);
+        for (size_t i = 0; p->gone && i < p->gone->count; i++)
+                files -= p->gone->days[i].day == p->files[first].day ? p->gone->days[i].files : 0;
+        return files > 0;
+}
+
 /* What a removal of samples left that was interrupted before the stacks. The writer lock is held: no flush is at it. */
 static void mark_unused_stacks(struct plan *p, int64_t newest_day, uint64_t *bytes)
 {
         for (size_t i = 0, end; i < p->count && p->files[i].day < newest_day; i = end) {
                 end = find_candidates_end(p, i);
-                for (size_t k = i; !is_sample_file(&p->files[i]) && k < end; k++) /* samples come first */
-                        mark_candidate(&p->files[k], EXPIRY_UNUSED, bytes);
+                if (has_samples_left(p, i, end))
+                        continue;
+                for (size_t k = i; k < end; k++) {
+                        if (!is_sample_file(&p->files[k]))
+                                mark_candidate(&p->files[k], EXPIRY_UNUSED, bytes);
+                }
         }
 }
 
@@ -224,20 +262,18 @@ static enum status make_plan(struct plan *p, const struct table_logs *logs, cons
                              struct error *err)
 {
         uint64_t bytes = 0;
-        int64_t now_ns, latest_ns, now_s, newest_s, newest_day;
+        int64_t now_s, newest_day;
         enum status st = collect_candidates(p, err);
 
         if (!st)
                 st = count_replaced_bytes(logs, &bytes, err);
-        if (st || !find_newest_sample(p, &newest_s, &newest_day))
+        if (st || !retention_find_now(p->tables, &now_s, &newest_day))
                 return st;
         for (int t = 0; t < TABLE_COUNT; t++) {
                 for (size_t i = 0; i < p->tables->part_count[t]; i++)
                         bytes += p->tables->parts[t][i]->bytes;
         }
-        stable_clock_get_range(&now_ns, &latest_ns);
-        now_s = now_ns / 1000000000;
-        now_s = now_s < newest_s + S_PER_DAY ? now_s : newest_s + S_PER_DAY;
+        bytes -= p->freed_bytes < bytes ? p->freed_bytes : bytes;
         if (limits->age_s)
                 mark_old_days(p, now_s - (int64_t)limits->age_s, &bytes);
         mark_unused_stacks(p, newest_day, &bytes);
@@ -246,28 +282,38 @@ static enum status make_plan(struct plan *p, const struct table_logs *logs, cons
         return ST_OK;
 }
 
+enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err)
+{
+        if (!array_reserve(&e->days, &e->capacity, e->count))
+                return error_no_memory(err);
+        e->days[e->count++] = *day;
+        return ST_OK;
+}
+
 static enum status summarize_plan(const struct plan *p, struct expiry *ret, struct error *err)
 {
-        struct expiry e = { .days = calloc(p->count + 1, sizeof *e.days) };
+        size_t first = ret->count;
+        enum status st = ST_OK;
 
-        if (!e.days)
-                return error_no_memory(err);
-        for (size_t i = 0; i < p->count; i++) {
+        for (size_t i = 0; !st && i < p->count; i++) {
                 const struct candidate *c = &p->files[i];
-                struct expired_day *d = e.count ? &e.days[e.count - 1] : NULL;
+                struct expired_day *d = ret->count > first ? &ret->days[ret->count - 1] : NULL;
 
                 if (c->reason == EXPIRY_NONE)
                         continue;
                 if (!d || d->table != c->table || d->day != c->day || d->reason != c->reason) {
-                        d = &e.days[e.count++];
-                        *d = (struct expired_day){ .table = c->table, .day = c->day, .reason = c->reason };
+                        const struct expired_day next = { .table = c->table, .day = c->day, .reason = c->reason };
+
+                        st = expiry_add_day(ret, &next, err);
+                        d = st ? NULL : &ret->days[ret->count - 1];
                 }
+                if (!d)
+                        break;
                 d->files++;
                 d->rows += c->part->rows;
                 d->bytes += c->part->bytes;
         }
-        *ret = e;
-        return ST_OK;
+        return st;
 }
 
 /* ---- removal ---- */
@@ -289,14 +335,11 @@ static enum status remove_candidates(struct profile_store *s, const struct plan 
                              err);
 }
 
-static void count_expired(const struct expiry *e, enum table t)
+static void count_expired(const struct expiry *e, size_t first, enum table t)
 {
-        for (size_t i = 0; i < e->count; i++) {
-                if (e->days[i].table != t)
-                        continue;
-                metric_add(&expired_files, (int64_t)e->days[i].files);
-                metric_add(&expired_rows, (int64_t)e->days[i].rows);
-                metric_add(&expired_bytes, (int64_t)e->days[i].bytes);
+        for (size_t i = first; i < e->count; i++) {
+                if (e->days[i].table == t)
+                        retention_count_removed(&e->days[i]);
         }
 }
 
@@ -305,7 +348,7 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
                                struct error *err)
 {
         _cleanup_(plan_deinit) struct plan p = { 0 };
-        struct expiry e = { 0 };
+        size_t first = ret->count;
         enum status st = store_reconcile(s, err);
 
         if (st)
@@ -313,45 +356,48 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
         p.tables = tables_ref(s->tables);
         st = make_plan(&p, &s->logs, limits, err);
         if (!st)
-                st = summarize_plan(&p, &e, err);
-        if (!st && e.count) {
+                st = summarize_plan(&p, ret, err);
+        if (!st && ret->count > first) {
                 s->behind = true;
                 known_rows_deinit(&s->known); /* the flush must not take the removed stacks for known */
                 for (size_t i = 0; !st && i < sizeof dated_tables / sizeof *dated_tables; i++) {
                         st = remove_candidates(s, &p, dated_tables[i], err);
                         if (!st) /* at once: the next may fail */
-                                count_expired(&e, dated_tables[i]);
+                                count_expired(ret, first, dated_tables[i]);
                 }
                 if (!st)
                         st = store_publish_tables(s, err);
                 s->behind = st != ST_OK;
         }
         if (st)
-                expiry_deinit(&e);
-        else
-                *ret = e;
+                ret->count = first;
         return st;
 }
 
-static enum status expire_under_lock(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
-                                     struct error *err)
+/* Adds what went to ret. */
+static enum status expire_days(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
+                               struct error *err)
 {
         enum status st = ST_OK;
 
+        pthread_mutex_lock(&s->writer_lock);
         for (unsigned i = 0; i < ATTEMPTS; i++) {
                 st = expire_once(s, limits, ret, err);
                 if (st != ST_BUSY && st != ST_NOT_FOUND)
                         break;
         }
+        pthread_mutex_unlock(&s->writer_lock);
         return st == ST_NOT_FOUND ? ST_BUSY : st;
 }
 
 static enum status plan_dry_run(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
                                 struct error *err)
 {
-        _cleanup_(plan_deinit) struct plan p = { 0 };
+        _cleanup_(plan_deinit) struct plan p = { .gone = ret };
         enum status st;
 
+        for (size_t i = 0; i < ret->count; i++)
+                p.freed_bytes += ret->days[i].bytes;
         pthread_mutex_lock(&s->lock);
         p.tables = tables_ref(s->tables);
         pthread_mutex_unlock(&s->lock);
@@ -359,20 +405,57 @@ static enum status plan_dry_run(struct profile_store *s, const struct sample_lim
         return st ? st : summarize_plan(&p, ret, err);
 }
 
-enum status profile_store_expire(struct profile_store *s, const struct sample_limits *limits, bool dry_run,
-                                 struct expiry *ret, struct error *err)
+/* Days past their age need not be rewritten, and rows that label rules remove need not be made room for by others. */
+static enum status expire_in_steps(struct profile_store *s, const struct sample_limits *limits,
+                                   const struct expiry_request *request, struct expiry *ret, struct error *err)
 {
+        const struct sample_limits age = { .age_s = limits->age_s }, size = { .size_bytes = limits->size_bytes };
         enum status st;
 
-        limits = limits ? limits : &s->options.limits;
-        if (dry_run)
-                return plan_dry_run(s, limits, ret, err);
-        if (s->options.read_only)
+        if (!limits->rule_count)
+                return expire_days(s, limits, ret, err);
+        st = expire_days(s, &age, ret, err);
+        if (!st)
+                st = label_expiry_apply(s, limits, request, ret, err);
+        return st ? st : expire_days(s, &size, ret, err);
+}
+
+static int compare_expired_days(const void *a, const void *b)
+{
+        const struct expired_day *x = a, *y = b;
+
+        if (x->day != y->day)
+                return x->day < y->day ? -1 : 1;
+        if (x->table != y->table)
+                return x->table < y->table ? -1 : 1;
+        return (x->reason > y->reason) - (x->reason < y->reason);
+}
+
+enum status profile_store_expire(struct profile_store *s, const struct expiry_request *request, struct expiry *ret,
+                                 struct error *err)
+{
+        const struct sample_limits *limits = request->limits ? request->limits : &s->options.limits;
+        struct expiry e = { 0 };
+        enum status st = ST_OK;
+
+        if (!request->dry_run && s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
-        pthread_mutex_lock(&s->writer_lock);
-        st = expire_under_lock(s, limits, ret, err);
-        pthread_mutex_unlock(&s->writer_lock);
-        return st;
+        if (!request->dry_run) {
+                st = expire_in_steps(s, limits, request, &e, err);
+        } else {
+                if (limits->rule_count)
+                        st = label_expiry_apply(s, limits, request, &e, err);
+                if (!st)
+                        st = plan_dry_run(s, limits, &e, err);
+        }
+        if (st) {
+                expiry_deinit(&e);
+                return st;
+        }
+        if (e.count)
+                qsort(e.days, e.count, sizeof *e.days, compare_expired_days);
+        *ret = e;
+        return ST_OK;
 }
 
 void expiry_deinit(struct expiry *e)
@@ -384,12 +467,13 @@ void expiry_deinit(struct expiry *e)
 /* ---- report ---- */
 
 static const char *const reason_names[] = {
-        [EXPIRY_NONE] = "", [EXPIRY_AGE] = "age", [EXPIRY_SIZE] = "size", [EXPIRY_UNUSED] = "unused"
+        [EXPIRY_NONE] = "",         [EXPIRY_AGE] = "age",       [EXPIRY_SIZE] = "size",
+        [EXPIRY_UNUSED] = "unused", [EXPIRY_LABELS] = "labels",
 };
 
 enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf *out, struct error *err)
 {
-        uint64_t files = 0, rows = 0, bytes = 0;
+        uint64_t files = 0, rewritten = 0, rows = 0, bytes = 0;
         struct json_out j;
 
         json_out_init(&j, out);
@@ -406,17 +490,21 @@ enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf
                 json_out_str(&j, "date", date);
                 json_out_str(&j, "reason", reason_names[d->reason]);
                 json_out_uint(&j, "files", d->files);
+                json_out_uint(&j, "rewritten", d->rewritten);
                 json_out_uint(&j, "rows", d->rows);
                 json_out_uint(&j, "bytes", d->bytes);
                 json_out_object_end(&j);
                 files += d->files;
+                rewritten += d->rewritten;
                 rows += d->rows;
                 bytes += d->bytes;
         }
         json_out_array_end(&j);
         json_out_uint(&j, "files", files);
+        json_out_uint(&j, "rewritten", rewritten);
         json_out_uint(&j, "rows", rows);
         json_out_uint(&j, "bytes", bytes);
+        json_out_uint(&j, "skipped_files", e->skipped_files);
         json_out_object_end(&j);
         return buf_status(out, err, "the report");
 }

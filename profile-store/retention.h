@@ -6,7 +6,7 @@
  * @file
  * Retention of samples: which days of the tables go, and their removal.
  *
- * Whole days are removed, so nothing is rewritten: the files of a day leave `samples` in one
+ * By age and size whole days are removed, so nothing is rewritten: the files of a day leave `samples` in one
  * commit, then those of the same days leave `stacks`. After a crash between the two
  * the next run removes the stacks of days without samples. The files themselves are unlinked
  * after the grace period (profile-store/table_clean.h).
@@ -18,10 +18,12 @@
  *   files, and files that are replaced but still on disk; not those that retention has removed and
  *   that wait for the end of their grace period. Of the newest day, when it alone is too large, the files
  *   with the oldest samples go, but for the last one.
+ * - labels: samples that a rule selects leave the files of a day when all of it is older than the rule's age
+ *   (profile-store/compaction/label_expiry.h), before the size is looked at.
  */
 #include "common/buf.h"
 #include "profile-store/store.h"
-#include "profile-store/table_schema.h"
+#include "profile-store/tables.h"
 
 /**
  * Narrow limits by a rule: age=TIME, size=BYTES or both with a comma between them. TIME is a number with s, m, h, d, w
@@ -30,32 +32,61 @@
  */
 enum status sample_limits_parse(const char *text, struct sample_limits *ret, struct error *err) MUST_CHECK;
 
-enum expiry_reason { EXPIRY_NONE, EXPIRY_AGE, EXPIRY_SIZE, EXPIRY_UNUSED /* stacks of a day without samples */ };
+enum expiry_reason {
+        EXPIRY_NONE,
+        EXPIRY_AGE,
+        EXPIRY_SIZE,
+        EXPIRY_UNUSED, /* stacks of a day without samples */
+        EXPIRY_LABELS, /* samples that a label rule selects */
+};
 
 struct expired_day {
         enum table table;
         int64_t day; /* since 1970 */
         enum expiry_reason reason;
-        uint64_t files, rows, bytes;
+        uint64_t files;     /* that went with all rows */
+        uint64_t rewritten; /* files that were written again without some rows */
+        uint64_t rows;
+        uint64_t bytes; /* less in files; estimated by a dry run for those that would be rewritten */
 };
 
 struct expiry {
-        struct expired_day *days; /* owned; by day and table */
-        size_t count;
+        struct expired_day *days; /* owned; by day, table and reason */
+        size_t count, capacity;
+        uint64_t skipped_files; /* unreadable: label rules could not be applied to them */
 };
 void expiry_deinit(struct expiry *e);
+enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err) MUST_CHECK;
+
+struct expiry_request {
+        const struct sample_limits *limits; /* borrowed; NULL: those of the store's options */
+        bool dry_run;                       /* say what would go, change nothing */
+        bool (*proceed)(void *context);     /* false ends label rules with ST_BUSY; NULL: until the store is closed */
+        void *context;
+};
 
 /**
- * Remove what is past the limits, or with dry_run say what would go.
- * @param limits  NULL: those of the store's options.
- * @return ST_OK; ST_BUSY when another writer kept committing: retry later; ST_USAGE for a store that is open for
- * reading only, unless dry_run; ST_OS; ST_NO_MEMORY.
+ * Remove what is past the limits.
+ * @return ST_OK; ST_BUSY when another writer kept committing: retry later, or when it was ended; ST_USAGE for a store
+ * that is open for reading only, unless dry_run; ST_OS; ST_NO_MEMORY. What was removed before a failure stays removed.
  */
-enum status profile_store_expire(struct profile_store *store, const struct sample_limits *limits, bool dry_run,
-                                 struct expiry *ret, struct error *err) MUST_CHECK;
+enum status profile_store_expire(struct profile_store *store, const struct expiry_request *request, struct expiry *ret,
+                                 struct error *err) MUST_CHECK;
 
-/** {"dry_run":BOOL,"removed":[{"table","date","reason","files","rows","bytes"}...],"files":N,"rows":N,"bytes":N} */
+/**
+ * {"dry_run":BOOL,"removed":[{"table","date","reason","files","rewritten","rows","bytes"}...],"files":N,"rewritten":N,
+ * "rows":N,"bytes":N,"skipped_files":N}
+ */
 enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf *out, struct error *err) MUST_CHECK;
+
+/**
+ * The time that ages count from, Unix seconds, and the day of the newest sample since 1970.
+ * @return false when there are no samples.
+ */
+bool retention_find_now(const struct tables *t, int64_t *now_s_ret, int64_t *newest_day_ret);
+
+/** Count what was removed. */
+void retention_count_removed(const struct expired_day *d);
 
 /** Register the counters of what was removed. */
 void retention_register_metrics(void);

@@ -500,6 +500,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_mutex_init(&s->resymbolize_lock, NULL);
         pthread_mutex_init(&s->writer_lock, NULL);
         pthread_mutex_init(&s->lock, NULL);
+        pthread_mutex_init(&s->rules_lock, NULL);
         pthread_mutex_init(&s->health_lock, NULL);
         pthread_cond_init(&s->wake, NULL);
         pthread_cond_init(&s->maintenance_wake, NULL);
@@ -540,6 +541,7 @@ void profile_store_close(struct profile_store *s)
         pthread_cond_destroy(&s->maintenance_wake);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->rules_lock);
         pthread_mutex_destroy(&s->health_lock);
         pthread_mutex_destroy(&s->writer_lock);
         pthread_mutex_destroy(&s->resymbolize_lock);

@@ -29,10 +29,24 @@
 
 struct profile_store;
 
+struct label_matcher;
+
+#define LABEL_RULES_MAX 16
+
+/* The age of samples with certain labels. */
+struct label_rule {
+        const struct label_matcher *matchers; /* as of struct scan_filter; used by one thread at a time */
+        size_t matcher_count;
+        const char *type; /* profile type id, or NULL for any */
+        uint64_t age_s;
+};
+
 /* How much of the samples is kept (profile-store/retention.h); 0: no limit. */
 struct sample_limits {
         uint64_t age_s;
-        uint64_t size_bytes; /* of the files of all tables */
+        uint64_t size_bytes;            /* of the files of all tables */
+        const struct label_rule *rules; /* borrowed: of a store's options until it is closed */
+        size_t rule_count;              /* at most LABEL_RULES_MAX */
 };
 
 struct profile_store_options {

@@ -58,6 +58,7 @@ struct profile_store {
         uint64_t failed_flushes;
         struct error last_failure;
 
+        pthread_mutex_t rules_lock;  /* of the matchers of options.limits; a leaf, as health_lock */
         pthread_mutex_t health_lock; /* of health; a leaf: nothing is called while it is held */
         struct profile_store_health health;
 

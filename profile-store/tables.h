@@ -30,11 +30,12 @@ struct table_part {
         uint64_t bytes, rows;
         int64_t added_s; /* Unix time, of the commit that added it */
         bool has_day;
-        int64_t day;                /* of its partition */
-        int64_t min_us, max_us;     /* of samples; INT64_MIN and INT64_MAX without statistics */
-        _Atomic int64_t unresolved; /* of locations: rows without frames, -1 until they are counted */
-        char *min_build_id;         /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
-        char *max_build_id;         /* NULL without statistics */
+        int64_t day;                 /* of its partition */
+        int64_t min_us, max_us;      /* of samples; INT64_MIN and INT64_MAX without statistics */
+        _Atomic uint32_t done_rules; /* of samples: bit i when no row is left that rule i of options.limits selects */
+        _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until they are counted */
+        char *min_build_id;          /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
+        char *max_build_id;          /* NULL without statistics */
 };
 
 /** Whether min_us and max_us are known. */

@@ -6,7 +6,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/log.h"
-#include "profile-store/retention.h"
+#include "query/sample_rules.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/setup.h"
 #include "server/server.h"
@@ -108,6 +108,7 @@ int command_serve(int argc, char **argv)
         struct upstream_list upstreams = { 0 };
         struct option_list urls = { 0 }, origins = { 0 }, hosts = { 0 }, rules = { 0 }, trees = { 0 }, samples = { 0 };
         struct retention_rule retention[RETENTION_RULES_MAX];
+        _cleanup_sample_rules_ struct sample_rules sample_rules = { 0 };
         uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
         struct error err;
@@ -148,7 +149,8 @@ int command_serve(int argc, char **argv)
                             "how long debuginfo is kept, as label=nightly,age=30d or size=200G; the first matching "
                             "counts"),
                 OPTION_LIST("retain-samples", 0, "RULE", &samples,
-                            "how long samples are kept, as age=30d or size=200G (forever); repeatable"),
+                            "how long samples are kept, as age=30d, size=200G or '{env=\"dev\"},age=3d' (forever); "
+                            "repeatable"),
                 OPTION_STRING("memory", 0, "SIZE", &memory,
                               "memory budget, as 2G (half of the machine's or the cgroup's); at least 256M"),
                 OPTION_STRING("query-memory", 0, "SIZE[,SIZE]", &query_memory,
@@ -201,7 +203,8 @@ int command_serve(int argc, char **argv)
         if (!st)
                 st = check_scanned_trees(&o, trees.count, scan_cache_mib, &err);
         for (size_t i = 0; i < samples.count && !st; i++)
-                st = sample_limits_parse(samples.items[i], &o.sample_limits, &err);
+                st = sample_rules_add(&sample_rules, samples.items[i], &err);
+        o.sample_limits = sample_rules.limits;
         /* What the retention would remove again is not accepted. */
         if (o.sample_limits.age_s && (!o.max_age_s || o.max_age_s > o.sample_limits.age_s))
                 o.max_age_s = o.sample_limits.age_s;

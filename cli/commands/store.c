@@ -408,7 +408,7 @@ int command_store(int argc, char **argv)
                 OPTION_STRING("table", 0, "TABLE", &c.table, "list files of samples, stacks or locations only"),
                 OPTION_FLAG("sql", 0, &c.sql, "print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
                 OPTION_LIST("retain-samples", 0, "RULE", &c.retain,
-                            "what expire keeps, as age=30d or size=200G; repeatable"),
+                            "what expire keeps, as age=30d, size=200G or '{env=\"dev\"},age=3d'; repeatable"),
                 OPTION_FLAG("dry-run", 0, &c.dry_run, "expire: say what would go"),
                 OPTION_STRING("server", 0, "URL", &c.service.server, "the service that compacts or expires"),
                 SERVICE_OPTIONS(&c.service),

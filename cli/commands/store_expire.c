@@ -10,19 +10,21 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "profile-store/retention.h"
+#include "query/sample_rules.h"
 
 static enum status expire_in_directory(const struct store_command *c, struct buf *ret, struct error *err)
 {
         const struct profile_store_options options = { .size = sizeof options,
                                                        .read_only = c->dry_run,
                                                        .flush_interval_ms = UINT64_MAX };
-        struct sample_limits limits = { 0 };
+        _cleanup_sample_rules_ struct sample_rules rules = { 0 };
+        const struct expiry_request request = { .limits = &rules.limits, .dry_run = c->dry_run };
         struct expiry removed = { 0 };
         struct profile_store *store;
         enum status st = ST_OK;
 
         for (size_t i = 0; i < c->retain.count && !st; i++)
-                st = sample_limits_parse(c->retain.items[i], &limits, err);
+                st = sample_rules_add(&rules, c->retain.items[i], err);
         if (!st && !c->retain.count)
                 st = error_set(err, ST_USAGE,
                                "a data directory has no retention rules: give --retain-samples, or use --server");
@@ -32,7 +34,7 @@ static enum status expire_in_directory(const struct store_command *c, struct buf
                 st = profile_store_open(c->dir, &options, &store, err);
         if (st)
                 return st;
-        st = profile_store_expire(store, &limits, c->dry_run, &removed, err);
+        st = profile_store_expire(store, &request, &removed, err);
         profile_store_close(store);
         if (!st)
                 st = expiry_write_report(&removed, c->dry_run, ret, err);
@@ -98,6 +100,16 @@ static const char *get_report_text(struct json_object *o, const char *key)
         return s ? s : "";
 }
 
+/* The end of a line. */
+static void print_rewritten_files(struct json_object *o, bool dry_run)
+{
+        int64_t files = get_report_number(o, "rewritten");
+
+        if (files)
+                printf(", %s %" PRId64 " files", dry_run ? "would rewrite" : "rewrote", files);
+        printf("\n");
+}
+
 static enum status print_expire_report(struct buf *body, struct error *err)
 {
         struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL;
@@ -113,12 +125,17 @@ static enum status print_expire_report(struct buf *body, struct error *err)
         for (size_t i = 0; i < json_object_array_length(removed); i++) {
                 struct json_object *r = json_object_array_get_idx(removed, i);
 
-                printf("%-10.20s %-10.20s %-6.20s %8" PRId64 " files %12" PRId64 " rows %14" PRId64 " bytes\n",
+                printf("%-10.20s %-10.20s %-6.20s %8" PRId64 " files %12" PRId64 " rows %14" PRId64 " bytes",
                        get_report_text(r, "date"), get_report_text(r, "table"), get_report_text(r, "reason"),
                        get_report_number(r, "files"), get_report_number(r, "rows"), get_report_number(r, "bytes"));
+                print_rewritten_files(r, dry_run);
         }
-        printf("%s %" PRId64 " files, %" PRId64 " rows, %" PRId64 " bytes\n", dry_run ? "would remove" : "removed",
+        printf("%s %" PRId64 " files, %" PRId64 " rows, %" PRId64 " bytes", dry_run ? "would remove" : "removed",
                get_report_number(root, "files"), get_report_number(root, "rows"), get_report_number(root, "bytes"));
+        print_rewritten_files(root, dry_run);
+        if (get_report_number(root, "skipped_files"))
+                printf("%" PRId64 " files cannot be read, and were left as they are\n",
+                       get_report_number(root, "skipped_files"));
         json_object_put(root);
         return ST_OK;
 }

@@ -15,7 +15,9 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "profile-store/compaction/compaction_jobs.h"
-#include "profile-store/compaction/merge.h"
+#include "profile-store/compaction/label_expiry.h"
+#include "profile-store/compaction/merge_commit.h"
+#include "profile-store/compaction/row_removal.h"
 #include "profile-store/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
@@ -23,7 +25,6 @@
 #define POSTPONED_S 60
 #define POSTPONED_DOUBLINGS 6
 #define PAUSE_NS 20000000 /* longest sleep of the rate limit between looks at the stop flag */
-#define COMMIT_ATTEMPTS 5
 #define NS_PER_S INT64_C(1000000000)
 
 static struct metric merges = METRIC_COUNTER("cairn_compactions_total", "Merges of small files of a table.", "");
@@ -80,7 +81,8 @@ struct compaction_run {
 struct running_merge {
         struct compaction *c;
         const struct compaction_job *job;
-        bool was_ended; /* by `proceed`: not a failure */
+        const struct row_removal *removal; /* NULL: a compaction */
+        bool was_ended;                    /* by `proceed`: not a failure */
 };
 
 /* ---- what failed before ---------------------------------------------------------------------- */
@@ -202,6 +204,7 @@ static bool must_end(const struct running_merge *r)
         struct profile_store *s = r->c->s;
 
         return atomic_load(&s->stopping) ||
+               (r->removal && r->removal->proceed && !r->removal->proceed(r->removal->context)) ||
                (r->job->partition.table == TABLE_LOCATIONS && atomic_load(&s->resymbolize_waiting));
 }
 
@@ -226,84 +229,6 @@ static enum status proceed_at_rate(void *context, uint64_t bytes, struct error *
                 return ST_OK;
         r->was_ended = true;
         return error_set(err, ST_BUSY, "the merge was ended for other work");
-}
-
-/* ---- commit ------------------------------------------------------------------------------------- */
-
-static int compare_name_to_part(const void *name, const void *part)
-{
-        return strcmp(name, (*(struct table_part *const *)part)->name);
-}
-
-static bool is_live_name(const struct tables *t, enum table table, const char *name)
-{
-        return t->part_count[table] &&
-               bsearch(name, t->parts[table], t->part_count[table], sizeof(void *), compare_name_to_part);
-}
-
-static bool are_inputs_live(const struct tables *t, const struct compaction_job *job)
-{
-        for (size_t i = 0; i < job->part_count; i++) {
-                if (!is_live_name(t, job->partition.table, job->parts[i]->name))
-                        return false;
-        }
-        return true;
-}
-
-/*
- * With writer_lock. After a failure it is not known whether the commit was made until the log is read again.
- * @return ST_NOT_FOUND when another commit removed an input.
- */
-static enum status try_commit(struct profile_store *s, const struct compaction_job *job,
-                              const struct merge_result *merged, struct error *err)
-{
-        const struct table_change change = { .table = job->partition.table,
-                                             .adds = merged->adds,
-                                             .add_count = merged->add_count,
-                                             .removes = job->parts,
-                                             .remove_count = job->part_count,
-                                             /* Rows of one stack are equal; those of one location may not be. */
-                                             .rearranges = job->partition.table != TABLE_LOCATIONS ||
-                                                           merged->rows_read == merged->rows_written };
-        enum status st = store_reconcile(s, err);
-
-        if (st)
-                return st;
-        if (merged->add_count && is_live_name(s->tables, job->partition.table, merged->adds[0].name))
-                return ST_OK; /* by the attempt before */
-        if (!are_inputs_live(s->tables, job))
-                return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
-        st = merge_result_check_files(&s->logs, job->partition.table, merged, err);
-        if (st)
-                return st;
-        s->behind = true;
-        st = tables_commit(&s->logs, &change, err);
-        if (!st)
-                st = store_publish_tables(s, err);
-        if (!st)
-                s->behind = false;
-        return st;
-}
-
-/* Files of a commit that was not made are deleted; when that is unknown, they are left to the maintenance thread. */
-static enum status commit_merge(struct profile_store *s, const struct compaction_job *job,
-                                const struct merge_result *merged, struct error *err)
-{
-        enum status st;
-        int attempts = 0;
-
-        pthread_mutex_lock(&s->writer_lock);
-        do
-                st = try_commit(s, job, merged, err);
-        while (st == ST_BUSY && ++attempts < COMMIT_ATTEMPTS);
-        if (st && !store_reconcile(s, NULL)) {
-                if (merged->add_count && is_live_name(s->tables, job->partition.table, merged->adds[0].name))
-                        st = ST_OK;
-                else
-                        merge_result_discard(&s->logs, job->partition.table, merged);
-        }
-        pthread_mutex_unlock(&s->writer_lock);
-        return st;
 }
 
 /* ---- one merge ------------------------------------------------------------------------------------ */
@@ -333,6 +258,9 @@ static enum status merge_and_commit(struct running_merge *r, const struct tables
                 .proceed = proceed_at_rate,
                 .context = r,
         };
+        const struct replaced_parts replaced = { .table = job->partition.table,
+                                                 .parts = job->parts,
+                                                 .part_count = job->part_count };
         struct merge_result merged = { 0 };
         enum status st = check_free_space(s, job, err);
 
@@ -341,7 +269,7 @@ static enum status merge_and_commit(struct running_merge *r, const struct tables
                 st = merge_parts(&request, &merged, failed_part_ret, err);
         if (st)
                 return st;
-        st = commit_merge(s, job, &merged, err);
+        st = commit_merge(s, &replaced, &merged, err);
         metric_add(&read_bytes, (int64_t)merged.bytes_read);
         metric_add(&written_bytes, (int64_t)merged.bytes_written);
         if (!st) {
@@ -364,7 +292,7 @@ static bool is_removed_part(struct profile_store *s, enum table table, const str
 
         pthread_mutex_lock(&s->writer_lock);
         s->behind = true;
-        ret = !store_reconcile(s, NULL) && !is_live_name(s->tables, table, part->name);
+        ret = !store_reconcile(s, NULL) && !find_live_part(s->tables, table, part->name);
         pthread_mutex_unlock(&s->writer_lock);
         return ret;
 }
@@ -416,6 +344,103 @@ static enum status run_job(struct running_merge *r, const struct tables *tables,
                 note_failure(r->c, &job->partition, err);
                 total->failed_partitions++;
         }
+        return st;
+}
+
+/* ---- removal of rows ---- */
+
+void compaction_begin_removal(struct compaction *c)
+{
+        pthread_mutex_lock(&c->lock);
+}
+
+void compaction_end_removal(struct compaction *c)
+{
+        pthread_mutex_unlock(&c->lock);
+}
+
+bool compaction_leaves_part(const struct compaction *c, const struct table_part *part)
+{
+        return is_unmergeable_part(c, part);
+}
+
+enum status compaction_note_unreadable(struct compaction *c, const struct table_part *part, enum status st,
+                                       struct error *err)
+{
+        const struct error why = *err;
+
+        if (!part_is_unreadable(st, err))
+                return st;
+        if (st == ST_OS && is_removed_part(c->s, TABLE_SAMPLES, part))
+                return ST_NOT_FOUND;
+        return skip_unmergeable_part(c, part, &why, err);
+}
+
+enum status compaction_proceed(struct compaction *c, const struct row_removal *removal, uint64_t bytes,
+                               struct error *err)
+{
+        const struct compaction_job job = { .partition = { TABLE_SAMPLES, removal->day } };
+        struct running_merge r = { .c = c, .job = &job, .removal = removal };
+
+        return proceed_at_rate(&r, bytes, err);
+}
+
+static enum status merge_kept_rows(struct running_merge *r, const struct tables *tables, struct merge_result *ret,
+                                   struct error *err)
+{
+        const struct row_removal *removal = r->removal;
+        const struct merge_request request = {
+                .logs = &r->c->s->logs,
+                .table = TABLE_SAMPLES,
+                .columns = &tables->columns,
+                .parts = r->job->parts,
+                .part_count = r->job->part_count,
+                .output_count = 1,
+                .proceed = proceed_at_rate,
+                .context = r,
+                .select_dropped = removal->select,
+                .drop_context = removal->context,
+        };
+        size_t failed_part;
+        enum status st = check_free_space(r->c->s, r->job, err);
+
+        if (st)
+                return st;
+        st = merge_parts(&request, ret, &failed_part, err);
+        return st && failed_part != MERGE_NO_PART
+                       ? compaction_note_unreadable(r->c, r->job->parts[failed_part], st, err)
+                       : st;
+}
+
+enum status compaction_remove_rows(struct compaction *c, const struct tables *tables, const struct row_removal *removal,
+                                   struct merge_result *ret, struct error *err)
+{
+        struct compaction_job job = { .partition = { TABLE_SAMPLES, removal->day },
+                                      .parts = removal->parts,
+                                      .part_count = removal->part_count };
+        const struct replaced_parts replaced = { .table = TABLE_SAMPLES,
+                                                 .parts = removal->parts,
+                                                 .part_count = removal->part_count,
+                                                 .loses_rows = true,
+                                                 .done_rules = removal->done_rules };
+        struct running_merge r = { .c = c, .job = &job, .removal = removal };
+        struct merge_result merged = { 0 };
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < job.part_count; i++)
+                job.bytes += job.parts[i]->bytes;
+        if (removal->select) {
+                st = merge_kept_rows(&r, tables, &merged, err);
+                if (st || !merged.rows_read) /* an unreadable file that is left alone from now on */
+                        return st;
+        }
+        st = commit_merge(c->s, &replaced, &merged, err);
+        metric_add(&read_bytes, (int64_t)merged.bytes_read);
+        metric_add(&written_bytes, (int64_t)merged.bytes_written);
+        if (st)
+                merge_result_deinit(&merged);
+        else
+                *ret = merged;
         return st;
 }
 
@@ -562,6 +587,7 @@ static void lower_priority(void)
 static void *run_compaction_thread(void *context)
 {
         struct compaction *c = context;
+        struct label_pass labels = { 0 };
 
         prctl(PR_SET_NAME, "cairn-compact");
         lower_priority();
@@ -572,7 +598,9 @@ static void *run_compaction_thread(void *context)
                 while (!atomic_load(&c->s->stopping) && condition_wait_until(&c->wake, &c->wake_lock, until))
                         ;
                 pthread_mutex_unlock(&c->wake_lock);
-                run_due_merges(c);
+                do
+                        run_due_merges(c);
+                while (label_expiry_run_next(c->s, &labels));
         }
         return NULL;
 }

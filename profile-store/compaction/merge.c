@@ -398,11 +398,36 @@ static enum status advance_input(struct merge *m, struct merge_input *in, struct
         return st;
 }
 
+/* Once a row group. */
+static enum status find_dropped_rows(struct merge *m, struct merge_input *in, struct error *err)
+{
+        enum status st = report_bytes(m, err);
+
+        if (st)
+                return st;
+        in->dropped = calloc(in->row_count, 1);
+        if (!in->dropped)
+                return error_no_memory(err);
+        st = m->request->select_dropped(m->request->drop_context, in->file, in->group, in->dropped, err);
+        if (st)
+                m->failed_part = (size_t)(in->file - m->files);
+        return st;
+}
+
+static enum status append_kept_row(struct merge *m, struct merge_input *in, struct error *err)
+{
+        enum status st = m->request->select_dropped && !in->dropped ? find_dropped_rows(m, in, err) : ST_OK;
+
+        if (st || (in->dropped && in->dropped[merge_input_slot(in, in->row)]))
+                return st;
+        return append_run_row(m, in, err);
+}
+
 static enum status merge_all_rows(struct merge *m, struct error *err)
 {
         while (m->heap_count) {
                 struct merge_input *in = m->heap[0];
-                enum status st = append_run_row(m, in, err);
+                enum status st = append_kept_row(m, in, err);
 
                 if (!st)
                         st = advance_input(m, in, err);

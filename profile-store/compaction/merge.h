@@ -6,7 +6,7 @@
  * @file
  * Streaming k-way merge of parts of one table and partition into new, sorted parts.
  *
- * samples    by profile type, unit, labels, stack, time; every row is kept
+ * samples    by profile type, unit, labels, stack, time; every row is kept, but those that the request drops
  * stacks     by id; of rows of one id one is kept
  * locations  by build-id, address, id; of rows of one id the one with the newest frames is kept
  *
@@ -17,6 +17,8 @@
  * Threads: one.
  */
 #include "profile-store/tables.h"
+
+struct part_file;
 
 struct merge_request {
         const struct table_logs *logs; /* for the paths; no commit is made */
@@ -29,12 +31,16 @@ struct merge_request {
          * with that status. */
         enum status (*proceed)(void *context, uint64_t bytes, struct error *err);
         void *context;
+        /* Samples: sets rows[i] to 1 for the rows of a row group that the outputs leave out. NULL: none. */
+        enum status (*select_dropped)(void *drop_context, const struct part_file *f, uint32_t group, uint8_t *rows,
+                                      struct error *err);
+        void *drop_context;
 };
 
 struct merge_result {
         struct table_add *adds; /* owned; durable files, in no commit yet */
         size_t add_count;
-        uint64_t rows_read, rows_written; /* the rest are duplicates that were dropped */
+        uint64_t rows_read, rows_written; /* the rest are duplicates, or rows that were to be dropped */
         uint64_t bytes_read, bytes_written;
 };
 

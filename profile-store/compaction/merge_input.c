@@ -227,6 +227,7 @@ static void unload_group(struct merge_input *in)
                 parquet_column_deinit(&in->columns[i]);
         free(steal_ptr(in->order));
         free(steal_ptr(in->sets));
+        free(steal_ptr(in->dropped));
         in->row = in->row_count = 0;
         memory_shrink(&in->memory, 0);
 }
@@ -356,8 +357,8 @@ static enum status load_group(struct merge_input *in, struct error *err)
                 st = load_leaf(in, i, rows, err);
         if (!st)
                 st = check_repeated_leaves(in, err);
-        if (!st) /* order and sets */
-                st = memory_reserve(&in->memory, rows * 2 * sizeof(uint32_t), err);
+        if (!st) /* order, sets and dropped */
+                st = memory_reserve(&in->memory, rows * (2 * sizeof(uint32_t) + 1), err);
         in->row_count = rows;
         if (!st && in->schema->table == TABLE_SAMPLES)
                 st = number_sets(in, err);

@@ -69,6 +69,7 @@ struct merge_input {
         struct parquet_column *columns; /* by leaf; without rows: null throughout */
         uint32_t *order;                /* rows in order; NULL: as they are */
         uint32_t *sets;                 /* samples: the label set of each row */
+        uint8_t *dropped;               /* of the merge, by place in the columns; NULL until it looked */
         struct parquet_bytes *set_texts;
         size_t set_count, set_capacity;
         struct arena arena; /* of set_texts */

@@ -11,6 +11,7 @@
 
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
+#include "profile-store/scan_rows.h"
 
 #define ROWS_PER_THREAD 200000   /* fewer do not pay for a thread */
 #define UNCOUNTED_BYTES KiB(256) /* memory of a thread's cursors that is not reserved */
@@ -503,5 +504,54 @@ enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter 
         pthread_cond_destroy(&run.changed);
         pthread_mutex_destroy(&run.meter_lock);
         pthread_mutex_destroy(&run.lock);
+        return st;
+}
+
+/* ---- one row group at a time ---- */
+
+struct row_selector {
+        struct store_scan scan; /* of nothing, and without a meter */
+        struct scan_run run;
+        struct row_filter filter;
+        struct scan_thread thread;
+};
+
+enum status row_selector_create(const struct scan_filter *filter, struct row_selector **ret, struct error *err)
+{
+        struct row_selector *s = calloc(1, sizeof *s);
+        enum status st;
+
+        if (!s)
+                return error_no_memory(err);
+        s->run = (struct scan_run){ .scan = &s->scan, .filter = &s->filter };
+        pthread_mutex_init(&s->run.meter_lock, NULL);
+        scan_thread_init(&s->thread, &s->run, NULL);
+        s->thread.memory.use = MEMORY_COMPACTION;
+        st = row_filter_init(&s->filter, filter, err);
+        if (st)
+                row_selector_destroy(s);
+        else
+                *ret = s;
+        return st;
+}
+
+void row_selector_destroy(struct row_selector *s)
+{
+        if (!s)
+                return;
+        row_filter_deinit(&s->filter);
+        scan_thread_deinit(&s->thread);
+        pthread_mutex_destroy(&s->run.meter_lock);
+        free(s);
+}
+
+enum status row_selector_mark(struct row_selector *s, const struct part_file *f, uint32_t group, uint8_t *rows,
+                              struct error *err)
+{
+        const struct row_ranges *selected = &s->thread.selected;
+        enum status st = select_group_rows(&s->thread, &s->filter, f, group, err);
+
+        for (size_t i = 0; !st && i < selected->count; i++)
+                memset(rows + selected->items[i].first, 1, selected->items[i].count);
         return st;
 }

@@ -4,31 +4,41 @@
 
 #include "common/json_out.h"
 #include "profile-store/retention.h"
+#include "query/sample_rules.h"
 #include "server/routes/rules_request.h"
 #include "server/server_internal.h"
 
 #define RULES_MAX 16
 
-static enum status add_sample_limit(void *limits, const char *rule, struct error *err)
+static enum status add_sample_rule(void *rules, const char *rule, struct error *err)
 {
-        return sample_limits_parse(rule, limits, err);
+        return sample_rules_add(rules, rule, err);
+}
+
+/* A shutdown does not wait for files that are being written again. */
+static bool continue_expiry(void *context)
+{
+        return !atomic_load(http_server_stopping(context));
 }
 
 static void handle_expire(struct http_request *req, void *context)
 {
+        _cleanup_sample_rules_ struct sample_rules rules = { 0 };
+        struct expiry_request request = { .proceed = continue_expiry, .context = req };
         struct server *s = context;
-        struct sample_limits limits = { 0 };
         struct expiry removed = { 0 };
-        bool dry_run, has_rules;
+        bool has_rules;
         struct buf body;
         struct error err;
-        enum status st = read_rules_request(req, RULES_MAX, add_sample_limit, &limits, &has_rules, &dry_run, &err);
+        enum status st =
+                read_rules_request(req, RULES_MAX, add_sample_rule, &rules, &has_rules, &request.dry_run, &err);
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        request.limits = has_rules ? &rules.limits : NULL;
         if (!st)
-                st = profile_store_expire(s->profiles, has_rules ? &limits : NULL, dry_run, &removed, &err);
+                st = profile_store_expire(s->profiles, &request, &removed, &err);
         if (!st)
-                st = expiry_write_report(&removed, dry_run, &body, &err);
+                st = expiry_write_report(&removed, request.dry_run, &body, &err);
         expiry_deinit(&removed);
         respond_result(req, st, &body, &err);
 }

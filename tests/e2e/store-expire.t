@@ -54,7 +54,39 @@ answers 400 "'dry-run' is unknown" "a misspelt dry run is refused" -H 'Content-T
 answers 400 'an object' "as is what is not an object" -H 'Content-Type: application/json' --data 'true' "$url/api/v1/store/expire"
 like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
 stop_server
-"$cairn" serve --data "$data" --retain-samples '{env="dev"},age=3d' >"$tmp/out" 2>&1
-is $? 64 "a rule that this version does not have is refused"
-like "$(cat "$tmp/out")" "retention rule '{env=\"dev\"},age=3d' is not" "  and named"
+"$cairn" serve --data "$data" --retain-samples '{env="dev"},size=3G' >"$tmp/out" 2>&1
+is $? 64 "a size of samples with certain labels is refused"
+like "$(cat "$tmp/out")" "retention rule '{env=\"dev\"},size=3G' is not" "  and the rule is named"
+
+# Rules with labels. Batches of a restarted service are flushed together: the file of 12 days ago has two services.
+data=$tmp/labels
+start_server --flush-interval 3600 --max-age any
+send_days_ago 0
+send_days_ago 11
+send_days_ago 12
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=days11 values=7 mapping_file=program addresses=401000 \
+        at_ns="$(($(date +%s) - 12 * 86400))000000000"
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+stop_server
+start_server --flush-interval 1 --max-age any
+wait_metric 'cairn_table_rows{table="samples"}' 4
+rule='{service.name="days11"},age=5d'
+expire --data "$data" --dry-run --retain-samples "$rule" --json >"$tmp/dry"
+is "$(jq -c '[.removed[] | [.table, .reason, .files, .rewritten, .rows]]' <"$tmp/dry")" \
+        '[["samples","labels",0,1,1],["samples","labels",1,0,1],["stacks","unused",1,0,1]]' \
+        "a dry run says which files lose rows and which go"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 4 "  and removes nothing"
+answers 400 "is not [{]LABELS[}],age=TIME" "a service refuses the same rules" -H 'Content-Type: application/json' \
+        --data '{"rules": ["{env=\"dev\"},size=1G"]}' "$url/api/v1/store/expire"
+like "$(expire --server "$url" --retain-samples "$rule")" 'removed 2 files, 3 rows, [0-9]* bytes, rewrote 1 files' \
+        "a service removes the same samples"
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  and no others"
+is "$(metric cairn_store_rewritten_files_total)" 1 "  and counts the file that it wrote again"
+stop_server
+start_server --flush-interval 1 --max-age any --retain-samples '{service.name=~"days1.*"},age=5d'
+ok "a service applies its own rules by itself" wait_metric cairn_store_expired_rows_total 1
+send_days_ago 13
+ok "  also to samples that come late" wait_metric cairn_store_expired_rows_total 2
+is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 1 "  and to no others"
+stop_server
 done_testing

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short texts that say what may happen. The first byte says what the others
- * are: a token file and then a file of upstreams, a retention rule, or a JSON
- * body with its members.
+ * are: a token file and then a file of upstreams, a retention rule of debuginfo or
+ * samples, or a JSON body with its members.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/json_value.h"
 #include "debuginfo-store/retention.h"
+#include "query/sample_rules.h"
 #include "server/access/tokens.h"
 #include "server/upstream_list.h"
 
@@ -67,6 +68,19 @@ static void retention(const char *text)
                 must(retention_find_rule(&rule, 1, &o) <= 1 && *text);
 }
 
+/* A refused rule changes nothing, and one with labels selects something by an age. */
+static void sample_rule(const char *text)
+{
+        struct sample_rules rules = { 0 };
+        struct error err;
+
+        if (sample_rules_add(&rules, text, &err))
+                must(!rules.limits.rule_count && !rules.limits.age_s && !rules.limits.size_bytes);
+        else if (rules.limits.rule_count)
+                must(rules.rules[0].age_s && (rules.rules[0].matcher_count || rules.rules[0].type));
+        sample_rules_deinit(&rules);
+}
+
 static void json(const uint8_t *data, size_t size)
 {
         struct json_value o, files, file;
@@ -105,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 text = strndup((const char *)data + 1, size - 1);
                 must(text != NULL);
                 retention(text);
+                sample_rule(text);
                 break;
         default:
                 json(data + 1, size - 1);

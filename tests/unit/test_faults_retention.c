@@ -90,7 +90,7 @@ static enum status expire_first_day(struct error *err)
 {
         const struct sample_limits limits = { .age_s = 86400 };
         struct expiry removed = { 0 };
-        enum status st = profile_store_expire(store, &limits, false, &removed, err);
+        enum status st = profile_store_expire(store, &(struct expiry_request){ .limits = &limits }, &removed, err);
 
         expiry_deinit(&removed);
         return st;

@@ -62,7 +62,9 @@ static struct expiry expire(const char *rules, bool dry_run)
         struct expiry e;
         struct error err;
 
-        check_ok(profile_store_expire(fixture.store, &l, dry_run, &e, &err), &err);
+        check_ok(profile_store_expire(fixture.store, &(struct expiry_request){ .limits = &l, .dry_run = dry_run }, &e,
+                                      &err),
+                 &err);
         return e;
 }
 
@@ -265,6 +267,7 @@ START_TEST(rows_count_as_expired_although_those_of_the_next_table_stay)
 {
         _cleanup_free_ char *log = NULL, *moved = NULL;
         const struct sample_limits limits = parse_rules("age=2d");
+        const struct expiry_request request = { .limits = &limits };
         struct expiry e = { 0 };
         struct error err;
 
@@ -273,7 +276,7 @@ START_TEST(rows_count_as_expired_although_those_of_the_next_table_stay)
         moved = store_fixture_path(&fixture, "tables/stacks/moved");
         retention_register_metrics();
         ck_assert_int_eq(rename(log, moved), 0);
-        ck_assert_int_eq(profile_store_expire(fixture.store, &limits, false, &e, &err), ST_OS);
+        ck_assert_int_eq(profile_store_expire(fixture.store, &request, &e, &err), ST_OS);
         ck_assert_int_eq(count_expired_rows(), 3 * (DAYS - 2));
         ck_assert_int_eq(rename(moved, log), 0);
         e = expire("age=2d", false);

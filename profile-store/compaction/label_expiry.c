@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/compaction/label_expiry.h"
+
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "profile-store/compaction/row_removal.h"
+#include "profile-store/scan_rows.h"
+
+#define NS_PER_S INT64_C(1000000000)
+#define SECONDS_PER_DAY INT64_C(86400)
+#define ATTEMPTS 3     /* of a day, when another writer commits in between */
+#define LABEL_SHARE 16 /* the columns of labels are at most about this fraction of a sorted file */
+#define POSTPONED_S 60
+#define POSTPONED_DOUBLINGS 6
+
+static struct metric failed_days = METRIC_COUNTER(
+        "cairn_store_label_expiry_failures_total",
+        "Days from which retention could not remove the samples with certain labels; they are tried again.", "");
+
+void label_expiry_register_metrics(void)
+{
+        metric_register(&failed_days);
+}
+
+/* The rules at work on one day. */
+struct label_run {
+        struct profile_store *s;
+        const struct sample_limits *limits;
+        const struct expiry_request *request; /* NULL: the compaction's thread */
+        struct tables *tables;                /* reference */
+        int64_t now_s, day;
+        struct scan_filter filters[LABEL_RULES_MAX];
+        struct row_selector *selectors[LABEL_RULES_MAX]; /* made when first used */
+        uint32_t due;                                    /* rules for the file at hand */
+};
+
+static void label_run_deinit(struct label_run *r)
+{
+        for (size_t i = 0; i < LABEL_RULES_MAX; i++)
+                row_selector_destroy(r->selectors[i]);
+        tables_unref(r->tables);
+}
+
+/* False when there are no samples. */
+static bool begin_label_run(struct label_run *r, struct profile_store *s, const struct sample_limits *limits,
+                            const struct expiry_request *request)
+{
+        int64_t newest_day;
+
+        *r = (struct label_run){ .s = s, .limits = limits, .request = request };
+        pthread_mutex_lock(&s->lock);
+        r->tables = tables_ref(s->tables);
+        pthread_mutex_unlock(&s->lock);
+        return retention_find_now(r->tables, &r->now_s, &newest_day);
+}
+
+static bool is_label_dry_run(const struct label_run *r)
+{
+        return r->request && r->request->dry_run;
+}
+
+static bool may_proceed_with_labels(void *context)
+{
+        const struct label_run *r = context;
+
+        return !r->request || !r->request->proceed || r->request->proceed(r->request->context);
+}
+
+/* ---- what is due ---- */
+
+/* What was done is known for the rules of the store only. */
+static bool remembers_rules(const struct label_run *r)
+{
+        return r->limits == &r->s->options.limits;
+}
+
+static bool is_day_past(const struct label_run *r, int64_t day, uint64_t age_s)
+{
+        return (day + 1) * SECONDS_PER_DAY <= r->now_s - (int64_t)age_s;
+}
+
+static uint32_t find_due_rules(const struct label_run *r, const struct table_part *part)
+{
+        uint32_t due = 0;
+
+        if (!part->has_day || (r->limits->age_s && is_day_past(r, part->day, r->limits->age_s)))
+                return 0;
+        for (size_t i = 0; i < r->limits->rule_count; i++)
+                due |= is_day_past(r, part->day, r->limits->rules[i].age_s) ? UINT32_C(1) << i : 0;
+        return remembers_rules(r) ? due & ~atomic_load(&part->done_rules) : due;
+}
+
+static bool find_next_due_day(const struct label_run *r, const struct label_pass *pass, int64_t *ret)
+{
+        bool found = false;
+
+        for (size_t i = 0; i < r->tables->part_count[TABLE_SAMPLES]; i++) {
+                const struct table_part *part = r->tables->parts[TABLE_SAMPLES][i];
+
+                if ((!pass->is_running || part->day > pass->day) && (!found || part->day < *ret) &&
+                    find_due_rules(r, part)) {
+                        *ret = part->day;
+                        found = true;
+                }
+        }
+        return found;
+}
+
+/* ---- the rows of a file ---- */
+
+static enum status prepare_selector(struct label_run *r, size_t i, struct error *err)
+{
+        const struct label_rule *rule = &r->limits->rules[i];
+
+        if (r->selectors[i])
+                return ST_OK;
+        r->filters[i] = (struct scan_filter){ .from_unix_ns = INT64_MIN,
+                                              .to_unix_ns = (r->now_s - (int64_t)rule->age_s) * NS_PER_S,
+                                              .type = rule->type,
+                                              .matchers = rule->matchers,
+                                              .matcher_count = rule->matcher_count };
+        return row_selector_create(&r->filters[i], &r->selectors[i], err);
+}
+
+static enum status mark_expired_rows(void *context, const struct part_file *f, uint32_t group, uint8_t *rows,
+                                     struct error *err)
+{
+        struct label_run *r = context;
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&r->s->rules_lock);
+        for (size_t i = 0; !st && i < r->limits->rule_count; i++) {
+                if (!(r->due >> i & 1))
+                        continue;
+                st = prepare_selector(r, i, err);
+                if (!st)
+                        st = row_selector_mark(r->selectors[i], f, group, rows, err);
+        }
+        pthread_mutex_unlock(&r->s->rules_lock);
+        return st;
+}
+
+/* A file of the day; its rows are counted only until it is known that some stay and some go, except for a dry run. */
+struct assessed_part {
+        struct table_part *part;
+        uint32_t due;
+        uint64_t rows, expired;
+        bool is_left; /* unreadable */
+};
+
+static enum status count_rows_to_drop(struct label_run *r, const struct part_file *f, uint32_t group,
+                                      struct assessed_part *a, struct error *err)
+{
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_COMPACTION };
+        _cleanup_free_ uint8_t *rows = NULL;
+        uint64_t count = parquet_file_group_rows(f->file, group);
+        enum status st;
+
+        if (count > LIMIT_PARQUET_CHUNK_VALUES)
+                return error_set(err, ST_TOO_BIG, "a row group of '%s' has %ju rows", f->path, (uintmax_t)count);
+        st = memory_reserve(&memory, count, err);
+        if (st)
+                return st;
+        rows = calloc(count + 1, 1);
+        if (!rows)
+                return error_no_memory(err);
+        st = mark_expired_rows(r, f, group, rows, err);
+        for (uint64_t i = 0; !st && i < count; i++)
+                a->expired += rows[i];
+        a->rows += count;
+        return st;
+}
+
+static enum status assess_rows(struct label_run *r, struct assessed_part *a, struct error *err)
+{
+        _cleanup_part_file_ struct part_file f = { 0 };
+        enum status st = part_file_open(a->part, &f, err);
+
+        r->due = a->due;
+        for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++) {
+                st = count_rows_to_drop(r, &f, g, a, err);
+                if (!is_label_dry_run(r) && a->expired && a->expired < a->rows)
+                        break;
+        }
+        return st;
+}
+
+static enum status pace_label_run(struct label_run *r, uint64_t bytes, struct error *err)
+{
+        const struct row_removal pace = { .day = r->day, .proceed = may_proceed_with_labels, .context = r };
+
+        if (!is_label_dry_run(r))
+                return compaction_proceed(r->s->compaction, &pace, bytes, err);
+        return may_proceed_with_labels(r) ? ST_OK : error_set(err, ST_BUSY, "the retention was ended");
+}
+
+static enum status assess_part(struct label_run *r, struct assessed_part *a, struct error *err)
+{
+        struct error why = { 0 };
+        enum status st = assess_rows(r, a, &why);
+
+        if (!st)
+                return pace_label_run(r, a->part->bytes / LABEL_SHARE, err);
+        a->rows = a->expired = 0;
+        a->is_left = true;
+        if (is_label_dry_run(r))
+                st = part_is_unreadable(st, &why) ? ST_OK : st;
+        else
+                st = compaction_note_unreadable(r->s->compaction, a->part, st, &why);
+        if (st && err)
+                *err = why;
+        return st;
+}
+
+/* ---- one day ---- */
+
+struct label_day {
+        struct assessed_part *parts; /* with due rules */
+        size_t count;
+        struct expired_day removed;
+        uint64_t skipped;
+};
+
+static enum status assess_day(struct label_run *r, struct label_day *d, struct error *err)
+{
+        const struct tables *t = r->tables;
+        enum status st = ST_OK;
+
+        d->parts = calloc(t->part_count[TABLE_SAMPLES] + 1, sizeof *d->parts);
+        if (!d->parts)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < t->part_count[TABLE_SAMPLES]; i++) {
+                struct assessed_part a = { .part = t->parts[TABLE_SAMPLES][i] };
+
+                if (a.part->day != r->day || !(a.due = find_due_rules(r, a.part)))
+                        continue;
+                a.is_left = !is_label_dry_run(r) && compaction_leaves_part(r->s->compaction, a.part);
+                if (!a.is_left)
+                        st = assess_part(r, &a, err);
+                if (!st && a.expired)
+                        d->parts[d->count++] = a;
+                else if (!st && !a.is_left && remembers_rules(r))
+                        atomic_fetch_or(&a.part->done_rules, a.due);
+                d->skipped += a.is_left;
+        }
+        return st;
+}
+
+static bool is_expired_throughout(const struct assessed_part *a)
+{
+        return a->expired == a->rows;
+}
+
+static void add_dry_run_part(struct label_day *d, const struct assessed_part *a)
+{
+        if (is_expired_throughout(a))
+                d->removed.files++;
+        else
+                d->removed.rewritten++;
+        d->removed.rows += a->expired;
+        d->removed.bytes += (uint64_t)((double)a->part->bytes * (double)a->expired / (double)a->rows);
+}
+
+/* The files with no other rows, in one commit. */
+static enum status remove_expired_files(struct label_run *r, struct label_day *d, struct error *err)
+{
+        _cleanup_free_ struct table_part **parts = calloc(d->count + 1, sizeof *parts);
+        struct row_removal removal = { .day = r->day, .parts = parts };
+        struct merge_result nothing = { 0 };
+        enum status st;
+
+        if (!parts)
+                return error_no_memory(err);
+        for (size_t i = 0; i < d->count; i++) {
+                if (is_expired_throughout(&d->parts[i]))
+                        parts[removal.part_count++] = d->parts[i].part;
+        }
+        if (!removal.part_count)
+                return ST_OK;
+        st = compaction_remove_rows(r->s->compaction, r->tables, &removal, &nothing, err);
+        for (size_t i = 0; !st && i < d->count; i++) {
+                if (!is_expired_throughout(&d->parts[i]))
+                        continue;
+                d->removed.files++;
+                d->removed.rows += d->parts[i].rows;
+                d->removed.bytes += d->parts[i].part->bytes;
+        }
+        return st;
+}
+
+static enum status rewrite_part(struct label_run *r, struct label_day *d, struct assessed_part *a, struct error *err)
+{
+        const struct row_removal removal = { .day = r->day,
+                                             .parts = &a->part,
+                                             .part_count = 1,
+                                             .done_rules = remembers_rules(r) ? a->due : 0,
+                                             .select = mark_expired_rows,
+                                             .proceed = may_proceed_with_labels,
+                                             .context = r };
+        struct merge_result merged = { 0 };
+        enum status st;
+
+        r->due = a->due;
+        st = compaction_remove_rows(r->s->compaction, r->tables, &removal, &merged, err);
+        if (!st && !merged.rows_read) {
+                d->skipped++;
+        } else if (!st) {
+                d->removed.rewritten++;
+                d->removed.rows += merged.rows_read - merged.rows_written;
+                d->removed.bytes += a->part->bytes > merged.bytes_written ? a->part->bytes - merged.bytes_written : 0;
+        }
+        merge_result_deinit(&merged);
+        return st;
+}
+
+/* With the snapshot at hand. */
+static enum status expire_labels_of_day(struct label_run *r, struct label_day *d, struct error *err)
+{
+        enum status st = assess_day(r, d, err);
+
+        for (size_t i = 0; !st && is_label_dry_run(r) && i < d->count; i++)
+                add_dry_run_part(d, &d->parts[i]);
+        if (st || is_label_dry_run(r))
+                return st;
+        st = remove_expired_files(r, d, err);
+        for (size_t i = 0; !st && i < d->count; i++) {
+                if (!is_expired_throughout(&d->parts[i]))
+                        st = rewrite_part(r, d, &d->parts[i], err);
+        }
+        return st;
+}
+
+static enum status report_label_day(const struct label_run *r, const struct label_day *d, struct expiry *ret,
+                                    struct error *err)
+{
+        if (!d->removed.rows)
+                return ST_OK;
+        if (!is_label_dry_run(r))
+                retention_count_removed(&d->removed);
+        return ret ? expiry_add_day(ret, &d->removed, err) : ST_OK;
+}
+
+/*
+ * The day after that of the pass, or the first, that has something due, with the tables as they are now.
+ * @param day_ret  untouched without such a day, which is ST_NOT_FOUND.
+ */
+static enum status run_next_day(struct label_run *r, const struct label_pass *pass, int64_t *day_ret,
+                                struct expiry *ret, struct error *err)
+{
+        struct label_day d = { .removed = { .table = TABLE_SAMPLES, .reason = EXPIRY_LABELS } };
+        enum status st, reported;
+
+        if (!find_next_due_day(r, pass, &r->day))
+                return ST_NOT_FOUND;
+        *day_ret = d.removed.day = r->day;
+        st = expire_labels_of_day(r, &d, err);
+        reported = report_label_day(r, &d, ret, st ? NULL : err);
+        if (ret && !st)
+                ret->skipped_files += d.skipped;
+        free(d.parts);
+        if (st == ST_NOT_FOUND) /* a file vanished */
+                return ST_BUSY;
+        return st ? st : reported;
+}
+
+/* One day of the pass; ST_NOT_FOUND at its end. Merges are excluded, unless nothing is to be changed. */
+static enum status run_pass_day(struct profile_store *s, const struct sample_limits *limits,
+                                const struct expiry_request *request, struct label_pass *pass, struct expiry *ret,
+                                struct error *err)
+{
+        bool excludes_merges = !request || !request->dry_run, may_proceed = true;
+        int64_t day = 0;
+        enum status st = ST_BUSY;
+
+        if (excludes_merges)
+                compaction_begin_removal(s->compaction);
+        for (unsigned i = 0; st == ST_BUSY && i < ATTEMPTS && may_proceed; i++) {
+                struct label_run r;
+
+                st = begin_label_run(&r, s, limits, request) ? run_next_day(&r, pass, &day, ret, err) : ST_NOT_FOUND;
+                may_proceed = may_proceed_with_labels(&r) && !atomic_load(&s->stopping);
+                label_run_deinit(&r);
+        }
+        if (excludes_merges)
+                compaction_end_removal(s->compaction);
+        if (st != ST_NOT_FOUND) {
+                pass->is_running = true;
+                pass->day = day;
+        }
+        return st;
+}
+
+/* ---- passes ---- */
+
+static void end_label_pass(struct label_pass *pass)
+{
+        unsigned doublings = pass->failures < POSTPONED_DOUBLINGS ? pass->failures : POSTPONED_DOUBLINGS;
+
+        if (pass->failed_days) {
+                pass->retry_ns = monotonic_ns() + (POSTPONED_S * NS_PER_S << doublings);
+                pass->failures++;
+        } else {
+                pass->failures = 0;
+        }
+        pass->failed_days = 0;
+        pass->is_running = false;
+}
+
+bool label_expiry_run_next(struct profile_store *s, struct label_pass *pass)
+{
+        struct error err = { 0 };
+        char date[32];
+        enum status st;
+
+        if (!s->options.limits.rule_count || atomic_load(&s->stopping) ||
+            (!pass->is_running && pass->failures && monotonic_ns() < pass->retry_ns))
+                return false;
+        st = run_pass_day(s, &s->options.limits, NULL, pass, NULL, &err);
+        if (st == ST_NOT_FOUND) {
+                end_label_pass(pass);
+                return false;
+        }
+        if (!st || atomic_load(&s->stopping))
+                return true;
+        format_table_day(pass->day, date);
+        log_error("store", "cannot remove samples of %s by their labels, trying again later: %s", date, err.text);
+        metric_add(&failed_days, 1);
+        pass->failed_days++;
+        return true;
+}
+
+enum status label_expiry_apply(struct profile_store *s, const struct sample_limits *limits,
+                               const struct expiry_request *request, struct expiry *ret, struct error *err)
+{
+        struct label_pass pass = { 0 };
+        enum status first = ST_OK, st = ST_OK;
+
+        while (st != ST_NOT_FOUND) {
+                struct error why = { 0 };
+
+                st = run_pass_day(s, limits, request, &pass, ret, &why);
+                if (!st || st == ST_NOT_FOUND)
+                        continue;
+                if (!first && err)
+                        *err = why;
+                first = first ? first : st;
+                if (atomic_load(&s->stopping) || (request->proceed && !request->proceed(request->context)))
+                        break;
+        }
+        return first;
+}

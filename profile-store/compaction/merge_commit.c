@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/compaction/merge_commit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMIT_ATTEMPTS 5
+
+static int compare_name_to_part(const void *name, const void *part)
+{
+        return strcmp(name, (*(struct table_part *const *)part)->name);
+}
+
+struct table_part *find_live_part(const struct tables *t, enum table table, const char *name)
+{
+        struct table_part *const *found = t->part_count[table] ? bsearch(name, t->parts[table], t->part_count[table],
+                                                                         sizeof(void *), compare_name_to_part)
+                                                               : NULL;
+
+        return found ? *found : NULL;
+}
+
+static bool is_live_name(const struct tables *t, enum table table, const char *name)
+{
+        return find_live_part(t, table, name) != NULL;
+}
+
+static bool are_inputs_live(const struct tables *t, const struct replaced_parts *r)
+{
+        for (size_t i = 0; i < r->part_count; i++) {
+                if (!is_live_name(t, r->table, r->parts[i]->name))
+                        return false;
+        }
+        return true;
+}
+
+/*
+ * With writer_lock. After a failure it is not known whether the commit was made until the log is read again.
+ * @return ST_NOT_FOUND when another commit removed an input.
+ */
+static enum status try_commit(struct profile_store *s, const struct replaced_parts *r,
+                              const struct merge_result *merged, struct error *err)
+{
+        const struct table_change change = { .table = r->table,
+                                             .adds = merged->adds,
+                                             .add_count = merged->add_count,
+                                             .removes = r->parts,
+                                             .remove_count = r->part_count,
+                                             /* Rows of one stack are equal; those of one location may not be. */
+                                             .rearranges =
+                                                     !r->loses_rows && (r->table != TABLE_LOCATIONS ||
+                                                                        merged->rows_read == merged->rows_written) };
+        enum status st = store_reconcile(s, err);
+
+        if (st)
+                return st;
+        if (merged->add_count && is_live_name(s->tables, r->table, merged->adds[0].name))
+                return ST_OK; /* by the attempt before */
+        if (!are_inputs_live(s->tables, r))
+                return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
+        st = merge_result_check_files(&s->logs, r->table, merged, err);
+        if (st)
+                return st;
+        s->behind = true;
+        st = tables_commit(&s->logs, &change, err);
+        if (!st)
+                st = store_publish_tables(s, err);
+        if (!st)
+                s->behind = false;
+        return st;
+}
+
+/* What retention did in all inputs is done in the outputs. With writer_lock, after the commit. */
+static void inherit_done_rules(struct profile_store *s, const struct replaced_parts *r,
+                               const struct merge_result *merged)
+{
+        uint32_t done = UINT32_MAX;
+
+        for (size_t i = 0; i < r->part_count; i++)
+                done &= atomic_load(&r->parts[i]->done_rules);
+        done |= r->done_rules;
+        for (size_t i = 0; i < merged->add_count; i++) {
+                struct table_part *part = find_live_part(s->tables, r->table, merged->adds[i].name);
+
+                if (part)
+                        atomic_store(&part->done_rules, done);
+        }
+}
+
+/* Files of a commit that was not made are deleted; when that is unknown, they are left to the maintenance thread. */
+enum status commit_merge(struct profile_store *s, const struct replaced_parts *r, const struct merge_result *merged,
+                         struct error *err)
+{
+        enum status st;
+        int attempts = 0;
+
+        pthread_mutex_lock(&s->writer_lock);
+        do
+                st = try_commit(s, r, merged, err);
+        while (st == ST_BUSY && ++attempts < COMMIT_ATTEMPTS);
+        if (st && !store_reconcile(s, NULL)) {
+                if (merged->add_count && is_live_name(s->tables, r->table, merged->adds[0].name))
+                        st = ST_OK;
+                else
+                        merge_result_discard(&s->logs, r->table, merged);
+        }
+        if (!st)
+                inherit_done_rules(s, r, merged);
+        pthread_mutex_unlock(&s->writer_lock);
+        return st;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Retention of samples by labels under faults: of two days one file loses a row and another one goes whole. Whatever
+ * happens, no other sample is lost, none counts twice, and what was removed stays removed.
+ * Time limit: 900 s.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "profile-store/retention.h"
+#include "profile-store/scan.h"
+#include "profile-store/store_internal.h"
+#include "tests/faults/fault_fs.h"
+#include "tests/faults/fault_loop.h"
+#include "tests/support/profiles.h"
+#include "tests/support/suite.h"
+
+#define ID "00112233445566778899aabbccddeeff00112233"
+#define T0 (INT64_C(20000) * INT64_C(86400000000000))
+#define DAY_NS INT64_C(86400000000000)
+
+/* What is promised, in this order. */
+enum { APPENDED, FLUSHED, EXPIRED, PROMISES };
+
+/* One sample each, of the value 1 on a stack of its own. */
+static const struct {
+        int day;
+        const char *env;
+} made[] = { { 0, "env=dev" }, { 0, "env=prod" }, { 1, "env=dev" }, { 3, "env=dev" } };
+
+#define SAMPLES (sizeof made / sizeof *made)
+#define ALL ((1u << SAMPLES) - 1)
+#define STAYING 0xau /* bits of the samples that stay */
+
+static struct profile_store *store;
+
+static enum status open_label_store(const char *dir, struct error *err)
+{
+        struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+
+        return profile_store_open(dir, &options, &store, err);
+}
+
+static void close_label_store(void)
+{
+        if (store)
+                profile_store_close(store);
+        store = NULL;
+}
+
+static enum status append_made_samples(struct error *err)
+{
+        struct test_profile t;
+        enum status st;
+
+        test_profile_init(&t, ID, "/bin/x");
+        for (unsigned i = 0; i < SAMPLES; i++) {
+                uint32_t leaf = test_location(&t, 0x1000 + i);
+
+                test_sample(&t, T0 + made[i].day * DAY_NS, 1, &leaf, 1, (const char *const[]){ made[i].env, NULL });
+        }
+        st = profile_store_append(store, &t.p, hash_bytes128("batch", 5), NULL, err);
+        test_profile_deinit(&t);
+        return st;
+}
+
+static enum status expire_dev_samples(struct error *err)
+{
+        const struct label_matcher matcher = { .key = "env", .op = LABEL_EQUAL, .value = "dev" };
+        const struct label_rule rule = { .matchers = &matcher, .matcher_count = 1, .age_s = 86400 };
+        const struct sample_limits limits = { .rules = &rule, .rule_count = 1 };
+        struct expiry removed = { 0 };
+        enum status st = profile_store_expire(store, &(struct expiry_request){ .limits = &limits }, &removed, err);
+
+        expiry_deinit(&removed);
+        return st;
+}
+
+static enum status take_label_step(unsigned number, struct error *err)
+{
+        switch (number) {
+        case APPENDED:
+                return append_made_samples(err);
+        case FLUSHED:
+                return profile_store_flush(store, err);
+        default:
+                return expire_dev_samples(err);
+        }
+}
+
+static enum status go_on_with_labels(struct error *err)
+{
+        struct profile_store_health health;
+        enum status st = ST_OK;
+
+        profile_store_get_health(store, &health);
+        if (health.sync_failing_since)
+                st = profile_store_flush(store, err);
+        for (unsigned i = 0; !st && i < PROMISES; i++) {
+                if (is_promised(i))
+                        continue;
+                st = take_label_step(i, err);
+                if (!st)
+                        promise(i);
+        }
+        return st;
+}
+
+/* Which samples there are. */
+static unsigned find_samples(void)
+{
+        const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
+        const struct scan_stacks *stacks;
+        struct store_scan *scan;
+        struct stack_sums sums;
+        struct error err = { 0 };
+        unsigned seen = 0;
+
+        must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
+        must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
+        must(store_scan_resolve(scan, &sums, &stacks, &err) == ST_OK, "%s", err.text);
+        for (size_t i = 0; i < sums.count; i++) {
+                const struct scan_location *l = &stacks->locations[stacks->indexes[stacks->first[i]]];
+
+                must(stacks->first[i + 1] - stacks->first[i] == 1, "a stack that was not sent");
+                must(sums.items[i].value == 1, "%llx counts %lld times", (unsigned long long)l->address,
+                     (long long)sums.items[i].value);
+                seen |= 1u << (l->address - 0x1000);
+        }
+        free(sums.items);
+        store_scan_end(scan);
+        return seen;
+}
+
+static void check_labels(const char *dir, uint32_t promised)
+{
+        struct error err = { 0 };
+        unsigned seen;
+
+        close_label_store();
+        must(open_label_store(dir, &err) == ST_OK, "%s", err.text);
+        seen = find_samples();
+        if (promised >> APPENDED & 1)
+                must((seen & STAYING) == STAYING, "samples are lost: %x", seen);
+        if (!(promised >> FLUSHED & 1))
+                must(seen == ALL || (!seen && !(promised >> APPENDED & 1)), "a batch is there in part: %x", seen);
+        if (promised >> EXPIRED & 1)
+                must(seen == STAYING, "removed samples are back: %x", seen);
+        must(append_made_samples(&err) == ST_OK, "%s", err.text); /* again, by a sender that heard nothing */
+        must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
+        must(expire_dev_samples(&err) == ST_OK, "%s", err.text);
+        must(find_samples() == STAYING, "retention did not end");
+        close_label_store();
+        must(open_label_store(dir, &err) == ST_OK, "%s", err.text);
+        must(find_samples() == STAYING, "retention did not last");
+        must(store->tables->part_count[TABLE_SAMPLES] == 2, "%zu files", store->tables->part_count[TABLE_SAMPLES]);
+        close_label_store();
+}
+
+static const struct scenario label_scenario = { open_label_store, go_on_with_labels, close_label_store, check_labels,
+                                                (UINT32_C(1) << PROMISES) - 1 };
+
+START_TEST(killed_at_any_step_of_a_rewrite_other_samples_stay)
+{
+        fault_loop_kills(&label_scenario);
+}
+END_TEST
+
+START_TEST(a_call_that_fails_during_a_rewrite_loses_and_doubles_nothing)
+{
+        fault_loop_errors(&label_scenario);
+}
+END_TEST
+
+START_TEST(a_rewrite_on_a_full_disk_goes_on_later)
+{
+        fault_loop_full_disk(&label_scenario);
+}
+END_TEST
+
+START_TEST(a_power_cut_during_a_rewrite_loses_and_doubles_nothing)
+{
+        fault_loop_power_cuts(&label_scenario);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { killed_at_any_step_of_a_rewrite_other_samples_stay,
+                                       a_call_that_fails_during_a_rewrite_loses_and_doubles_nothing,
+                                       a_rewrite_on_a_full_disk_goes_on_later,
+                                       a_power_cut_during_a_rewrite_loses_and_doubles_nothing };
+
+        setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
+        return suite_run("faults label retention", tests, sizeof tests / sizeof *tests);
+}
