@@ -38,7 +38,7 @@ static const struct usage usage = {
                  "compact merges small files of the tables now, at the service (default " DEFAULT_SERVER ") or in a "
                  "DIR that no service is running on; the service does so by itself once a day is over or small files "
                  "are many. "
-                 "expire removes the days of samples that are past their retention, by the rules of the service or of "
+                 "expire removes samples that are past their retention, by the rules of the service or of "
                  "--retain-samples, and prints what went, or with --dry-run what would go. "
                  "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
                  "or writes them as OTLP files, several into the directory --output; ID is a batch id or 'all'. "

@@ -128,7 +128,7 @@ static unsigned find_samples(void)
                      (long long)sums.items[i].value);
                 seen |= 1u << (l->address - 0x1000);
         }
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         return seen;
 }

@@ -96,7 +96,7 @@ static int64_t count_env(const char *env)
         check_status(store_scan_sum(scan, &filter, &sums, &err), &err);
         for (size_t i = 0; i < sums.count; i++)
                 ret += sums.items[i].value;
-        free(sums.items);
+        stack_sums_deinit(&sums);
         store_scan_end(scan);
         return ret;
 }
