@@ -54,6 +54,11 @@ printf '\012\001x' >"$tmp/message"
 querier LabelValues -H 'Content-Type: application/proto' -D "$tmp/headers" --data-binary "@$tmp/message"
 is "$code $(hex)" '200 ' "an empty message has no bytes"
 like "$(cat "$tmp/headers")" '^Content-Type: application/proto' "  and its type"
+querier Series -H 'Content-Type: application/json' -d '{}'
+cp "$tmp/body" "$tmp/plain"
+querier Series -H 'Content-Type: application/json' -H 'Accept-Encoding: gzip' -D "$tmp/headers" -d '{}'
+like "$(cat "$tmp/headers")" '^Content-Encoding: gzip' "an answer of more than 1 KiB is compressed"
+ok "  and is the same" sh -c 'gzip -dc "$1" | cmp - "$2"' sh "$tmp/body" "$tmp/plain"
 stop_server
 
 # ---- limits and tokens ----
