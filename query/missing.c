@@ -35,17 +35,40 @@ static bool is_on_host(const struct scan_upload *u)
         return (u->state == SYMBOL_NO_DEBUGINFO || u->state == SYMBOL_OUTSIDE) && *u->mapping != '[';
 }
 
+/* An OTLP htlhash, or a build-id of the same length: without a GNU build-id only whole files are identified by it. */
+#define HTLHASH_BYTES 16
+
+/* Whether a mapping is the kernel: no host has it as a file of that name. */
+static bool is_kernel_file(const char *mapping)
+{
+        return strcmp(mapping, "vmlinux") == 0;
+}
+
+static void put_upload_options(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
+{
+        buf_append_str(ret, "cairn-upload");
+        if (form->server)
+                buf_printf(ret, " --server %s", is_shell_plain(form->server) ? form->server : "URL");
+        if (u->state == SYMBOL_OUTSIDE || u->build_id.size == HTLHASH_BYTES)
+                buf_append_str(ret, " --executables");
+}
+
+/* Senders such as the OpenTelemetry eBPF profiler know base names only: a file is then looked for where it runs. */
 static void put_upload_command(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
 {
         char id[BUILD_ID_HEX_MAX];
 
-        buf_append_str(ret, "cairn-upload");
-        if (form->server)
-                buf_printf(ret, " --server %s", is_shell_plain(form->server) ? form->server : "URL");
-        if (u->state == SYMBOL_OUTSIDE)
-                buf_append_str(ret, " --executables");
-        if (is_on_host(u))
+        if (is_on_host(u) && is_shell_plain(u->mapping) && !strchr(u->mapping, '/') && !is_kernel_file(u->mapping)) {
+                buf_printf(ret, "find / -xdev -type f -name %s -exec ", u->mapping);
+                put_upload_options(u, form, ret);
+                buf_append_str(ret, " {} +");
+                return;
+        }
+        put_upload_options(u, form, ret);
+        if (is_on_host(u) && !is_kernel_file(u->mapping))
                 buf_printf(ret, " %s", is_shell_plain(u->mapping) ? u->mapping : "FILE");
+        else if (u->build_id.size == HTLHASH_BYTES) /* no debuginfod knows it */
+                buf_append_str(ret, " FILE");
         else
                 buf_printf(ret, " \"$(debuginfod-find debuginfo %s)\"", build_id_hex(&u->build_id, id));
 }

@@ -76,4 +76,31 @@ is "$(rows poor)" '[]' "and with debuginfo nothing is to be gained"
 put_object debuginfo "$tmp/program-01"
 wait_for "the last one to go" gone
 like "$(missing)" '^no object of these samples lacks debuginfo$' "an empty list says so"
+
+# ---- files that are known by their name only, as the OpenTelemetry eBPF profiler sends them ----
+
+stop_server
+rm -rf "$data"
+start_server --flush-interval 3600
+gcc -g -O1 -rdynamic -Wl,--build-id=none -o "$tmp/nameless" "$tmp/program.c"
+htlhash=$(python3 -c 'import hashlib, sys; b = open(sys.argv[1], "rb").read()
+print(hashlib.sha256(b[:4096] + b[-4096:] + len(b).to_bytes(8, "big")).hexdigest()[:32])' "$tmp/nameless")
+ingest 01 program-01 1
+ingest 02 vmlinux 1
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" id_kind=htlhash "build_id=$htlhash" values=1 "addresses=$address" mapping_file=nameless
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+is "$code" 200 "samples of a file without a build-id are taken"
+commands() { missing --json | jq -r ".missing[] | select(.mapping == \"$1\") | .command"; }
+is "$(commands program-01)" "find / -xdev -type f -name program-01 -exec cairn-upload --server $url {} +" "a file without a path is looked for"
+is "$(commands nameless)" "find / -xdev -type f -name nameless -exec cairn-upload --server $url --executables {} +" \
+        "one without a build-id is sent whole"
+is "$(commands vmlinux)" "cairn-upload --server $url \"\$(debuginfod-find debuginfo $(id 02))\"" "a kernel is fetched"
+for name in program-01 nameless; do
+        # Here the test's folder is the host.
+        command=$(commands $name | sed "s|find /|find $tmp|")
+        PATH=$CAIRN_BUILD:$PATH sh -c "$command" >"$tmp/upload.log" 2>&1
+        is $? 0 "the command for $name runs"
+        wait_for "$name not to be missing" sh -c "! '$cairn' debuginfo missing --server '$url' --json | grep -q '\"$name\"'"
+done
+pass "and nothing of these two is missing then"
 done_testing
