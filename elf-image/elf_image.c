@@ -94,6 +94,8 @@ static bool read_section_header(struct reader *r, bool is_64, uint32_t *name_ret
             !read_elf_word(r, is_64, &s.size) || !reader_u32(r, &s.link) || !reader_u32(r, &s.info) ||
             !read_elf_word(r, is_64, &s.alignment) || !read_elf_word(r, is_64, &s.entry_size))
                 return false;
+        if (s.flags & SHF_CAIRN_LOADED)
+                s.flags = (s.flags & ~SHF_CAIRN_LOADED) | SHF_ALLOC;
         *ret = s;
         return true;
 }

@@ -39,6 +39,12 @@ struct elf_segment {
         uint64_t alignment;
 };
 
+/**
+ * Flag (of SHF_MASKOS) of a section of a split file that was loaded in the original, but whose content here is in no
+ * segment: gdb warns of such sections with SHF_ALLOC. elf_image_open() gives them SHF_ALLOC in its place.
+ */
+#define SHF_CAIRN_LOADED UINT64_C(0x00800000)
+
 struct elf_section {
         const char *name; /* borrowed, "" when it has none or a broken one */
         uint32_t index;

@@ -192,6 +192,22 @@ static GElf_Phdr make_split_segment(const struct elf_image *img, const struct sp
         return p;
 }
 
+/* Whether a segment holds both the address and the new place of a section's content, as readers expect it. */
+static bool is_in_segment(const struct elf_image *img, const struct split_layout *l, const struct elf_section *s)
+{
+        uint64_t offset = l->offsets[s->index];
+
+        for (size_t i = 0; i < img->segment_count; i++) {
+                const struct elf_segment *p = &img->segments[i];
+
+                if (p->type == PT_LOAD && offset >= p->offset && offset - p->offset <= p->file_size &&
+                    s->size <= p->file_size - (offset - p->offset) && s->address >= p->address &&
+                    s->address - p->address <= p->memory_size && s->size <= p->memory_size - (s->address - p->address))
+                        return true;
+        }
+        return false;
+}
+
 /* Names keep their offsets in the section of names. */
 static GElf_Shdr make_split_section(const struct elf_image *img, const struct split_layout *l,
                                     const struct elf_section *s, const uint8_t *names)
@@ -210,6 +226,8 @@ static GElf_Shdr make_split_section(const struct elf_image *img, const struct sp
         if (s->type != SHT_NULL && !has_content_in_split(l, img, s)) {
                 h.sh_type = SHT_NOBITS;
                 h.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+        } else if ((s->flags & SHF_ALLOC) && img->segment_count && !is_in_segment(img, l, s)) {
+                h.sh_flags = (h.sh_flags & ~(GElf_Xword)SHF_ALLOC) | SHF_CAIRN_LOADED;
         }
         return h;
 }

@@ -48,6 +48,7 @@ unlike "$shown" 'tree\.c' "before the upload gdb knows no line"
 rm -rf "$tmp/cache"
 ok "the unstripped program is uploaded" upload "$tmp/tree.whole"
 debug "$tmp/tree" 'info line heavier_side' 'break heavier_side' 'ptype struct node' 'run' 'backtrace' 'finish' 'kill'
+unlike "$shown" 'warning: Loadable section' "gdb finds every loaded section of the split file in a segment"
 like "$shown" 'Line [89] of ".*tree\.c" starts at address' "info line names file and line"
 like "$shown" 'Breakpoint 1 at 0x[0-9a-f]+: file .*tree\.c, line 9\.' "a breakpoint by name is at file and line"
 like "$shown" 'int weight;' "types are known"
