@@ -81,4 +81,16 @@ python3 -c 'for i in range(30000): print("main;%s_%d 1" % ("name" * 40, i))' >"$
 ok "many names are taken" import --time $now --type $cpu "$tmp/long.folded"
 querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
 is "$code $(printf '%s' "$body" | jq -r .code)" '413 resource_exhausted' "a query that needs too much memory says so"
+stop_server
+rm -rf "$data"
+start_server --query-timeout 1 --flush-interval 3600
+python3 -c '
+import random
+random.seed(1)
+for i in range(30000):
+    print(";".join("function_%d" % random.randrange(1, 5 + 3 ** min(d, 8)) for d in range(60)), 1)' >"$tmp/wide.folded"
+ok "stacks that have little in common are taken" import --time $now --type $cpu "$tmp/wide.folded"
+querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
+is "$code $(printf '%s' "$body" | jq -r .code)" '504 deadline_exceeded' "a query that takes too long says so"
+is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 1 "  and is counted"
 done_testing
