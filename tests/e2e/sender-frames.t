@@ -102,7 +102,7 @@ is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name that kallsyms 
 upload "$tmp/vmlinux"
 wait_for "lines of the kernel" has_lines kernel kernel.c
 is "$(frames kernel)" "do_work:kernel.c:3:0" "and gets its line, though its address is from _text"
-is "$("$cairn" symbolize --server "$url" --build-id "$kernel" 0x$(address "$tmp/vmlinux" do_work) | head -1)" do_work "a linked address is looked up as it is"
+is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" do_work "a linked address is looked up as it is"
 
 # ---- modules ----
 
