@@ -554,7 +554,7 @@ START_TEST(what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush)
 }
 END_TEST
 
-START_TEST(names_of_the_sender_give_way_to_lines_but_lines_stay)
+START_TEST(frames_of_the_sender_give_way_to_lines_of_its_object)
 {
         struct test_profile t;
         struct resymbolize_result result;
@@ -576,8 +576,9 @@ START_TEST(names_of_the_sender_give_way_to_lines_but_lines_stay)
         ck_assert_uint_eq(stat_of().unresolved_locations, 0);
         test_load_symbols(symbols, ID, QUALITY_DWARF, 0x1000, 4, "k", "/src/k.c");
         ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
-        ck_assert_uint_eq(result.locations_changed, 1);
-        expect_folded("eval@page.js:3; 4\nk_0_inner@/src/k.c:11i;k_0@/src/k.c:10; 1\nmain.run@run.go:7; 2\n");
+        ck_assert_uint_eq(result.locations_changed, 2);
+        expect_folded("eval@page.js:3; 4\nk_0_inner@/src/k.c:11i;k_0@/src/k.c:10; "
+                      "1\nk_1_inner@/src/k.c:21i;k_1@/src/k.c:20; 2\n");
         end();
 }
 END_TEST
@@ -852,7 +853,7 @@ TEST_SUITE("profile store", samples_show_the_same_from_head_part_and_after_reope
            a_dry_run_counts_what_would_change_and_writes_nothing, only_objects_indexed_since_a_time_are_resymbolized,
            resymbolization_without_free_memory_proceeds_in_smaller_steps_or_says_so,
            what_is_in_the_head_is_resolved_at_the_scan_and_at_the_flush,
-           names_of_the_sender_give_way_to_lines_but_lines_stay, stacks_and_locations_are_written_once,
+           frames_of_the_sender_give_way_to_lines_of_its_object, stacks_and_locations_are_written_once,
            labels_past_the_columns_go_to_the_map_and_are_found, a_full_queue_refuses_until_it_is_flushed,
            only_one_process_writes_and_others_read_what_is_acknowledged, a_reader_reads_of_the_queue_what_is_new,
            stacks_that_a_query_has_read_are_not_read_again, missing_counts_the_samples_that_an_object_would_resolve,
