@@ -15,6 +15,7 @@
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/merge.h"
 #include "profile-store/scan.h"
+#include "profile-store/scan_rows.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
@@ -839,6 +840,72 @@ START_TEST(row_groups_that_overlap_are_put_into_order)
 }
 END_TEST
 
+static enum status select_row_groups(void *context, const struct part_file *f, uint32_t group, uint8_t *rows,
+                                     struct error *err)
+{
+        return row_selector_mark(context, f, group, rows, err);
+}
+
+/* Rows are selected by their place in the file, and merged in another order. */
+START_TEST(rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order)
+{
+        const struct scan_filter filter = { INT64_MIN, INT64_MAX, "a", NULL, 0 };
+        _cleanup_free_ char *path = store_fixture_path(&fixture, "unsorted.parquet");
+        struct table_part *part = write_unsorted_part(path);
+        struct table_rows before = read_part_rows(part), after;
+        struct row_selector *selector;
+        uint64_t bytes = 0;
+        struct merge_request request = { .logs = &fixture.store->logs,
+                                         .table = TABLE_SAMPLES,
+                                         .columns = &fixture.store->tables->columns,
+                                         .parts = &part,
+                                         .part_count = 1,
+                                         .output_count = 1,
+                                         .proceed = go_on,
+                                         .context = &bytes,
+                                         .select_dropped = select_row_groups };
+        struct merge_result m;
+        size_t failed, found = 0;
+        struct error err = { 0 };
+
+        check_ok(row_selector_create(&filter, &selector, &err), &err);
+        request.drop_context = selector;
+        check_ok(merge_parts(&request, &m, &failed, &err), &err);
+        ck_assert_uint_eq(m.rows_read, 12);
+        ck_assert_uint_eq(m.rows_written, 8);
+        after = read_merged_rows(&m);
+        for (size_t i = 0; i < before.count; i++) {
+                for (size_t k = 0; k < after.count; k++)
+                        found += strcmp(before.items[i], after.items[k]) == 0;
+        }
+        ck_assert_uint_eq(found, 8);
+        for (size_t k = 0; k < after.count; k++)
+                ck_assert_ptr_nonnull(strstr(after.items[k], "profile_type=b"));
+        row_selector_destroy(selector);
+        table_rows_deinit(&before);
+        table_rows_deinit(&after);
+        merge_result_discard(&fixture.store->logs, TABLE_SAMPLES, &m);
+        merge_result_deinit(&m);
+        free(part->path);
+        free(part);
+}
+END_TEST
+
+START_TEST(outputs_inherit_the_retention_rules_that_all_inputs_have_behind_them)
+{
+        fill_store(0, 2);
+        for (size_t i = 0; i < fixture.store->tables->part_count[TABLE_SAMPLES]; i++) {
+                struct table_part *part = fixture.store->tables->parts[TABLE_SAMPLES][i];
+
+                atomic_store(&part->done_rules, part->day == 20000 ? i % 2 ? 3 : 6 : 5);
+        }
+        compact();
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
+        ck_assert_uint_eq(atomic_load(&fixture.store->tables->parts[TABLE_SAMPLES][0]->done_rules), 2);
+        ck_assert_uint_eq(atomic_load(&fixture.store->tables->parts[TABLE_SAMPLES][1]->done_rules), 5);
+}
+END_TEST
+
 static enum status stop_at_once(void *context, uint64_t bytes, struct error *err)
 {
         (void)context;
@@ -930,6 +997,8 @@ int main(void)
                                        a_partition_that_fails_does_not_stop_the_others,
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,
                                        row_groups_that_overlap_are_put_into_order,
+                                       rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order,
+                                       outputs_inherit_the_retention_rules_that_all_inputs_have_behind_them,
                                        a_merge_that_is_stopped_leaves_nothing_behind,
                                        progress_is_told_and_can_end_it,
                                        a_merge_that_is_refused_memory_takes_fewer_files };
