@@ -676,7 +676,7 @@ END_TEST
 
 START_TEST(log_with_a_gap_is_bad_data)
 {
-        char *dir = new_dir("gap");
+        char *dir = new_dir("missing-commit");
         struct delta_table *t = new_table(dir);
 
         OK(add_file(t, "a.parquet", &err));
