@@ -410,14 +410,18 @@ static enum status expire_in_steps(struct profile_store *s, const struct sample_
                                    const struct expiry_request *request, struct expiry *ret, struct error *err)
 {
         const struct sample_limits age = { .age_s = limits->age_s }, size = { .size_bytes = limits->size_bytes };
-        enum status st;
+        enum status st, by_label;
 
         if (!limits->rule_count)
                 return expire_days(s, limits, ret, err);
         st = expire_days(s, &age, ret, err);
-        if (!st)
-                st = label_expiry_apply(s, limits, request, ret, err);
-        return st ? st : expire_days(s, &size, ret, err);
+        if (st)
+                return st;
+        by_label = label_expiry_apply(s, limits, request, ret, err);
+        if (by_label && (atomic_load(&s->stopping) || (request->proceed && !request->proceed(request->context))))
+                return by_label;
+        st = expire_days(s, &size, ret, by_label ? NULL : err); /* what makes room on a full disk */
+        return by_label ? by_label : st;
 }
 
 static int compare_expired_days(const void *a, const void *b)

@@ -111,15 +111,18 @@ static bool is_postponed_partition(const void *context, const struct compaction_
         return f && (run->is_full ? f->skip_call == run->c->calls : monotonic_ns() < f->retry_ns);
 }
 
-static bool is_unmergeable_part(const void *context, const struct table_part *part)
+bool compaction_leaves_part(const struct compaction *c, const struct table_part *part)
 {
-        const struct compaction *c = ((const struct compaction_run *)context)->c;
-
         for (size_t i = 0; i < c->unmergeable_count; i++) {
                 if (strcmp(c->unmergeable[i], part->path) == 0)
                         return true;
         }
         return false;
+}
+
+static bool is_unmergeable_part(const void *context, const struct table_part *part)
+{
+        return compaction_leaves_part(((const struct compaction_run *)context)->c, part);
 }
 
 static void publish_failures(struct compaction *c)
@@ -357,11 +360,6 @@ void compaction_begin_removal(struct compaction *c)
 void compaction_end_removal(struct compaction *c)
 {
         pthread_mutex_unlock(&c->lock);
-}
-
-bool compaction_leaves_part(const struct compaction *c, const struct table_part *part)
-{
-        return is_unmergeable_part(c, part);
 }
 
 enum status compaction_note_unreadable(struct compaction *c, const struct table_part *part, enum status st,

@@ -613,9 +613,12 @@ enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, voi
 
                 while (at < before_count && before[at].first < segment->first)
                         at++;
-                st = refresh_segment(&o, segment,
-                                     at < before_count && before[at].first == segment->first ? &before[at] : NULL,
-                                     &keep, err);
+                if (at < before_count && before[at].first == segment->first)
+                        st = refresh_segment(&o, segment, &before[at], &keep, err);
+                else if (segment->first <= o.known)
+                        st = error_set(err, ST_BAD_DATA, "positions of the queue in '%s' were used again", q->dir);
+                else
+                        st = refresh_segment(&o, segment, NULL, &keep, err);
                 if (!st && keep)
                         q->segments[kept++] = *segment;
         }
