@@ -8,6 +8,7 @@
 #include "query/querier/querier_call.h"
 
 #define NS_PER_MS INT64_C(1000000)
+#define LIMIT_LIST_SELECTORS 100 /* of one list; each is a scan of its own */
 
 /* ---- selectors of a list: the union of what each chooses ---- */
 
@@ -24,6 +25,8 @@ static enum status visit_each_filter(struct querier_call *c, const struct list_c
 {
         enum status st = ST_OK;
 
+        if (list->count > LIMIT_LIST_SELECTORS)
+                return error_set(c->q.err, ST_USAGE, "matchers may be up to %d selectors", LIMIT_LIST_SELECTORS);
         for (size_t i = 0; !st && i < (list->count ? list->count : 1); i++) {
                 const struct querier_choice choice = { .selector = list->count ? list->selectors[i] : "",
                                                        .start_ms = list->start_ms,
@@ -303,8 +306,10 @@ static enum status add_pair(struct querier_call *c, Querier__Labels *to, const c
         querier__label_pair__init(pair);
         pair->name = querier_copy_text(c, name, strlen(name));
         pair->value = querier_copy_text(c, value, n);
+        if (!pair->name || !pair->value)
+                return c->q.err->code;
         to->labels[to->n_labels++] = pair;
-        return pair->name && pair->value ? ST_OK : c->q.err->code;
+        return ST_OK;
 }
 
 static enum status add_group_series(struct querier_call *c, struct series_list *list, const struct scan_group *g)
@@ -334,10 +339,12 @@ static enum status add_group_series(struct querier_call *c, struct series_list *
                 if (list->type_labels[i])
                         st = add_pair(c, set, querier_type_labels[i], text, n);
         }
+        if (st)
+                return st;
         qsort(set->labels, set->n_labels, sizeof(*set->labels), compare_label_pairs);
         list->items[list->item_count] = set;
-        list->item_count += !st && set->n_labels > 0;
-        return st ? st : work_meter_add(c->q.meter, 64 * (1 + set->n_labels), c->q.err);
+        list->item_count += set->n_labels > 0;
+        return work_meter_add(c->q.meter, 64 * (1 + set->n_labels), c->q.err);
 }
 
 static enum status collect_series(struct querier_call *c, const struct scan_filter *filter, void *context)

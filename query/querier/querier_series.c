@@ -20,11 +20,15 @@ static enum status set_step(struct querier_call *c, double step_s)
         return ST_OK;
 }
 
-/* Labels of the type are the same for all samples, so that no groups are made of them. */
+/* Labels of the type are the same for all samples, so that no groups are made of them; every series has them, though.
+ */
 static enum status set_groups(struct querier_call *c, const Querier__SelectSeriesRequest *r)
 {
         struct label_list *by = &c->q.r.by;
 
+        if (r->n_group_by > LIMIT_GROUP_LABELS + TYPE_LABEL_COUNT)
+                return error_set(c->q.err, ST_USAGE, "group_by may have up to %d labels, and those of the type",
+                                 LIMIT_GROUP_LABELS);
         for (size_t i = 0; i < r->n_group_by; i++) {
                 if (!*r->group_by[i])
                         return error_set(c->q.err, ST_USAGE, "a label in group_by has no name");
@@ -53,8 +57,10 @@ static enum status add_series_label(struct querier_call *c, Querier__Series *ser
         querier__label_pair__init(pair);
         pair->name = querier_copy_text(c, name, strlen(name));
         pair->value = querier_copy_text(c, value, n);
+        if (!pair->name || !pair->value)
+                return c->q.err->code;
         series->labels[series->n_labels++] = pair;
-        return pair->name && pair->value ? ST_OK : c->q.err->code;
+        return ST_OK;
 }
 
 static enum status make_series_labels(struct querier_call *c, const Querier__SelectSeriesRequest *r,

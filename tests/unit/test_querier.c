@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Methods of querier.v1 at their limits: docs/formats/querier.md */
+#include <check.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "profile-formats/proto/querier.pb-c.h"
+#include "query/querier/querier.h"
+#include "tests/support/profiles.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/suite.h"
+
+static struct store_fixture f;
+
+static void make_store(void)
+{
+        store_fixture_begin(&f);
+}
+
+static void remove_store(void)
+{
+        store_fixture_end(&f);
+}
+
+static void append_labeled_sample(void)
+{
+        static const char *const labels[] = { "namespace=production", "pod=p-1", "service_name=shop", NULL };
+        struct test_profile t;
+        struct error err;
+        bool duplicate;
+        uint32_t location;
+
+        test_profile_init(&t, STORE_FIXTURE_ID, "app");
+        location = test_location(&t, 0x10);
+        test_sample(&t, STORE_FIXTURE_T0, 1, &location, 1, labels);
+        check_ok(profile_store_append(f.store, &t.p, store_fixture_batch_id(1), &duplicate, &err), &err);
+        test_profile_deinit(&t);
+}
+
+/* Run a method with so much memory for its answer, which is left there. */
+static enum status call_querier(const char *method, const void *request, struct arena *memory, struct error *err)
+{
+        const ProtobufCMessage *answer;
+        struct work_meter meter;
+        struct querier_input in = { .method = querier_find_method(method),
+                                    .request = request,
+                                    .now_unix_ns = STORE_FIXTURE_T0 + 1,
+                                    .meter = &meter };
+
+        work_meter_init(&meter, NULL, NULL);
+        return querier_run(f.store, &in, memory, &answer, err);
+}
+
+static enum status call_with_room(const char *method, const void *request, struct error *err)
+{
+        struct arena memory;
+        enum status st;
+
+        arena_init(&memory, MiB(1));
+        st = call_querier(method, request, &memory, err);
+        arena_deinit(&memory);
+        return st;
+}
+
+/* Wherever the memory of the answer ends: between a label's name and its value, too. */
+static size_t count_answers(const char *method, const void *request, size_t max_bytes)
+{
+        size_t answered = 0;
+
+        for (size_t bytes = 64; bytes < max_bytes; bytes += 8) {
+                struct arena memory;
+                struct error err;
+                enum status st;
+
+                arena_init(&memory, bytes);
+                st = call_querier(method, request, &memory, &err);
+                ck_assert_msg(!st || st == ST_TOO_BIG, "%zu bytes: %s", bytes, err.text);
+                ck_assert_msg(!st || !answered, "refused with %zu bytes, and answered with less", bytes);
+                answered += !st;
+                arena_deinit(&memory);
+        }
+        return answered;
+}
+
+START_TEST(an_answer_that_is_larger_than_its_memory_is_refused)
+{
+        Querier__SeriesRequest series = QUERIER__SERIES_REQUEST__INIT;
+        Querier__SelectSeriesRequest steps = QUERIER__SELECT_SERIES_REQUEST__INIT;
+        char *by[] = { (char[]){ "namespace" }, (char[]){ "pod" } };
+
+        append_labeled_sample();
+        ck_assert_uint_gt(count_answers("Series", &series, KiB(4)), 0);
+        steps.profile_typeid = (char[]){ "process_cpu:cpu:nanoseconds:cpu:nanoseconds" };
+        steps.label_selector = (char[]){ "{}" };
+        steps.start = STORE_FIXTURE_T0 / 1000000 - 1000;
+        steps.end = STORE_FIXTURE_T0 / 1000000 + 1000;
+        steps.step = 1;
+        steps.group_by = by;
+        steps.n_group_by = 2;
+        ck_assert_uint_gt(count_answers("SelectSeries", &steps, KiB(4)), 0);
+}
+END_TEST
+
+START_TEST(more_selectors_than_a_list_may_have_are_refused)
+{
+        static const char *const methods[] = { "Series", "LabelNames" };
+        Querier__SeriesRequest series = QUERIER__SERIES_REQUEST__INIT;
+        Querier__LabelNamesRequest names = QUERIER__LABEL_NAMES_REQUEST__INIT;
+        const void *requests[] = { &series, &names };
+        char all[] = "{}", *selectors[101];
+        struct error err;
+
+        for (size_t i = 0; i < 101; i++)
+                selectors[i] = all;
+        series.matchers = names.matchers = selectors;
+        for (size_t i = 0; i < 2; i++) {
+                series.n_matchers = names.n_matchers = 100;
+                check_ok(call_with_room(methods[i], requests[i], &err), &err);
+                series.n_matchers = names.n_matchers = 101;
+                ck_assert_int_eq(call_with_room(methods[i], requests[i], &err), ST_USAGE);
+                ck_assert_str_eq(err.text, "matchers may be up to 100 selectors");
+        }
+}
+END_TEST
+
+/* Labels of the type make no groups, but take room in every series. */
+START_TEST(labels_of_the_type_are_not_repeated_without_end)
+{
+        Querier__SelectSeriesRequest r = QUERIER__SELECT_SERIES_REQUEST__INIT;
+        char name[] = "__name__", *by[15];
+        struct error err;
+
+        for (size_t i = 0; i < 15; i++)
+                by[i] = name;
+        r.profile_typeid = (char[]){ "process_cpu:cpu:nanoseconds:cpu:nanoseconds" };
+        r.label_selector = (char[]){ "{}" };
+        r.start = STORE_FIXTURE_T0 / 1000000 - 1000;
+        r.end = STORE_FIXTURE_T0 / 1000000 + 1000;
+        r.step = 1;
+        r.group_by = by;
+        r.n_group_by = 14;
+        check_ok(call_with_room("SelectSeries", &r, &err), &err);
+        r.n_group_by = 15;
+        ck_assert_int_eq(call_with_room("SelectSeries", &r, &err), ST_USAGE);
+        ck_assert_ptr_nonnull(strstr(err.text, "group_by may have up to 8 labels"));
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { an_answer_that_is_larger_than_its_memory_is_refused,
+                                       more_selectors_than_a_list_may_have_are_refused,
+                                       labels_of_the_type_are_not_repeated_without_end };
+
+        return suite_run_with("querier", make_store, remove_store, tests, sizeof tests / sizeof *tests);
+}
