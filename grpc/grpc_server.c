@@ -80,6 +80,8 @@ static void close_grpc_connection(struct grpc_server *s, struct grpc_connection 
         grpc_session_destroy(c->session);
         c->session = NULL;
         connection_close(s->limits, c->watched);
+        if (c->events) /* close() does not while a process that was forked meanwhile has the descriptor too */
+                (void)!epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->transport.fd, NULL);
         transport_close(&c->transport);
         buf_deinit(&c->output);
         TAILQ_REMOVE(&s->open, c, next);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/limits.h"
@@ -262,11 +263,60 @@ START_TEST(a_stop_waits_for_calls_that_are_handled)
 }
 END_TEST
 
+/* As a worker has all descriptors for a moment after it was forked. */
+static pid_t fork_holder(int *until_ret)
+{
+        int until[2];
+        pid_t pid;
+        char byte;
+
+        ck_assert_int_eq(pipe(until), 0);
+        pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                close(until[1]);
+                (void)!read(until[0], &byte, 1);
+                _exit(0);
+        }
+        close(until[0]);
+        *until_ret = until[1];
+        return pid;
+}
+
+/* With the sanitizers: what epoll said of it afterwards was a use after free. */
+START_TEST(a_connection_that_another_process_has_too_is_forgotten)
+{
+        struct client c;
+        pid_t holder;
+        int until;
+
+        open_client(&c);
+        send_call(&c, "/t/Echo");
+        receive_answers(&c);
+        holder = fork_holder(&until);
+        shutdown(c.fd, SHUT_RDWR);
+        while (memory_use_held(MEMORY_CONNECTIONS))
+                usleep(1000);
+        close_client(&c);
+        for (int i = 0; i < 3; i++) {
+                open_client(&c);
+                send_call(&c, "/t/Echo");
+                receive_answers(&c);
+                close_client(&c);
+        }
+        close(until);
+        ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
+        stop_servers();
+        ck_assert_int_eq(atomic_load(&answered), 4);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { calls_of_many_clients_are_all_answered,
                                        clients_that_leave_take_their_calls_along,
-                                       a_stop_waits_for_calls_that_are_handled };
+                                       a_stop_waits_for_calls_that_are_handled,
+                                       a_connection_that_another_process_has_too_is_forgotten };
 
         return suite_run_with("threads_grpc", start_servers, NULL, tests, sizeof tests / sizeof *tests);
 }
