@@ -24,6 +24,7 @@
 
 #define RESET_COST 10 /* frames that a reset stream counts as */
 #define CALL_CREDIT 4 /* frames that come with a call */
+#define HEADERS_MOST (4 * LIMIT_GRPC_HEADER_BYTES) /* above it a header block is not even read to its end */
 #define SECOND_NS INT64_C(1000000000)
 
 struct grpc_session {
@@ -37,6 +38,7 @@ struct grpc_session {
         bool is_established, is_flooding, is_stopping;
         int64_t frames_left; /* token bucket */
         int64_t filled_ns;
+        size_t header_bytes; /* of the header block that arrives, unpacked */
 };
 
 #define ENDED_BY(reason)                                                                                               \
@@ -94,6 +96,7 @@ static int on_h2_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, 
         struct grpc_session *s = context;
         struct grpc_call *call;
 
+        s->header_bytes = 0;
         if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
                 return 0;
         if (s->is_stopping || s->is_flooding || memory_reserve(&s->memory, LIMIT_GRPC_CALL_BYTES, NULL))
@@ -106,20 +109,45 @@ static int on_h2_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, 
         return nghttp2_session_set_stream_user_data(h2, frame->hd.stream_id, call);
 }
 
+/*
+ * HPACK repeats a header of 4 KiB with one byte, so a block of 16 KiB can unpack to 64 MiB, which all would be looked
+ * at: in headers of a call, in trailers, and in those of refused streams.
+ */
+static bool fits_header_block(struct grpc_session *s, size_t name_size, size_t value_size)
+{
+        s->header_bytes += name_size + value_size + 32; /* RFC 9113, 6.5.2 */
+        if (s->header_bytes <= HEADERS_MOST)
+                return true;
+        charge_frames(s, RESET_COST);
+        return false;
+}
+
 static int on_h2_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
                         const uint8_t *value, size_t value_size, uint8_t flags, void *context)
 {
         struct grpc_call *call = get_stream_call(context, frame->hd.stream_id);
 
         (void)h2;
-        (void)name_size;
-        (void)value_size;
         (void)flags;
+        if (!fits_header_block(context, name_size, value_size))
+                return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         if (!call || call->state != CALL_HEADERS) /* trailers say nothing to us */
                 return 0;
         return grpc_call_add_header(call, (const char *)name, (const char *)value)
                        ? 0
                        : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+/* A header that HTTP does not allow, which is left out. */
+static int on_h2_invalid_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
+                                const uint8_t *value, size_t value_size, uint8_t flags, void *context)
+{
+        (void)h2;
+        (void)frame;
+        (void)name;
+        (void)value;
+        (void)flags;
+        return fits_header_block(context, name_size, value_size) ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 static int on_h2_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *context)
@@ -322,6 +350,7 @@ static enum status create_http2(struct grpc_session *s, struct error *err)
         if (!failed) {
                 nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_h2_begin_headers);
                 nghttp2_session_callbacks_set_on_header_callback(callbacks, on_h2_header);
+                nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_h2_invalid_header);
                 nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_h2_frame);
                 nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_h2_invalid_frame);
                 nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_h2_data);

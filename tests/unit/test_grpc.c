@@ -424,6 +424,84 @@ START_TEST(many_honest_calls_do_not)
 }
 END_TEST
 
+#define REPEATED 15 /* nghttp2 sends 64 KiB of headers at most */
+
+/* Headers of 60 KB that take REPEATED bytes, but for the first time. */
+static void fill_with_repeated(nghttp2_nv headers[static REPEATED], const char *value)
+{
+        for (size_t i = 0; i < REPEATED; i++)
+                headers[i] = header("x", value);
+}
+
+static void send_repeated(struct pair *p, const char *value, bool as_trailers)
+{
+        nghttp2_nv headers[4 + REPEATED] = { header(":method", "POST"), header(":scheme", "http"),
+                                             header(":path", "/t/T"), header(":authority", "x") };
+        struct sent_data d = { .size = 0 };
+        int32_t id = as_trailers ? begin_call(p, "/t/T", &d, NO_MORE) : -1;
+
+        fill_with_repeated(headers + 4, value);
+        if (as_trailers)
+                ck_assert_int_eq(nghttp2_submit_headers(p->client, NGHTTP2_FLAG_END_STREAM, id, NULL, headers + 4,
+                                                        REPEATED, NULL),
+                                 0);
+        else
+                ck_assert_int_gt(nghttp2_submit_request(p->client, NULL, headers, 4 + REPEATED, NULL, NULL), 0);
+        move_frames(p);
+}
+
+/* One byte stands for 4000 of them, which was looked at 16,000 times for a frame of 16 KiB. */
+START_TEST(headers_that_unpack_to_much_end_their_stream_and_soon_the_connection)
+{
+        static const struct {
+                const char *last;
+                bool as_trailers;
+                uint32_t reset;
+        } cases[] = { { "a", false, NGHTTP2_INTERNAL_ERROR },
+                      { "\x01", false, NGHTTP2_PROTOCOL_ERROR }, /* not allowed in HTTP */
+                      { "a", true, NGHTTP2_INTERNAL_ERROR } };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                char value[4001] = { 0 };
+                struct pair p;
+                int turns = 0;
+
+                memset(value, 'a', 3999);
+                value[3999] = cases[i].last[0];
+                open_pair(&p);
+                while (!p.has_goaway && turns++ < 200) {
+                        send_repeated(&p, value, cases[i].as_trailers);
+                        ck_assert_msg(p.has_goaway || (p.has_reset && p.reset == cases[i].reset), "%zu: %u", i,
+                                      p.reset);
+                }
+                ck_assert_uint_eq(p.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+                ck_assert_int_le(turns, LIMIT_GRPC_FRAME_BURST / 10 + 1);
+                close_pair(&p);
+        }
+}
+END_TEST
+
+START_TEST(headers_of_refused_streams_count_too)
+{
+        char value[4001] = { 0 };
+        struct memory_reservation all = { .use = MEMORY_CONNECTIONS };
+        struct pair p;
+        int turns = 0;
+
+        ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, NULL), ST_OK);
+        memset(value, 'a', 4000);
+        open_pair(&p);
+        while (memory_reserve(&all, KiB(1), NULL) == ST_OK)
+                continue;
+        while (!p.has_goaway && turns++ < 200)
+                send_repeated(&p, value, false);
+        ck_assert_uint_eq(finished, 0);
+        ck_assert_uint_eq(p.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+        memory_release(&all);
+        close_pair(&p);
+}
+END_TEST
+
 START_TEST(a_session_that_stops_finishes_what_has_begun)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\1", .size = 5 };
@@ -451,4 +529,5 @@ TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_per
            a_call_past_its_rate_is_refused_before_its_message, a_message_that_stops_arriving_is_given_up,
            the_time_limit_of_the_client_holds, a_client_that_gives_up_ends_its_call,
            opening_and_resetting_streams_ends_the_connection, many_honest_calls_do_not,
+           headers_that_unpack_to_much_end_their_stream_and_soon_the_connection, headers_of_refused_streams_count_too,
            a_session_that_stops_finishes_what_has_begun)
