@@ -217,7 +217,8 @@ static enum status read_rest_labels(struct group_keys *k, struct error *err)
         const struct scan_chunk *chunk = k->chunk;
         enum status st;
 
-        k->rest_source = (struct column_source){ .file = chunk->file, .group = chunk->group };
+        k->rest_source =
+                (struct column_source){ .file = chunk->file, .group = chunk->group, .memory.use = MEMORY_QUERIES };
         st = scan_read_column(&k->rest_source, "labels_rest.key_value.key", PARQUET_STRING, &k->rest_keys, err);
         if (!st)
                 st = scan_read_column(&k->rest_source, "labels_rest.key_value.value", PARQUET_STRING, &k->rest_values,

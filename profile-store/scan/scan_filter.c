@@ -475,7 +475,7 @@ static enum status filter_by_rest_rows(struct scan_thread *t, const struct parqu
 static enum status filter_by_rest_label(struct scan_thread *t, const struct part_file *f, uint32_t group,
                                         const char *name, const struct label_matcher *m, struct error *err)
 {
-        _cleanup_column_source_ struct column_source from = { .file = f, .group = group };
+        _cleanup_column_source_ struct column_source from = { .file = f, .group = group, .memory.use = t->memory.use };
         _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
         enum status st;
 

@@ -128,12 +128,12 @@ enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, cons
 struct column_source {
         const struct part_file *file;
         uint32_t group;
-        struct memory_reservation memory;
+        struct memory_reservation memory; /* its use: who is charged */
 };
 void column_source_deinit(struct column_source *s); /* after the columns */
 #define _cleanup_column_source_ _cleanup_(column_source_deinit)
 
-/* As part_file_read_column(), charged to the query. */
+/* As part_file_read_column(), charged to the source. */
 enum status scan_read_column(struct column_source *from, const char *column, enum parquet_kind kind,
                              struct parquet_column *ret, struct error *err) MUST_CHECK;
 

@@ -147,7 +147,9 @@ static enum status collect_row_rest(struct name_list *n, const struct parquet_co
 static enum status collect_rest_values(struct name_list *n, const struct scan_chunk *chunk, const char *key,
                                        struct error *err)
 {
-        _cleanup_column_source_ struct column_source from = { .file = chunk->file, .group = chunk->group };
+        _cleanup_column_source_ struct column_source from = { .file = chunk->file,
+                                                              .group = chunk->group,
+                                                              .memory.use = MEMORY_QUERIES };
         _cleanup_parquet_column_ struct parquet_column keys = { 0 }, values = { 0 };
         enum status st;
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "profile-store/identity.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
 
@@ -82,13 +83,13 @@ static enum status load_head_stacks(struct resolving *r, struct error *err)
 
 static enum status load_group_stacks(struct resolving *r, const struct part_file *f, uint32_t group, struct error *err)
 {
-        _cleanup_column_source_ struct column_source from = { .file = f, .group = group };
+        _cleanup_column_source_ struct column_source from = { .file = f, .group = group, .memory.use = MEMORY_QUERIES };
         _cleanup_parquet_column_ struct parquet_column ids = { 0 }, lists = { 0 };
         bool have_lists = false;
         enum status st = scan_read_column(&from, "stack_id", PARQUET_BINARY, &ids, err);
 
         for (uint64_t i = 0; !st && i < ids.row_count && r->missing; i++) {
-                struct hash128 id;
+                struct hash128 id, identity;
                 const uint64_t *number = part_read_stack_id(&ids, i, &id) ? key_map_find(&r->stack_numbers, &id) : NULL;
                 uint32_t count;
                 uint64_t *copy;
@@ -109,7 +110,8 @@ static enum status load_group_stacks(struct resolving *r, const struct part_file
                         return set_scan_too_big(err);
                 memcpy(copy, lists.ints + lists.offsets[i], count * sizeof *copy);
                 set_stack_locations(r, *number, copy, count);
-                if (r->scan->stack_cache)
+                identity = hash_stack_identity(copy, count);
+                if (r->scan->stack_cache && hash128_equal(&identity, &id)) /* not of a damaged file */
                         stack_cache_add(r->scan->stack_cache, &id, copy, count);
         }
         return st;

@@ -127,7 +127,6 @@ enum status scan_read_column(struct column_source *from, const char *column, enu
         struct parquet_column c;
         enum status st = ST_OK;
 
-        from->memory.use = MEMORY_QUERIES;
         if (node && parquet_file_schema(from->file->file)->nodes[node].column != PARQUET_NO_COLUMN) {
                 struct parquet_stats s;
 

@@ -20,7 +20,9 @@ static void extend_span(struct scan_span *span, int64_t time_us, int64_t duratio
 
 static enum status extend_by_rows(struct scan_span *span, const struct scan_chunk *chunk, struct error *err)
 {
-        _cleanup_column_source_ struct column_source from = { .file = chunk->file, .group = chunk->group };
+        _cleanup_column_source_ struct column_source from = { .file = chunk->file,
+                                                              .group = chunk->group,
+                                                              .memory.use = MEMORY_QUERIES };
         _cleanup_parquet_column_ struct parquet_column times = { 0 }, durations = { 0 };
         enum status st = scan_read_column(&from, "time", PARQUET_TIMESTAMP, &times, err);
 
