@@ -29,6 +29,13 @@ enum status pprof_decode(const void *data, size_t n, const char *name, struct pr
                          struct error *err) MUST_CHECK;
 
 /**
+ * The same for one of several files of a request, whose gzip'd ones share an allowance.
+ * @param unpacked_left  bytes that they may still unpack to; lowered by this file's. ST_TOO_BIG past it.
+ */
+enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
+                                struct profile *ret, struct error *err) MUST_CHECK;
+
+/**
  * Append a gzip'd pprof file with all frames that the profile has. Mappings start at 0 and addresses are object
  * addresses; locations with file offsets get a mapping of the whole file.
  */

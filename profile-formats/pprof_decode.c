@@ -495,20 +495,22 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
         return st;
 }
 
-enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret, struct error *err)
+enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
+                                struct profile *ret, struct error *err)
 {
         _cleanup_buf_ struct buf unpacked;
         struct pprof_decoder d = { 0 };
         struct profile p;
         enum status st;
 
-        buf_init(&unpacked, LIMIT_HTTP_BODY_BYTES);
+        buf_init_budget(&unpacked, *unpacked_left, MEMORY_INGEST);
         if (gzip_detect(data, n)) {
                 st = gzip_decompress(data, n, &unpacked, err);
                 if (st)
                         return error_prefix(err, st, "pprof file");
                 data = unpacked.data;
                 n = unpacked.size;
+                *unpacked_left -= n;
         }
         if (n > UINT32_MAX)
                 return error_set(err, ST_TOO_BIG, "pprof file is larger than 4 GiB");
@@ -531,4 +533,11 @@ enum status pprof_decode(const void *data, size_t n, const char *name, struct pr
         }
         *ret = p;
         return ST_OK;
+}
+
+enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret, struct error *err)
+{
+        size_t unpacked_left = LIMIT_HTTP_BODY_BYTES;
+
+        return pprof_decode_one_of(data, n, name, &unpacked_left, ret, err);
 }

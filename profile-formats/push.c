@@ -24,12 +24,22 @@ static enum status copy_label_text(const ProtobufCBinaryData *from, char *to, st
         return ST_OK;
 }
 
+/* A request that is being decoded. */
+struct push_decoder {
+        struct profile all;
+        const struct deadline *deadline;
+        size_t unpacked_left; /* bytes that the gzip'd files may still unpack to, all together */
+        struct error *err;
+};
+
 /* Find the type's name among the labels of a series, and check all of them. */
 static enum status read_profile_type_name(const Push__RawProfileSeries *series, char *type_name, struct error *err)
 {
         char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
         enum status st = ST_OK;
 
+        if (series->n_labels > LIMIT_LABELS_PER_SAMPLE)
+                return error_set(err, ST_TOO_BIG, "a series has more than %d labels", LIMIT_LABELS_PER_SAMPLE);
         for (size_t i = 0; !st && i < series->n_labels; i++) {
                 st = copy_label_text(&series->labels[i]->name, name, err);
                 if (!st)
@@ -40,45 +50,51 @@ static enum status read_profile_type_name(const Push__RawProfileSeries *series, 
         return st;
 }
 
-static enum status add_series_labels(const Push__RawProfileSeries *series, struct profile *p, struct error *err)
+static enum status add_series_labels(const struct push_decoder *d, const Push__RawProfileSeries *series,
+                                     struct profile *p)
 {
         char name[LABEL_TEXT_BYTES], value[LABEL_TEXT_BYTES];
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < series->n_labels; i++) {
-                st = copy_label_text(&series->labels[i]->name, name, err);
+                st = deadline_check(d->deadline, d->err);
                 if (!st)
-                        st = copy_label_text(&series->labels[i]->value, value, err);
+                        st = copy_label_text(&series->labels[i]->name, name, d->err);
+                if (!st)
+                        st = copy_label_text(&series->labels[i]->value, value, d->err);
                 if (!st && *name && strncmp(name, "__", 2) != 0)
-                        st = profile_add_label_to_all(p, name, value, err);
+                        st = profile_add_label_to_all(p, name, value, d->err);
         }
         return st;
 }
 
 /* Decode one pprof file with the labels of its series, and append it to all. */
-static enum status add_pushed_profile(struct profile *all, const Push__RawProfileSeries *series, const char *type_name,
-                                      const ProtobufCBinaryData *raw, struct error *err)
+static enum status add_pushed_profile(struct push_decoder *d, const Push__RawProfileSeries *series,
+                                      const char *type_name, const ProtobufCBinaryData *raw)
 {
         struct profile p;
-        enum status st = pprof_decode(raw->data, raw->len, *type_name ? type_name : NULL, &p, err);
+        enum status st = deadline_check(d->deadline, d->err);
 
+        if (!st)
+                st = pprof_decode_one_of(raw->data, raw->len, *type_name ? type_name : NULL, &d->unpacked_left, &p,
+                                         d->err);
         if (st)
                 return st;
-        st = add_series_labels(series, &p, err);
+        st = add_series_labels(d, series, &p);
         if (!st)
-                st = profile_merge(all, &p, err);
+                st = profile_merge(&d->all, &p, d->err);
         profile_deinit(&p);
         return st;
 }
 
-static enum status add_pushed_series(struct profile *all, const Push__RawProfileSeries *series, struct error *err)
+static enum status add_pushed_series(struct push_decoder *d, const Push__RawProfileSeries *series)
 {
         char type_name[LABEL_TEXT_BYTES] = "";
-        enum status st = read_profile_type_name(series, type_name, err);
+        enum status st = read_profile_type_name(series, type_name, d->err);
 
         for (size_t i = 0; !st && i < series->n_samples; i++)
                 if (series->samples[i]->raw_profile.len)
-                        st = add_pushed_profile(all, series, type_name, &series->samples[i]->raw_profile, err);
+                        st = add_pushed_profile(d, series, type_name, &series->samples[i]->raw_profile);
         return st;
 }
 
@@ -118,39 +134,40 @@ static enum status transcode_push_json(const void *data, size_t n, struct buf *w
 
 /* ---- the request ---- */
 
-static enum status decode_push_message(const void *data, size_t n, struct profile *ret, struct error *err)
+static enum status decode_push_message(struct push_decoder *d, const void *data, size_t n, struct profile *ret)
 {
         _cleanup_arena_ struct arena memory;
         const Push__PushRequest *request;
         const void *message;
-        struct profile all;
         enum status st;
 
         arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
-        st = proto_message_decode(&push__push_request__descriptor, data, n, &memory, "push request", &message, err);
+        st = proto_message_decode(&push__push_request__descriptor, data, n, &memory, "push request", &message, d->err);
         if (st)
                 return st;
         request = message;
-        st = profile_init(&all, LIMIT_PROFILE_MEMORY_BYTES, err);
+        st = profile_init(&d->all, LIMIT_PROFILE_MEMORY_BYTES, d->err);
         if (st)
                 return st;
         for (size_t i = 0; !st && i < request->n_series; i++)
-                st = add_pushed_series(&all, request->series[i], err);
+                st = add_pushed_series(d, request->series[i]);
         if (st)
-                profile_deinit(&all);
+                profile_deinit(&d->all);
         else
-                *ret = all;
+                *ret = d->all;
         return st;
 }
 
-enum status push_decode(const void *data, size_t n, bool is_json, struct profile *ret, struct error *err)
+enum status push_decode(const void *data, size_t n, bool is_json, const struct deadline *deadline, struct profile *ret,
+                        struct error *err)
 {
+        struct push_decoder d = { .deadline = deadline, .unpacked_left = LIMIT_HTTP_BODY_BYTES, .err = err };
         _cleanup_buf_ struct buf wire;
         enum status st;
 
         buf_init_budget(&wire, LIMIT_HTTP_BODY_BYTES, MEMORY_INGEST);
         if (!is_json)
-                return decode_push_message(data, n, ret, err);
+                return decode_push_message(&d, data, n, ret);
         st = transcode_push_json(data, n, &wire, err);
-        return st ? st : decode_push_message(wire.data, wire.size, ret, err);
+        return st ? st : decode_push_message(&d, wire.data, wire.size, ret);
 }

@@ -7,18 +7,22 @@
  * push.v1.PushRequest, Pyroscope's ingest message: pprof files with labels, in protobuf or ProtoJSON.
  *
  * The label __name__ is the first part of the type ids; other labels that begin with "__" are left out. All files of a
- * request become one profile.
+ * request become one profile. A series has up to LIMIT_LABELS_PER_SAMPLE labels, and the gzip'd files of a request
+ * unpack to LIMIT_HTTP_BODY_BYTES together.
  *
  * Threads: no shared state.
  * Source: grafana/pyroscope api/push/v1/push.proto.
  */
+#include "common/deadline.h"
 #include "profile-formats/profile.h"
 
 /**
- * @param is_json  ProtoJSON, else protobuf.
- * @param ret      initialised here; profile_deinit() it on success only.
- * @return ST_BAD_DATA: malformed, or one of the files is; ST_TOO_BIG: a limit; ST_NO_MEMORY; ST_BUSY.
+ * @param is_json   ProtoJSON, else protobuf.
+ * @param deadline  NULL: none; checked before each file and each label of it.
+ * @param ret       initialised here; profile_deinit() it on success only.
+ * @return ST_BAD_DATA: malformed, or one of the files is; ST_TOO_BIG: a limit; ST_TIMEOUT; ST_NO_MEMORY; ST_BUSY.
  */
-enum status push_decode(const void *data, size_t n, bool is_json, struct profile *ret, struct error *err) MUST_CHECK;
+enum status push_decode(const void *data, size_t n, bool is_json, const struct deadline *deadline, struct profile *ret,
+                        struct error *err) MUST_CHECK;
 
 #endif

@@ -341,7 +341,7 @@ static void handle_push(struct http_request *req, void *context)
         body = http_body(req, &n);
         st = read_batch_id(req, &id, &err);
         if (!st)
-                st = push_decode(body, n, codec == CONNECT_JSON, &p, &err);
+                st = push_decode(body, n, codec == CONNECT_JSON, http_request_deadline(req), &p, &err);
         if (st) {
                 fail_ingest(req, st, &err);
                 return;

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct profile p;
 
-        if (push_decode(data, size, size && data[0] == '{', &p, NULL))
+        if (push_decode(data, size, size && data[0] == '{', NULL, &p, NULL))
                 return 0;
         profile_walk(&p);
         profile_deinit(&p);

@@ -33,7 +33,7 @@ static enum status decode_perf(const void *data, size_t n, struct profile *ret, 
 
 static enum status decode_push(const void *data, size_t n, struct profile *ret, struct error *err)
 {
-        return push_decode(data, n, n && *(const char *)data == '{', ret, err);
+        return push_decode(data, n, n && *(const char *)data == '{', NULL, ret, err);
 }
 
 /* Every file of a folder decodes, or every one is refused with a text. */
