@@ -176,6 +176,7 @@
 #define LIMIT_SPEEDSCOPE_FRAMES (64 << 20) /* frames of all stacks of a speedscope file */
 #define LIMIT_LABELS_PER_SAMPLE 128
 #define LIMIT_PROFILE_TYPES 256             /* sample types in one request */
+#define LIMIT_TYPE_CONFIG_BYTES KiB(64)     /* sample_type_config of /ingest; read once for each sample type */
 #define LIMIT_LABEL_BYTES KiB(4)            /* one label key or value */
 #define LIMIT_LABEL_COLUMNS 256             /* label keys with their own column */
 #define LIMIT_LABEL_KEY_BYTES 256           /* one label key, when a batch is accepted */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/pyroscope_type.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/profile_sum.h"
 #include "profile-formats/profile_type.h"
 
 #define NAME_BYTES 256
@@ -118,7 +120,8 @@ enum status pyroscope_name_types(struct profile *p, const struct json_value *con
         return st;
 }
 
-bool pyroscope_is_cumulative(const char *type_id, const struct json_value *config)
+/* Whether values of this sample type add up from the start of the process. Reads all of config. */
+static bool is_cumulative_type(const char *type_id, const struct json_value *config)
 {
         struct json_value entry;
         char type[NAME_BYTES];
@@ -134,6 +137,63 @@ bool pyroscope_is_cumulative(const char *type_id, const struct json_value *confi
                 if (strcmp(usual_types[i].sample_type, type) == 0)
                         return usual_types[i].is_cumulative;
         return false;
+}
+
+static void negate_cumulative_samples(struct profile *previous, const struct profile *p,
+                                      const struct json_value *config)
+{
+        bool cumulative[LIMIT_PROFILE_TYPES];
+
+        assert(previous->types.count <= LIMIT_PROFILE_TYPES);
+        for (uint32_t i = 0; i < previous->types.count; i++)
+                cumulative[i] = is_cumulative_type(profile_text(previous, previous->types.items[i].id), config);
+        for (uint32_t i = 0; i < previous->samples.count; i++) {
+                struct profile_sample *s = &previous->samples.items[i];
+
+                s->value = cumulative[s->type] && s->value != INT64_MIN ? -s->value : 0;
+                s->time_unix_ns = p->samples.count ? p->samples.items[0].time_unix_ns : 0;
+                s->duration_ns = p->samples.count ? p->samples.items[0].duration_ns : 0;
+        }
+}
+
+/* The type to show first in the sum, by the one of p. */
+static uint32_t find_first_shown_type(const struct profile *sum, const struct profile *p)
+{
+        const char *id = p->first_shown_type ? profile_text(p, p->types.items[p->first_shown_type - 1].id) : NULL;
+
+        for (uint32_t i = 0; id && i < sum->types.count; i++)
+                if (strcmp(profile_text(sum, sum->types.items[i].id), id) == 0)
+                        return i + 1;
+        return 0;
+}
+
+enum status pyroscope_subtract_previous(struct profile *p, struct profile *previous, const struct json_value *config,
+                                        struct error *err)
+{
+        struct profile_sum sum;
+        uint32_t added, kept = 0;
+        enum status st = profile_sum_init(&sum, LIMIT_PROFILE_MEMORY_BYTES, err);
+
+        if (st)
+                return st;
+        negate_cumulative_samples(previous, p, config);
+        st = profile_sum_add(&sum, p, &added, err);
+        if (!st)
+                st = profile_sum_add(&sum, previous, &added, err);
+        for (uint32_t i = 0; i < sum.profile.samples.count; i++)
+                if (sum.profile.samples.items[i].value > 0)
+                        sum.profile.samples.items[kept++] = sum.profile.samples.items[i];
+        sum.profile.samples.count = kept;
+        if (!st) {
+                sum.profile.first_shown_type = find_first_shown_type(&sum.profile, p);
+                sum.profile.rejected_samples = p->rejected_samples;
+                memcpy(sum.profile.rejected_reason, p->rejected_reason, sizeof p->rejected_reason);
+                profile_deinit(p);
+                *p = sum.profile;
+                sum.profile = (struct profile){ 0 };
+        }
+        profile_sum_deinit(&sum);
+        return st;
 }
 
 /* ---- stacks ---- */

@@ -20,8 +20,13 @@
  */
 enum status pyroscope_name_types(struct profile *p, const struct json_value *config, struct error *err) MUST_CHECK;
 
-/** Whether values of this sample type add up from the start of the process (cumulative), by config or as usual. */
-bool pyroscope_is_cumulative(const char *type_id, const struct json_value *config);
+/**
+ * Take the values that the profile before has of cumulative types (they add up from the start of the process), by
+ * config or as usual, from those of p; what is not positive then is left out.
+ * @param previous  its samples are of no use afterwards.
+ */
+enum status pyroscope_subtract_previous(struct profile *p, struct profile *previous, const struct json_value *config,
+                                        struct error *err) MUST_CHECK;
 
 /** The type of samples that are stacks only. */
 struct pyroscope_stack_type {

@@ -6,7 +6,6 @@
 #include "common/options.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof.h"
-#include "profile-formats/profile_sum.h"
 #include "profile-formats/push.h"
 #include "profile-formats/pyroscope_type.h"
 #include "profile-formats/speedscope.h"
@@ -62,7 +61,7 @@ static enum status refuse_jfr(struct error *err)
 static enum status read_form(const char *type, const uint8_t *data, size_t n, struct ingest_body *b, struct error *err)
 {
         const uint8_t *config = NULL, *jfr = NULL;
-        size_t config_size, jfr_size;
+        size_t config_size = 0, jfr_size;
         enum status st = find_form_part(type, data, n, "profile", &b->profile, &b->size, err);
 
         if (!st && !b->profile) {
@@ -75,6 +74,9 @@ static enum status read_form(const char *type, const uint8_t *data, size_t n, st
                 st = find_form_part(type, data, n, "prev_profile", &b->previous, &b->previous_size, err);
         if (!st)
                 st = find_form_part(type, data, n, "sample_type_config", &config, &config_size, err);
+        if (!st && config_size > LIMIT_TYPE_CONFIG_BYTES)
+                return error_set(err, ST_TOO_BIG, "sample_type_config is larger than %zu bytes",
+                                 LIMIT_TYPE_CONFIG_BYTES);
         if (!st && config) {
                 st = json_value_parse(config, config_size, &b->config, err);
                 if (st)
@@ -104,40 +106,6 @@ static enum status read_ingest_body(struct http_request *req, struct ingest_body
         return st;
 }
 
-/* Take the values of cumulative types of the profile before from those of p; what is not positive then is left out. */
-static enum status subtract_previous(struct profile *p, struct profile *previous, const struct json_value *config,
-                                     struct error *err)
-{
-        struct profile_sum sum;
-        uint32_t added, kept = 0;
-        enum status st = profile_sum_init(&sum, LIMIT_PROFILE_MEMORY_BYTES, err);
-
-        if (st)
-                return st;
-        for (uint32_t i = 0; i < previous->samples.count; i++) {
-                struct profile_sample *s = &previous->samples.items[i];
-                const char *id = profile_text(previous, previous->types.items[s->type].id);
-
-                s->value = pyroscope_is_cumulative(id, config) && s->value != INT64_MIN ? -s->value : 0;
-                s->time_unix_ns = p->samples.count ? p->samples.items[0].time_unix_ns : 0;
-                s->duration_ns = p->samples.count ? p->samples.items[0].duration_ns : 0;
-        }
-        st = profile_sum_add(&sum, p, &added, err);
-        if (!st)
-                st = profile_sum_add(&sum, previous, &added, err);
-        for (uint32_t i = 0; i < sum.profile.samples.count; i++)
-                if (sum.profile.samples.items[i].value > 0)
-                        sum.profile.samples.items[kept++] = sum.profile.samples.items[i];
-        sum.profile.samples.count = kept;
-        if (!st) {
-                profile_deinit(p);
-                *p = sum.profile;
-                sum.profile = (struct profile){ 0 };
-        }
-        profile_sum_deinit(&sum);
-        return st;
-}
-
 /* Old agents write microseconds where nanoseconds belong. */
 static void clear_impossible_times(struct profile *p)
 {
@@ -157,7 +125,7 @@ static enum status decode_ingested_pprof(const struct ingest_body *b, struct pro
         if (b->previous_size) {
                 st = pprof_decode(b->previous, b->previous_size, NULL, &previous, err);
                 if (!st) {
-                        st = subtract_previous(&p, &previous, config, err);
+                        st = pyroscope_subtract_previous(&p, &previous, config, err);
                         profile_deinit(&previous);
                 }
                 if (st)

@@ -44,6 +44,10 @@ is "$("$cairn" query --server "$url" --from now-1h --type mutex:delay --json '{s
 ingest "name=go" -F "profile=@$tmp/locks" -F 'sample_type_config={'
 is "$code" 400 "a malformed config is refused"
 like "$body" 'sample_type_config' "  by its name"
+printf '{%65536s' '}' >"$tmp/wide.json"
+ingest "name=go" -F "profile=@$tmp/locks" -F "sample_type_config=<$tmp/wide.json"
+is "$code" 413 "a config of more than 64 KiB is refused"
+like "$body" 'sample_type_config is larger than 65536 bytes' "  by its name, too"
 
 make_contentions "$tmp/before" 1 10
 printf '{"contentions":{"cumulative":true},"delay":{"cumulative":true}}' >"$tmp/cumulative.json"

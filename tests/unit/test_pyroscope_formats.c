@@ -202,6 +202,60 @@ START_TEST(types_have_the_names_that_pyroscope_gives_them)
 }
 END_TEST
 
+/* A profile of a value of each of two types. */
+static struct profile make_heap_profile(int64_t allocated, int64_t in_use)
+{
+        const int64_t values[] = { allocated, in_use };
+        static const char *const names[] = { "alloc_space", "inuse_space" };
+        struct profile p;
+        uint32_t number;
+
+        ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
+        for (int i = 0; i < 2; i++) {
+                struct profile_sample s = { .value = values[i], .time_unix_ns = 7 };
+
+                ck_assert_int_eq(profile_type_add(&p, NULL, names[i], "bytes", "", "", 0, &s.type, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &s.stack, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        }
+        return p;
+}
+
+START_TEST(only_cumulative_values_of_the_profile_before_are_taken_off)
+{
+        static const char config[] = "{\"inuse_space\":{\"cumulative\":true}}";
+        _cleanup_profile_ struct profile p = make_heap_profile(10, 20), before = make_heap_profile(4, 5);
+        _cleanup_profile_ struct profile q = make_heap_profile(10, 20), before_q = make_heap_profile(4, 5);
+        struct json_value parsed;
+
+        ck_assert_int_eq(pyroscope_subtract_previous(&p, &before, NULL, NULL), ST_OK);
+        ck_assert_uint_eq(p.samples.count, 2);
+        ck_assert_int_eq(p.samples.items[0].value, 6);
+        ck_assert_int_eq(p.samples.items[1].value, 20);
+        ck_assert_int_eq(json_value_parse(config, sizeof config - 1, &parsed, NULL), ST_OK);
+        ck_assert_int_eq(pyroscope_subtract_previous(&q, &before_q, &parsed, NULL), ST_OK);
+        ck_assert_int_eq(q.samples.items[0].value, 10);
+        ck_assert_int_eq(q.samples.items[1].value, 15);
+}
+END_TEST
+
+/* The first type has no sample left to add, so that types have other numbers in what remains. */
+START_TEST(what_a_profile_says_of_itself_remains_without_the_profile_before)
+{
+        _cleanup_profile_ struct profile p = make_heap_profile(1, 2), before = make_heap_profile(1, 1);
+
+        p.samples.items[0] = p.samples.items[1];
+        p.samples.count = 1;
+        p.first_shown_type = 2;
+        profile_reject_sample(&p, "too old");
+        ck_assert_int_eq(pyroscope_subtract_previous(&p, &before, NULL, NULL), ST_OK);
+        ck_assert_uint_eq(p.rejected_samples, 1);
+        ck_assert_str_eq(p.rejected_reason, "too old");
+        ck_assert_uint_eq(p.first_shown_type, 1);
+        ck_assert_ptr_nonnull(strstr(profile_text(&p, p.types.items[0].id), ":inuse_space:"));
+}
+END_TEST
+
 START_TEST(a_suffix_or_a_unit_names_the_type_of_stacks)
 {
         struct pyroscope_stack_type t;
@@ -224,4 +278,6 @@ END_TEST
 TEST_SUITE("pyroscope_formats", a_trie_and_a_tree_are_the_stacks_to_their_nodes,
            the_depth_and_the_text_of_a_trie_are_bounded, speedscope_weights_become_nanoseconds,
            speedscope_events_count_for_the_open_frames, malformed_speedscope_is_refused, lines_without_counts_count_one,
-           types_have_the_names_that_pyroscope_gives_them, a_suffix_or_a_unit_names_the_type_of_stacks)
+           types_have_the_names_that_pyroscope_gives_them, only_cumulative_values_of_the_profile_before_are_taken_off,
+           what_a_profile_says_of_itself_remains_without_the_profile_before,
+           a_suffix_or_a_unit_names_the_type_of_stacks)
