@@ -40,8 +40,8 @@ struct elf_segment {
 };
 
 /**
- * Flag (of SHF_MASKOS) of a section of a split file that was loaded in the original, but whose content here is in no
- * segment: gdb warns of such sections with SHF_ALLOC. elf_image_open() gives them SHF_ALLOC in its place.
+ * Flag (of SHF_MASKOS) in place of SHF_ALLOC, which elf_image_open() gives back. Some older split files have it at
+ * sections whose content is in no segment.
  */
 #define SHF_CAIRN_LOADED UINT64_C(0x00800000)
 

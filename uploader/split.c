@@ -16,6 +16,8 @@
 #endif
 
 #define COPY_SLICE_BYTES MiB(8)
+#define SPLIT_GAPS_MAX 64        /* sections that stay at their offsets, and one */
+#define SPLIT_HOLES_BYTES MiB(1) /* that a file may be longer than twice its content */
 
 /* Loaded sections needed for names and unwinding. */
 static bool is_useful_when_loaded(const struct elf_section *s)
@@ -113,16 +115,79 @@ static bool has_content_in_split(const struct split_layout *l, const struct elf_
         return split_keeps_section(img, s) || is_kept_in_part(l, img, s);
 }
 
-/* Contents are laid out in section table order. */
-static enum status lay_out_split(const struct elf_image *img, struct split_layout *l, struct error *err)
-{
-        uint64_t at;
+/* Room for content between two sections that stay where they are. */
+struct split_gap {
+        uint64_t at, end;
+};
 
-        l->program_headers = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-        at = l->program_headers + img->segment_count * (img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
-        l->offsets = calloc(img->section_count, sizeof *l->offsets);
-        if (!l->offsets)
-                return error_no_memory(err);
+static bool stays_in_place(const struct split_layout *l, const struct elf_image *img, const struct elf_section *s)
+{
+        return (s->flags & SHF_ALLOC) && s->size && has_content_in_split(l, img, s);
+}
+
+/* The gaps around the sections that stay in place, in the order of the file; none when these are many or overlap. */
+static size_t find_split_gaps(const struct elf_image *img, const struct split_layout *l, uint64_t headers_end,
+                              struct split_gap gaps[SPLIT_GAPS_MAX])
+{
+        size_t count = 1;
+
+        gaps[0] = (struct split_gap){ headers_end, UINT64_MAX };
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+                size_t at = 0;
+
+                if (!stays_in_place(l, img, s))
+                        continue;
+                while (at < count && gaps[at].end < s->offset + s->size)
+                        at++;
+                if (count == SPLIT_GAPS_MAX || at == count || gaps[at].at > s->offset)
+                        return 0;
+                memmove(&gaps[at + 1], &gaps[at], (count - at) * sizeof *gaps);
+                gaps[at].end = s->offset;
+                gaps[++at].at = s->offset + s->size;
+                count++;
+        }
+        return count;
+}
+
+/*
+ * Kept sections that are loaded stay at their offsets, so that they lie in their segments, as gdb and eu-unstrip
+ * expect; the others fill the gaps between them. False when that is not possible, or wastes too much.
+ */
+static bool lay_out_in_place(const struct elf_image *img, const struct split_layout *l, uint64_t headers_end,
+                             uint64_t most, uint64_t *offsets, uint64_t *end_ret)
+{
+        struct split_gap gaps[SPLIT_GAPS_MAX];
+        size_t count = img->segment_count ? find_split_gaps(img, l, headers_end, gaps) : 0, gap;
+
+        if (!count)
+                return false;
+        for (size_t i = 1; i < img->section_count; i++) {
+                const struct elf_section *s = &img->sections[i];
+                uint64_t at = s->offset;
+
+                if (!(s->flags & SHF_ALLOC) && has_content_in_split(l, img, s)) {
+                        for (gap = 0; gap < count; gap++) {
+                                at = align_file_offset(gaps[gap].at, s->alignment);
+                                if (at <= gaps[gap].end && s->size <= gaps[gap].end - at)
+                                        break;
+                        }
+                        gaps[gap].at = at + s->size; /* the last one always has room */
+                }
+                offsets[i] = at;
+        }
+        if (gaps[count - 1].at > most)
+                return false;
+        *end_ret = gaps[count - 1].at;
+        return true;
+}
+
+/* Contents one after another, in section table order. */
+static enum status lay_out_compactly(const struct elf_image *img, const struct split_layout *l, uint64_t *end,
+                                     struct error *err)
+{
+        uint64_t at = *end;
+
         for (size_t i = 1; i < img->section_count; i++) {
                 const struct elf_section *s = &img->sections[i];
 
@@ -139,7 +204,37 @@ static enum status lay_out_split(const struct elf_image *img, struct split_layou
                                          " bytes",
                                          img->name, at);
         }
-        l->section_headers = align_file_offset(at, 8);
+        *end = at;
+        return ST_OK;
+}
+
+static enum status lay_out_split(const struct elf_image *img, struct split_layout *l, struct error *err)
+{
+        _cleanup_free_ uint64_t *offsets = calloc(img->section_count, sizeof *offsets);
+        uint64_t headers_end, end, most;
+        enum status st;
+
+        l->program_headers = img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+        headers_end = l->program_headers + img->segment_count * (img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr));
+        end = headers_end;
+        l->offsets = calloc(img->section_count, sizeof *l->offsets);
+        if (!l->offsets || !offsets)
+                return error_no_memory(err);
+        st = lay_out_compactly(img, l, &end, err);
+        if (st)
+                return st;
+        most = 2 * end + SPLIT_HOLES_BYTES;
+        if (most > LIMIT_OBJECT_BYTES)
+                most = LIMIT_OBJECT_BYTES;
+        if (!img->is_64 && most > UINT32_MAX)
+                most = UINT32_MAX;
+        if (lay_out_in_place(img, l, headers_end, most, offsets, &end)) {
+                uint64_t *compact = l->offsets;
+
+                l->offsets = offsets;
+                offsets = compact;
+        }
+        l->section_headers = align_file_offset(end, 8);
         return ST_OK;
 }
 
@@ -192,22 +287,6 @@ static GElf_Phdr make_split_segment(const struct elf_image *img, const struct sp
         return p;
 }
 
-/* Whether a segment holds both the address and the new place of a section's content, as readers expect it. */
-static bool is_in_segment(const struct elf_image *img, const struct split_layout *l, const struct elf_section *s)
-{
-        uint64_t offset = l->offsets[s->index];
-
-        for (size_t i = 0; i < img->segment_count; i++) {
-                const struct elf_segment *p = &img->segments[i];
-
-                if (p->type == PT_LOAD && offset >= p->offset && offset - p->offset <= p->file_size &&
-                    s->size <= p->file_size - (offset - p->offset) && s->address >= p->address &&
-                    s->address - p->address <= p->memory_size && s->size <= p->memory_size - (s->address - p->address))
-                        return true;
-        }
-        return false;
-}
-
 /* Names keep their offsets in the section of names. */
 static GElf_Shdr make_split_section(const struct elf_image *img, const struct split_layout *l,
                                     const struct elf_section *s, const uint8_t *names)
@@ -226,8 +305,6 @@ static GElf_Shdr make_split_section(const struct elf_image *img, const struct sp
         if (s->type != SHT_NULL && !has_content_in_split(l, img, s)) {
                 h.sh_type = SHT_NOBITS;
                 h.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
-        } else if ((s->flags & SHF_ALLOC) && img->segment_count && !is_in_segment(img, l, s)) {
-                h.sh_flags = (h.sh_flags & ~(GElf_Xword)SHF_ALLOC) | SHF_CAIRN_LOADED;
         }
         return h;
 }

@@ -136,7 +136,7 @@ static void check_program(const char *name, const char *flags)
         _cleanup_elf_image_ struct elf_image whole = { 0 }, split = { 0 };
         char path[128], split_path[160], other[160];
         struct stat theirs;
-        uint64_t loaded, v;
+        uint64_t loaded, compact, v;
 
         build_and_split(name, flags, &whole, &split);
         loaded = check_same(&whole, &split);
@@ -153,7 +153,17 @@ static void check_program(const char *name, const char *flags)
         shell("objcopy --only-keep-debug %s %s; cp %s %s.whole; cp %s %s.whole", path, other, path, path, path,
               split_path);
         ck_assert_int_eq(stat(other, &theirs), 0);
-        ck_assert_uint_le(split.size, (uint64_t)theirs.st_size + loaded + 512);
+        compact = (uint64_t)theirs.st_size + loaded + 512;
+        /* Contents that stay in their segments may leave holes. */
+        ck_assert_uint_le(split.size, 2 * compact + MiB(1));
+        ck_assert_int_eq(stat(split_path, &theirs), 0);
+        ck_assert_uint_le((uint64_t)theirs.st_blocks * 512, compact + 64 * KiB(4));
+        for (size_t i = 1; i < split.section_count; i++) {
+                const struct elf_section *s = &split.sections[i];
+
+                if ((s->flags & SHF_ALLOC) && elf_section_has_content(s))
+                        ck_assert_uint_eq(s->offset, whole.sections[i].offset);
+        }
         for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
                 _cleanup_free_ char *before = output_of(questions[i], path);
                 _cleanup_free_ char *after = output_of(questions[i], split_path);
@@ -292,6 +302,44 @@ START_TEST(sections_that_overlap_do_not_blow_the_split_up)
         sections[1] =
                 (struct elf_maker_section){ ".debug_x", SHT_PROGBITS, .content = content, .size = sizeof content };
         ck_assert_int_eq(split_made(&m, &split, &err), ST_TOO_BIG);
+}
+END_TEST
+
+START_TEST(a_split_with_large_holes_is_compact_instead)
+{
+        static uint8_t code[MiB(2)];
+        static uint8_t dwarf[6000];
+
+        for (unsigned large = 0; large < 2; large++) {
+                const struct elf_maker_section sections[] = {
+                        { 0 },
+                        { ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, .content = code,
+                          .size = large ? sizeof code : 4096 },
+                        { ".eh_frame", SHT_PROGBITS, SHF_ALLOC, 0x400000, .content = code, .size = 100 },
+                        { ".debug_info", SHT_PROGBITS, .content = dwarf, .size = sizeof dwarf },
+                        { ".debug_str", SHT_PROGBITS, .content = dwarf, .size = 2000 },
+                };
+                const struct elf_maker_segment segments[] = { { PT_LOAD, PF_R, 0, 0x1000, MiB(3), MiB(5) } };
+                const struct elf_maker m = { .is_64 = true,
+                                             .machine = EM_X86_64,
+                                             .type = ET_EXEC,
+                                             .sections = sections,
+                                             .section_count = 5,
+                                             .segments = segments,
+                                             .segment_count = 1 };
+                _cleanup_elf_image_ struct elf_image split = { 0 };
+                struct error err = { 0 };
+
+                ck_assert_msg(split_made(&m, &split, &err) == ST_OK, "%s", err.text);
+                if (large) {
+                        ck_assert_uint_lt(split.size, KiB(16));
+                        continue;
+                }
+                /* The strings fit into the gap of the code, .debug_info does not. */
+                ck_assert_uint_ge(split.sections[2].offset, 4096);
+                ck_assert_uint_eq(split.sections[3].offset, split.sections[2].offset + 100);
+                ck_assert_uint_lt(split.sections[4].offset, split.sections[2].offset);
+        }
 }
 END_TEST
 
@@ -447,5 +495,5 @@ END_TEST
 TEST_SUITE("split", split_answers_as_the_whole_program_and_is_as_small_as_objcopy_makes_it,
            gdb_takes_the_split_as_the_debug_file_of_a_stripped_program, each_class_and_byte_order_is_kept,
            more_sections_than_the_header_can_count_are_kept, files_that_cannot_be_split_say_why,
-           sections_that_overlap_do_not_blow_the_split_up, stripping_keeps_class_byte_order_and_program_headers,
-           split_and_stripped_files_are_those_of_eu_strip)
+           sections_that_overlap_do_not_blow_the_split_up, a_split_with_large_holes_is_compact_instead,
+           stripping_keeps_class_byte_order_and_program_headers, split_and_stripped_files_are_those_of_eu_strip)
