@@ -39,12 +39,15 @@ static enum status split_label_pair(char *pair, char **key_ret, char **value_ret
 static enum status add_label_pairs(char *pairs, struct profile *p, bool *has_service_ret, struct error *err)
 {
         enum status st = ST_OK;
+        unsigned count = 0;
 
         while (!st && pairs && *pairs) {
                 char *pair = strsep(&pairs, ","), *key = NULL, *value = NULL;
 
                 if (!*trim_spaces(pair))
                         continue;
+                if (count++ == LIMIT_LABELS_PER_SAMPLE)
+                        return error_set(err, ST_TOO_BIG, "the name has more than %d labels", LIMIT_LABELS_PER_SAMPLE);
                 st = split_label_pair(pair, &key, &value, err);
                 if (st || strncmp(key, "__", 2) == 0)
                         continue;

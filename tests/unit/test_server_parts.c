@@ -120,6 +120,29 @@ START_TEST(a_service_name_among_the_labels_counts)
 }
 END_TEST
 
+/* Each pair is a walk over all samples, also when its key was there before. */
+START_TEST(a_name_has_as_many_labels_as_a_sample)
+{
+        for (int count = LIMIT_LABELS_PER_SAMPLE; count <= LIMIT_LABELS_PER_SAMPLE + 1; count++) {
+                _cleanup_profile_ struct profile p;
+                _cleanup_buf_ struct buf name;
+                struct app_name app;
+                struct error err;
+
+                buf_init(&name, KiB(4));
+                buf_append_str(&name, "shop{");
+                for (int i = 0; i < count; i++)
+                        buf_append_str(&name, "a=b,");
+                buf_append_str(&name, "}");
+                ck_assert_int_eq(profile_init(&p, MiB(1), &err), ST_OK);
+                ck_assert_int_eq(app_name_parse(buf_cstr(&name), &app, &err), ST_OK);
+                ck_assert_int_eq(app_name_add_labels(&app, &p, &err),
+                                 count > LIMIT_LABELS_PER_SAMPLE ? ST_TOO_BIG : ST_OK);
+                app_name_deinit(&app);
+        }
+}
+END_TEST
+
 START_TEST(a_set_keeps_the_order_of_arrival)
 {
         struct id_set s = { 0 };
@@ -334,7 +357,8 @@ START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
 END_TEST
 
 TEST_SUITE("server_parts", a_part_is_found_by_its_name, a_cut_off_multipart_body_is_bad_data,
-           an_application_name_becomes_labels, a_service_name_among_the_labels_counts, a_set_keeps_the_order_of_arrival,
+           an_application_name_becomes_labels, a_service_name_among_the_labels_counts,
+           a_name_has_as_many_labels_as_a_sample, a_set_keeps_the_order_of_arrival,
            what_comes_in_parts_is_due_when_no_more_come, the_last_companion_is_known_when_it_comes,
            a_file_of_upstreams_says_what_opens_them, a_malformed_file_of_upstreams_is_told_without_its_secrets,
            sections_of_many_files_are_remembered_and_no_more_than_the_limit,
