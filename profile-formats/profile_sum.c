@@ -180,14 +180,23 @@ static enum status add_labels_to_sum(struct sum_addition *a, const struct profil
         return st ? st : profile_add_label_set(&a->s->profile, set, from->label_count, first_ret, a->err);
 }
 
+/* Without its duration where the sum is over 63 bits. */
+static int64_t get_sample_end(const struct profile_sample *s)
+{
+        int64_t end;
+
+        return __builtin_add_overflow(s->time_unix_ns, s->duration_ns, &end) ? s->time_unix_ns : end;
+}
+
 static void merge_equal_sample(struct profile_sample *to, const struct profile_sample *from)
 {
-        int64_t end = to->time_unix_ns + to->duration_ns, from_end = from->time_unix_ns + from->duration_ns;
+        int64_t end = get_sample_end(to), from_end = get_sample_end(from);
 
         to->value = (int64_t)((uint64_t)to->value + (uint64_t)from->value);
         if (from->time_unix_ns < to->time_unix_ns)
                 to->time_unix_ns = from->time_unix_ns;
-        to->duration_ns = (end > from_end ? end : from_end) - to->time_unix_ns;
+        if (__builtin_sub_overflow(end > from_end ? end : from_end, to->time_unix_ns, &to->duration_ns))
+                to->duration_ns = INT64_MAX;
 }
 
 static enum status add_sample_to_sum(struct sum_addition *a, const struct profile_sample *from)

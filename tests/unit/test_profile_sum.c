@@ -55,6 +55,21 @@ START_TEST(equal_samples_are_one_from_the_first_to_the_last)
 }
 END_TEST
 
+START_TEST(times_at_the_ends_of_63_bits_do_not_wrap)
+{
+        struct profile_sum s;
+
+        ck_assert_int_eq(profile_sum_init(&s, MiB(4), NULL), ST_OK);
+        add(&s, "main 1\n", INT64_MAX - 5, "one");
+        add(&s, "main 1\n", INT64_MAX - 5, "one");
+        ck_assert_int_eq(s.profile.samples.items[0].duration_ns, 0);
+        add(&s, "main 1\n", INT64_MIN, "one");
+        ck_assert_int_eq(s.profile.samples.items[0].time_unix_ns, INT64_MIN);
+        ck_assert_int_eq(s.profile.samples.items[0].duration_ns, INT64_MAX);
+        profile_sum_deinit(&s);
+}
+END_TEST
+
 START_TEST(other_labels_objects_and_kernel_frames_stay_apart)
 {
         struct profile_sum s;
@@ -116,6 +131,6 @@ START_TEST(a_full_sum_keeps_what_it_has_and_says_how_much)
 }
 END_TEST
 
-TEST_SUITE("profile_sum", equal_samples_are_one_from_the_first_to_the_last,
+TEST_SUITE("profile_sum", equal_samples_are_one_from_the_first_to_the_last, times_at_the_ends_of_63_bits_do_not_wrap,
            other_labels_objects_and_kernel_frames_stay_apart, memory_follows_the_stacks_and_not_the_time,
            a_full_sum_keeps_what_it_has_and_says_how_much)
