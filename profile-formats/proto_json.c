@@ -35,39 +35,6 @@ static const char *make_camel_name(const char *name, char ret[static NAME_BYTES]
 static void transcode_object(struct json_scan *s, const ProtobufCMessageDescriptor *type, unsigned depth,
                              struct buf *to);
 
-static void transcode_enum(struct json_scan *s, const ProtobufCFieldDescriptor *f, struct buf *to)
-{
-        const ProtobufCEnumDescriptor *names = f->descriptor;
-        const uint8_t *begin;
-        struct json_span span;
-        uint64_t v;
-
-        if (json_scan_peek(s) != '"') {
-                begin = s->at;
-                if (!json_wire_scan_integer(s, &v))
-                        return;
-                if ((int64_t)v < INT32_MIN || (int64_t)v > INT32_MAX)
-                        json_scan_fail(s, begin, "an enum");
-                wire_put_varint(to, f->id, v);
-                return;
-        }
-        if (!json_scan_str(s, &span))
-                return;
-        for (unsigned i = 0; i < names->n_values; i++) {
-                if (json_span_is(&span, names->values[i].name)) {
-                        wire_put_varint(to, f->id, (uint64_t)(int64_t)names->values[i].value);
-                        return;
-                }
-        }
-        json_scan_fail(s, (const uint8_t *)span.text, "a name of the enum");
-}
-
-static void put_fixed32_field(uint32_t number, uint32_t value, struct buf *to)
-{
-        buf_append_uleb128(to, (uint64_t)number << 3 | WIRE_FIXED32);
-        buf_append_u32(to, value);
-}
-
 /* Whether a number of 64 bits, which is read as signed when it has a sign, fits into the type. */
 static bool is_integer_in_range(ProtobufCType type, uint64_t v, bool is_negative)
 {
@@ -87,19 +54,59 @@ static bool is_integer_in_range(ProtobufCType type, uint64_t v, bool is_negative
         }
 }
 
-static void transcode_integer(struct json_scan *s, const ProtobufCFieldDescriptor *f, struct buf *to)
+/* False, with the failure, for what is not an integer of the type. */
+static bool scan_integer_of_type(struct json_scan *s, ProtobufCType type, uint64_t *ret, bool *is_negative_ret)
 {
         bool is_negative =
                 json_scan_peek(s) == '-' || (json_scan_peek(s) == '"' && s->at + 1 < s->end && s->at[1] == '-');
         const uint8_t *begin = s->at;
+
+        if (!json_wire_scan_integer(s, ret))
+                return false;
+        if (!is_integer_in_range(type, *ret, is_negative)) {
+                json_scan_fail(s, begin, "a number that fits the field");
+                return false;
+        }
+        *is_negative_ret = is_negative;
+        return true;
+}
+
+static void transcode_enum(struct json_scan *s, const ProtobufCFieldDescriptor *f, struct buf *to)
+{
+        const ProtobufCEnumDescriptor *names = f->descriptor;
+        struct json_span span;
+        bool is_negative;
         uint64_t v;
 
-        if (!json_wire_scan_integer(s, &v))
-                return;
-        if (!is_integer_in_range(f->type, v, is_negative)) {
-                json_scan_fail(s, begin, "a number that fits the field");
+        if (json_scan_peek(s) != '"') {
+                if (scan_integer_of_type(s, PROTOBUF_C_TYPE_INT32, &v, &is_negative))
+                        wire_put_varint(to, f->id, v);
                 return;
         }
+        if (!json_scan_str(s, &span))
+                return;
+        for (unsigned i = 0; i < names->n_values; i++) {
+                if (json_span_is(&span, names->values[i].name)) {
+                        wire_put_varint(to, f->id, (uint64_t)(int64_t)names->values[i].value);
+                        return;
+                }
+        }
+        json_scan_fail(s, (const uint8_t *)span.text, "a name of the enum");
+}
+
+static void put_fixed32_field(uint32_t number, uint32_t value, struct buf *to)
+{
+        buf_append_uleb128(to, (uint64_t)number << 3 | WIRE_FIXED32);
+        buf_append_u32(to, value);
+}
+
+static void transcode_integer(struct json_scan *s, const ProtobufCFieldDescriptor *f, struct buf *to)
+{
+        bool is_negative;
+        uint64_t v;
+
+        if (!scan_integer_of_type(s, f->type, &v, &is_negative))
+                return;
         switch (f->type) {
         case PROTOBUF_C_TYPE_SINT32:
         case PROTOBUF_C_TYPE_SINT64:

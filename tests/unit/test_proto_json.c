@@ -96,6 +96,8 @@ START_TEST(what_does_not_fit_the_type_is_refused)
                 "{\"start\":[1]}",
                 "{\"format\":\"PROFILE_FORMAT_X\"}",
                 "{\"format\":2147483648}",
+                "{\"format\":-2147483649}",
+                "{\"format\":18446744073709551615}",
                 "{\"labelSelector\":1}",
                 "{\"labelSelector\":\"a\\u0000b\"}",
                 "{\"labelSelector\":\"\xff\"}",
