@@ -365,6 +365,11 @@ void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
 {
         int64_t late_s = (now_ns - call->began_ns) / SECOND_NS - LIMIT_HTTP_SLOW_S;
 
+        if (call->state == CALL_ANSWERED && now_ns - call->answered_ns >= LIMIT_HTTP_SLOW_S * SECOND_NS) {
+                call->answered_ns = INT64_MAX; /* once */
+                (void)!nghttp2_submit_rst_stream(grpc_session_http2(call->session), NGHTTP2_FLAG_NONE, call->stream_id,
+                                                 NGHTTP2_CANCEL);
+        }
         if (call->state != CALL_READING)
                 return;
         if (now_ns >= call->deadline.expires_ns)
@@ -500,6 +505,7 @@ void grpc_call_submit_answer(struct grpc_call *call)
         int failed;
 
         call->state = CALL_ANSWERED;
+        call->answered_ns = monotonic_ns();
         metric_add(&calls_by_code[call->code], 1);
         if (call->http_code)
                 failed = submit_http_failure(call, h2);

@@ -43,7 +43,7 @@ struct grpc_call {
         int32_t stream_id;
         enum call_state state;
         const struct grpc_method *method; /* NULL until one was found */
-        int64_t began_ns;
+        int64_t began_ns, answered_ns;
 
         bool is_post, has_ended; /* has_ended: the client has sent everything */
         char path[256];          /* cut */
@@ -95,7 +95,7 @@ void grpc_call_start(struct grpc_call *call);
 void grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n);
 /** The client has sent everything: hand the call to its handler. */
 void grpc_call_end_request(struct grpc_call *call);
-/** Answer a call whose message is late. */
+/** Answer a call whose message is late, and end one whose answer the client does not take. */
 void grpc_call_check_time(struct grpc_call *call, int64_t now_ns);
 /** Submit the answer to nghttp2. */
 void grpc_call_submit_answer(struct grpc_call *call);
@@ -118,7 +118,7 @@ bool grpc_session_has_ended(const struct grpc_session *s);
 bool grpc_session_is_established(const struct grpc_session *s);
 /** What the calls of a connection wait for, and the memory of the messages that arrive. */
 struct grpc_activity {
-        bool is_reading, is_handling, is_sending;
+        bool is_reading, is_handling, is_sending; /* is_sending: or the client gives no window for an answer */
         size_t held_bytes;
 };
 

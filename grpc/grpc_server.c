@@ -5,6 +5,8 @@
  * LIMIT_HTTP_HEADERS_S is cut, one without a call for LIMIT_GRPC_IDLE_S gets GOAWAY.
  *
  * While output waits for the client no input is read, so that a client that reads nothing cannot make answers pile up.
+ * A connection whose answers wait for a flow-control window alone is idle, and they are given up after
+ * LIMIT_HTTP_SLOW_S.
  */
 #include <assert.h>
 #include <errno.h>
@@ -140,9 +142,8 @@ static void update_phase(struct grpc_connection *c)
                 phase = CONNECTION_READING;
         else if (now.is_handling)
                 phase = CONNECTION_WORKING;
-        else if (now.is_sending)
-                phase = CONNECTION_SENDING;
-        else if (grpc_session_is_established(c->session))
+        else if (grpc_session_is_established(
+                         c->session)) /* answers without a flow-control window are no reason to stay */
                 phase = CONNECTION_IDLE;
         if (phase != c->phase) {
                 c->phase = phase;

@@ -22,8 +22,8 @@
 #include "grpc/grpc_internal.h"
 #include "http/peer_key.h"
 
-#define RESET_COST 10 /* frames that a reset stream counts as */
-#define CALL_CREDIT 4 /* frames that come with a call */
+#define RESET_COST 10                              /* frames that a reset stream counts as */
+#define CALL_CREDIT 4                              /* frames that come with a call */
 #define HEADERS_MOST (4 * LIMIT_GRPC_HEADER_BYTES) /* above it a header block is not even read to its end */
 #define SECOND_NS INT64_C(1000000000)
 

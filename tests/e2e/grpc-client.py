@@ -10,6 +10,7 @@
     grpc-client.py PORT flood KIND            pings, resets, settings or empty until the connection ends
     grpc-client.py PORT idle COUNT            connections that say nothing, "ready", then waits for their end
     grpc-client.py PORT many                  as many calls at one time as one connection may have, then one more
+    grpc-client.py PORT untaken COUNT         connections whose answers have no window, then a call of another
     grpc-client.py PORT headers COUNT         a call with COUNT headers
     grpc-client.py PORT coding NAME           a call with that compression
 """
@@ -23,6 +24,7 @@ import grpc
 import h2.config
 import h2.connection
 import h2.events
+import h2.settings
 from profiles import blob, num
 
 EXPORT = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -249,6 +251,18 @@ def many(port):
     print("goaway", int(raw.wait(h2.events.ConnectionTerminated).error_code))
 
 
+def untaken(port, count):
+    raws = []
+    for _ in range(count):
+        raw = Raw(port)
+        raw.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+        raw.headers(1)
+        raw.data(1, framed(b""), end=True)
+        raw.wait(h2.events.ResponseReceived)
+        raws.append(raw)
+    call(port, EXPORT, b"", {"timeout": 20})
+
+
 def headers(port, count):
     raw = Raw(port)
     raw.headers(1, *((f"x-{i}", "y" * 100) for i in range(count)), end=True)
@@ -271,7 +285,7 @@ def main():
     elif what == "health":
         call(port, "/grpc.health.v1.Health/Check", blob(1, args[0]) if args else b"", {})
     else:
-        {"stop": stop, "hold": hold, "timeout": timeout, "flood": flood, "idle": idle, "many": many,
+        {"stop": stop, "hold": hold, "timeout": timeout, "flood": flood, "idle": idle, "many": many, "untaken": untaken,
          "headers": headers, "coding": coding}[what](port, *(int(a) if a.isdigit() else a for a in args))
 
 

@@ -137,7 +137,10 @@ ok 'eight are open at most' test "$(metric cairn_grpc_connections)" -le 8
 wait $idling
 pass 'who does not speak HTTP/2 within ten seconds is cut'
 ok '  and counted' test "$(metric 'cairn_grpc_connections_ended_total{reason="handshake"}')" -ge 1
+rooms=$(metric 'cairn_grpc_connections_ended_total{reason="room"}')
 wait_for 'all of them to be gone' metric_equals cairn_grpc_connections 0
+is "$(client untaken 4)" 'OK - ' 'who gives its answers no window makes room for others'
+is "$(metric 'cairn_grpc_connections_ended_total{reason="room"}')" $((rooms + 1)) '  and one of them is cut'
 stop_server
 
 # ---- TLS ----

@@ -353,6 +353,28 @@ START_TEST(a_message_that_stops_arriving_is_given_up)
 }
 END_TEST
 
+START_TEST(an_answer_that_is_not_taken_is_given_up)
+{
+        static const nghttp2_settings_entry no_window = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
+        struct sent_data d = { .bytes = "\0\0\0\0\0", .size = 5, .is_last = true };
+        struct pair p;
+
+        open_pair(&p);
+        ck_assert_int_eq(nghttp2_submit_settings(p.client, NGHTTP2_FLAG_NONE, &no_window, 1), 0);
+        begin_call(&p, "/t/T", &d, NO_MORE);
+        ck_assert_str_eq(p.status, "200");
+        grpc_session_check_times(p.server, monotonic_ns() + (LIMIT_HTTP_SLOW_S - 1) * SECOND_NS);
+        move_frames(&p);
+        ck_assert(!p.has_reset && grpc_session_get_activity(p.server).is_sending);
+        grpc_session_check_times(p.server, monotonic_ns() + LIMIT_HTTP_SLOW_S * SECOND_NS);
+        move_frames(&p);
+        ck_assert(p.has_reset && p.reset == NGHTTP2_CANCEL);
+        ck_assert(!grpc_session_get_activity(p.server).is_sending);
+        ck_assert_uint_eq(finished, 1);
+        close_pair(&p);
+}
+END_TEST
+
 START_TEST(the_time_limit_of_the_client_holds)
 {
         struct sent_data d = { .size = 0 };
@@ -527,7 +549,7 @@ TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_per
            a_long_message_is_refused_at_its_prefix, a_call_is_answered_and_finished_once,
            an_answer_before_the_end_of_the_message_resets_the_stream,
            a_call_past_its_rate_is_refused_before_its_message, a_message_that_stops_arriving_is_given_up,
-           the_time_limit_of_the_client_holds, a_client_that_gives_up_ends_its_call,
-           opening_and_resetting_streams_ends_the_connection, many_honest_calls_do_not,
-           headers_that_unpack_to_much_end_their_stream_and_soon_the_connection, headers_of_refused_streams_count_too,
-           a_session_that_stops_finishes_what_has_begun)
+           an_answer_that_is_not_taken_is_given_up, the_time_limit_of_the_client_holds,
+           a_client_that_gives_up_ends_its_call, opening_and_resetting_streams_ends_the_connection,
+           many_honest_calls_do_not, headers_that_unpack_to_much_end_their_stream_and_soon_the_connection,
+           headers_of_refused_streams_count_too, a_session_that_stops_finishes_what_has_begun)
