@@ -22,7 +22,8 @@ void app_name_deinit(struct app_name *a);
 /**
  * Add service_name and the labels in braces to all samples. A service_name in braces counts; the part before them is
  * then the label app_name. Keys in double underscores are internal to the sender and are omitted. ST_BAD_DATA for a
- * malformed pair; ST_TOO_BIG past LIMIT_LABELS_PER_SAMPLE pairs, whatever their keys. Call once: the text is taken apart.
+ * malformed pair; ST_TOO_BIG past LIMIT_LABELS_PER_SAMPLE pairs, whatever their keys. Call once: the text is taken
+ * apart.
  */
 enum status app_name_add_labels(struct app_name *a, struct profile *p, struct error *err) MUST_CHECK;
 
