@@ -17,7 +17,7 @@
 #define ACCEPTED_CODINGS "identity,gzip,deflate,zstd,snappy"
 #define SECOND_NS INT64_C(1000000000)
 
-#define CALLS(code) METRIC_COUNTER("cairn_grpc_calls_total", "Calls answered, by status code.", "code=\"" code "\"")
+#define CALLS(code) METRIC_COUNTER("cairn_grpc_calls_total", "Calls, by status code.", "code=\"" code "\"")
 static struct metric calls_by_code[GRPC_CODES] = {
         [GRPC_OK] = CALLS("ok"),
         [GRPC_CANCELLED] = CALLS("cancelled"),
@@ -69,6 +69,8 @@ void grpc_call_destroy(struct grpc_call *call)
 {
         const struct grpc_options *o = &call->dispatcher->options;
 
+        if (call->state != CALL_ANSWERED) /* its stream has ended before */
+                metric_add(&calls_by_code[GRPC_CANCELLED], 1);
         if (o->finished)
                 o->finished(o->context, call);
         buf_deinit(&call->headers);

@@ -8,7 +8,7 @@
  * output is blocked (grpc_server.c), and because acknowledgements that wait are (LIMIT_GRPC_ACKS).
  *
  * Floods: each frame that moves no data (SETTINGS, PING, PRIORITY, WINDOW_UPDATE, RST_STREAM, HEADERS, an empty DATA)
- * takes from a token bucket, which time and handled calls fill; when it is empty the connection ends with
+ * takes from a token bucket, which time and successful calls fill; when it is empty the connection ends with
  * ENHANCE_YOUR_CALM. So opening and resetting streams in a loop (CVE-2023-44487) ends soon, and so does a flood of
  * pings.
  */
@@ -24,6 +24,7 @@
 
 #define RESET_COST 10                              /* frames that a reset stream counts as */
 #define CALL_CREDIT 4                              /* frames that come with a call */
+#define BLOCK_MOST (2 * LIMIT_GRPC_HEADER_BYTES)   /* of a header block as sent; above it the connection ends */
 #define HEADERS_MOST (4 * LIMIT_GRPC_HEADER_BYTES) /* above it a header block is not even read to its end */
 #define SECOND_NS INT64_C(1000000000)
 
@@ -38,7 +39,7 @@ struct grpc_session {
         bool is_established, is_flooding, is_stopping;
         int64_t frames_left; /* token bucket */
         int64_t filled_ns;
-        size_t header_bytes; /* of the header block that arrives, unpacked */
+        size_t block_bytes, header_bytes; /* of the header block that arrives: as sent, and unpacked */
 };
 
 #define ENDED_BY(reason)                                                                                               \
@@ -88,6 +89,21 @@ static int64_t get_frame_cost(const nghttp2_frame *frame)
 static struct grpc_call *get_stream_call(struct grpc_session *s, int32_t stream_id)
 {
         return stream_id ? nghttp2_session_get_stream_user_data(s->h2, stream_id) : NULL;
+}
+
+/* nghttp2 keeps a header that has not arrived in full, in memory that is part of LIMIT_GRPC_CONNECTION_BYTES. */
+static int on_h2_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *hd, void *context)
+{
+        struct grpc_session *s = context;
+
+        (void)h2;
+        if (hd->type == NGHTTP2_HEADERS)
+                s->block_bytes = hd->length;
+        else if (hd->type == NGHTTP2_CONTINUATION)
+                s->block_bytes += hd->length;
+        else
+                return 0;
+        return s->block_bytes <= BLOCK_MOST ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 /* Without memory the stream is refused, and may be repeated. nghttp2 keeps to the number of streams. */
@@ -213,6 +229,16 @@ static int on_h2_stream_close(nghttp2_session *h2, int32_t stream_id, uint32_t c
 
 /* ---- calls ---- */
 
+/* What anyone can have answered, a refusal or a health check, pays for nothing. */
+static void credit_call(struct grpc_session *s, const struct grpc_call *call)
+{
+        if (!call->admitted || call->state != CALL_ANSWERED || call->code != GRPC_OK)
+                return;
+        s->frames_left += CALL_CREDIT;
+        if (s->frames_left > LIMIT_GRPC_FRAME_BURST)
+                s->frames_left = LIMIT_GRPC_FRAME_BURST;
+}
+
 void grpc_session_add_call(struct grpc_session *s, struct grpc_call *call)
 {
         TAILQ_INSERT_TAIL(&s->calls, call, of_session);
@@ -222,7 +248,7 @@ void grpc_session_remove_call(struct grpc_session *s, struct grpc_call *call)
 {
         TAILQ_REMOVE(&s->calls, call, of_session);
         memory_shrink(&s->memory, s->memory.bytes - LIMIT_GRPC_CALL_BYTES);
-        s->frames_left += call->state == CALL_ANSWERED ? CALL_CREDIT : 0;
+        credit_call(s, call);
         atomic_store(&call->cancelled, true);
         if (call->state == CALL_HANDLING)
                 call->session = NULL;
@@ -348,6 +374,7 @@ static enum status create_http2(struct grpc_session *s, struct error *err)
         int failed = nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&option);
 
         if (!failed) {
+                nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_h2_begin_frame);
                 nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_h2_begin_headers);
                 nghttp2_session_callbacks_set_on_header_callback(callbacks, on_h2_header);
                 nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_h2_invalid_header);

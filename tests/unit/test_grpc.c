@@ -446,9 +446,67 @@ START_TEST(many_honest_calls_do_not)
 }
 END_TEST
 
-#define REPEATED 15 /* nghttp2 sends 64 KiB of headers at most */
+START_TEST(calls_that_are_refused_do_not_pay)
+{
+        struct pair p;
+        int turns = 0;
 
-/* Headers of 60 KB that take REPEATED bytes, but for the first time. */
+        open_pair(&p);
+        let_in = false;
+        while (!p.has_goaway && turns++ < 3 * LIMIT_GRPC_FRAME_BURST) {
+                struct sent_data d = { .bytes = "\0\0\0\0\0", .size = 5, .is_last = true };
+
+                begin_call(&p, "/t/T", &d, NO_MORE);
+        }
+        ck_assert_uint_eq(p.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+        close_pair(&p);
+}
+END_TEST
+
+/* What was gained before is no more than the usual burst. */
+START_TEST(honest_calls_pay_for_no_flood)
+{
+        struct pair p;
+        int pings = 0;
+
+        open_pair(&p);
+        for (int i = 0; i < 2 * LIMIT_GRPC_FRAME_BURST; i++) {
+                struct sent_data d = { .bytes = "\0\0\0\0\0", .size = 5, .is_last = true };
+
+                begin_call(&p, "/t/T", &d, NO_MORE);
+        }
+        for (; !p.has_goaway && pings < 4 * LIMIT_GRPC_FRAME_BURST; pings++) {
+                ck_assert_int_eq(nghttp2_submit_ping(p.client, NGHTTP2_FLAG_NONE, NULL), 0);
+                move_frames(&p);
+        }
+        ck_assert_uint_eq(p.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+        close_pair(&p);
+}
+END_TEST
+
+/* A header of 60,000 bytes, of which each frame brings some. */
+START_TEST(a_header_block_without_end_ends_the_connection)
+{
+        static uint8_t frame[9 + 10000];
+        struct pair p;
+
+        open_pair(&p);
+        memset(frame, 'a', sizeof frame);
+        memcpy(frame,
+               "\0\x27\x10\x01\0\0\0\0\x01"
+               "\0\1x\x7f\xe1\xd3\x03",
+               16);
+        ck_assert_int_eq(grpc_session_receive(p.server, frame, sizeof frame, NULL), ST_OK);
+        memcpy(frame, "\0\x10\0\x09\0\0\0\0\x01", 9);
+        ck_assert_int_eq(grpc_session_receive(p.server, frame, 9 + 4096, NULL), ST_OK);
+        ck_assert_int_eq(grpc_session_receive(p.server, frame, 9 + 4096, NULL), ST_BAD_DATA);
+        close_pair(&p);
+}
+END_TEST
+
+#define REPEATED 15 /* nghttp2 sends 64 KiB of headers at most, and indexes what takes 3 KiB at most */
+
+/* Headers of 45 KB that take REPEATED bytes, but for the first time. */
 static void fill_with_repeated(nghttp2_nv headers[static REPEATED], const char *value)
 {
         for (size_t i = 0; i < REPEATED; i++)
@@ -472,7 +530,7 @@ static void send_repeated(struct pair *p, const char *value, bool as_trailers)
         move_frames(p);
 }
 
-/* One byte stands for 4000 of them, which was looked at 16,000 times for a frame of 16 KiB. */
+/* One byte stands for 3000 of them, which was looked at 16,000 times for a frame of 16 KiB. */
 START_TEST(headers_that_unpack_to_much_end_their_stream_and_soon_the_connection)
 {
         static const struct {
@@ -484,12 +542,12 @@ START_TEST(headers_that_unpack_to_much_end_their_stream_and_soon_the_connection)
                       { "a", true, NGHTTP2_INTERNAL_ERROR } };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                char value[4001] = { 0 };
+                char value[3001] = { 0 };
                 struct pair p;
                 int turns = 0;
 
-                memset(value, 'a', 3999);
-                value[3999] = cases[i].last[0];
+                memset(value, 'a', 2999);
+                value[2999] = cases[i].last[0];
                 open_pair(&p);
                 while (!p.has_goaway && turns++ < 200) {
                         send_repeated(&p, value, cases[i].as_trailers);
@@ -505,13 +563,13 @@ END_TEST
 
 START_TEST(headers_of_refused_streams_count_too)
 {
-        char value[4001] = { 0 };
+        char value[3001] = { 0 };
         struct memory_reservation all = { .use = MEMORY_CONNECTIONS };
         struct pair p;
         int turns = 0;
 
         ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, NULL), ST_OK);
-        memset(value, 'a', 4000);
+        memset(value, 'a', 3000);
         open_pair(&p);
         while (memory_reserve(&all, KiB(1), NULL) == ST_OK)
                 continue;
@@ -551,5 +609,7 @@ TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_per
            a_call_past_its_rate_is_refused_before_its_message, a_message_that_stops_arriving_is_given_up,
            an_answer_that_is_not_taken_is_given_up, the_time_limit_of_the_client_holds,
            a_client_that_gives_up_ends_its_call, opening_and_resetting_streams_ends_the_connection,
-           many_honest_calls_do_not, headers_that_unpack_to_much_end_their_stream_and_soon_the_connection,
-           headers_of_refused_streams_count_too, a_session_that_stops_finishes_what_has_begun)
+           many_honest_calls_do_not, calls_that_are_refused_do_not_pay, honest_calls_pay_for_no_flood,
+           a_header_block_without_end_ends_the_connection,
+           headers_that_unpack_to_much_end_their_stream_and_soon_the_connection, headers_of_refused_streams_count_too,
+           a_session_that_stops_finishes_what_has_begun)
