@@ -404,7 +404,11 @@ static unsigned compute_grpc_connections(unsigned wanted)
 {
         struct rlimit l;
         unsigned most = wanted ? wanted : LIMIT_HTTP_CONNECTIONS;
+        size_t memory = memory_use_ceiling(MEMORY_CONNECTIONS);
 
+        /* Half of the memory of connections; the rest is for their calls. */
+        if (memory != SIZE_MAX && memory / (2 * LIMIT_GRPC_CONNECTION_BYTES) < most)
+                most = (unsigned)(memory / (2 * LIMIT_GRPC_CONNECTION_BYTES));
         /* A quarter of the descriptors; HTTP has half of them. */
         if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur / 4 < most)
                 most = (unsigned)l.rlim_cur / 4;

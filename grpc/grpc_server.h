@@ -47,8 +47,8 @@ struct grpc_options {
         struct http_server *http; /* has the pools; NULL: all methods are at_once. Must be stopped later */
         const struct grpc_method *methods;
         size_t method_count;
-        unsigned
-                max_connections; /* 0: LIMIT_HTTP_CONNECTIONS; never more than a quarter of the process's descriptors */
+        unsigned max_connections; /* 0: LIMIT_HTTP_CONNECTIONS; never more than a quarter of the process's descriptors,
+                                     or than half of the memory for connections holds */
         unsigned max_per_address; /* 0: half of them; of IPv6 a /64 is an address */
         /* As http_options.authorize, admit and finished. */
         enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,

@@ -11,6 +11,7 @@
     grpc-client.py PORT idle COUNT            connections that say nothing, "ready", then waits for their end
     grpc-client.py PORT many                  as many calls at one time as one connection may have, then one more
     grpc-client.py PORT untaken COUNT         connections whose answers have no window, then a call of another
+    grpc-client.py PORT crowd COUNT           connections without calls, then a call of another
     grpc-client.py PORT headers COUNT         a call with COUNT headers
     grpc-client.py PORT coding NAME           a call with that compression
 """
@@ -263,6 +264,19 @@ def untaken(port, count):
     call(port, EXPORT, b"", {"timeout": 20})
 
 
+def crowd(port, count):
+    sockets = []
+    for _ in range(count):
+        s = socket.create_connection(("127.0.0.1", port), timeout=60)
+        sockets.append(s)
+        try:
+            s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4\0" + bytes(4))
+            s.recv(65536)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+    call(port, EXPORT, b"", {"timeout": 20})
+
+
 def headers(port, count):
     raw = Raw(port)
     raw.headers(1, *((f"x-{i}", "y" * 100) for i in range(count)), end=True)
@@ -285,7 +299,7 @@ def main():
     elif what == "health":
         call(port, "/grpc.health.v1.Health/Check", blob(1, args[0]) if args else b"", {})
     else:
-        {"stop": stop, "hold": hold, "timeout": timeout, "flood": flood, "idle": idle, "many": many, "untaken": untaken,
+        {"stop": stop, "hold": hold, "timeout": timeout, "flood": flood, "idle": idle, "many": many, "untaken": untaken, "crowd": crowd,
          "headers": headers, "coding": coding}[what](port, *(int(a) if a.isdigit() else a for a in args))
 
 

@@ -79,6 +79,7 @@ for kind in pings settings resets empty; do
         is "$(client flood $kind)" ended "a flood of $kind ends"
         wait_metric 'cairn_grpc_connections_ended_total{reason="flood"}' $((floods + 1))
 done
+ok 'calls that the client resets are counted too' test "$(metric 'cairn_grpc_calls_total{code="cancelled"}')" -ge 50
 is "$(client many)" "$(printf '64 200 3 there is no message\ngoaway 1')" 'a connection has 64 calls at one time; with more it ends'
 like "$(client send message="$tmp/gzip.otlp")" '^OK' 'others are served'
 
@@ -122,6 +123,8 @@ wait $holding
 is "$(sed 1d "$tmp/hold")" closed 'who holds memory and sends nothing is cut'
 is "$(metric 'cairn_grpc_connections_ended_total{reason="slow_body"}')" 1 '  and counted'
 is "$(metric 'cairn_memory_bytes{use="ingest"}')" 0 'no memory is left with messages'
+is "$(client crowd 400)" 'OK - ' 'more connections than there is memory for make room for others'
+is "$(metric 'cairn_grpc_connections_refused_total{reason="memory"}')" 0 '  and memory is left for all that are open'
 stop_server
 
 # ---- connections ----
