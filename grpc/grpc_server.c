@@ -213,6 +213,23 @@ static void drive_connection(struct grpc_server *s, struct grpc_connection *c)
 
 /* ---- accepting ---- */
 
+static bool evict_for_memory(struct grpc_server *s)
+{
+        int fd = connections_evict_one(s->limits);
+        struct grpc_connection *c;
+
+        if (fd < 0)
+                return false;
+        TAILQ_FOREACH(c, &s->open, next)
+        {
+                if (c->transport.fd != fd)
+                        continue;
+                close_grpc_connection(s, c);
+                return true;
+        }
+        return false;
+}
+
 static enum status open_grpc_connection(struct grpc_server *s, int fd, const struct sockaddr *peer, struct error *err)
 {
         struct grpc_connection *c = calloc(1, sizeof *c);
@@ -229,6 +246,8 @@ static enum status open_grpc_connection(struct grpc_server *s, int fd, const str
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         st = transport_open(&c->transport, fd, s->dispatcher.options.tls, err);
         if (!st)
+                st = grpc_session_create(&s->dispatcher, peer, c, &c->session, err);
+        if (st == ST_BUSY && evict_for_memory(s))
                 st = grpc_session_create(&s->dispatcher, peer, c, &c->session, err);
         if (st) {
                 transport_close(&c->transport);

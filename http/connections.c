@@ -315,6 +315,23 @@ bool connections_make_room(struct connections *c, const struct sockaddr *address
         return admitted;
 }
 
+int connections_evict_one(struct connections *c)
+{
+        struct address *crowd;
+        struct connection *victim;
+        int fd = -1;
+
+        pthread_mutex_lock(&c->lock);
+        crowd = find_busiest_address(c, NULL);
+        victim = crowd ? find_evictable_connection(crowd, NULL) : NULL;
+        if (victim) {
+                cut_connection(c, victim, &c->metrics->ended_room);
+                fd = victim->fd;
+        }
+        pthread_mutex_unlock(&c->lock);
+        return fd;
+}
+
 /* ---- coming and going ---- */
 
 /* The kernel then detects clients that vanished, in every phase. */

@@ -66,6 +66,11 @@ void connections_destroy(struct connections *c);
 /** Whether a new connection from this address is accepted; another one may be evicted for it. */
 bool connections_make_room(struct connections *c, const struct sockaddr *address);
 /**
+ * Evict a connection of the address with the most of them, for want of something else than room.
+ * @return its descriptor, which the caller closes at once, after connection_close(); -1: none is idle or slow.
+ */
+int connections_evict_one(struct connections *c);
+/**
  * Register an accepted connection.
  * @param fd borrowed until connection_close().
  * @return NULL without memory. If more were accepted at the same time than fit, one is ended here.

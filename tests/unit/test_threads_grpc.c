@@ -76,6 +76,7 @@ static void start_servers(void)
         struct error err;
 
         signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, NULL), ST_OK);
         ck_assert_int_eq(http_server_start(&h, NULL, 0, NULL, &http, &err), ST_OK);
         o.http = http;
         ck_assert_int_eq(grpc_server_start(&o, &server, &err), ST_OK);
@@ -311,12 +312,44 @@ START_TEST(a_connection_that_another_process_has_too_is_forgotten)
 }
 END_TEST
 
+START_TEST(without_memory_an_idle_connection_makes_room)
+{
+        struct memory_reservation others = { .use = MEMORY_CONNECTIONS };
+        struct client idle[2], c;
+        char byte;
+
+        for (int i = 0; i < 2; i++) {
+                open_client(&idle[i]);
+                send_call(&idle[i], "/t/Echo");
+                receive_answers(&idle[i]);
+        }
+        while (memory_reserve(&others, KiB(1), NULL) == ST_OK)
+                continue;
+        memory_shrink(&others, others.bytes - KiB(16)); /* for a call */
+        open_client(&c);
+        send_call(&c, "/t/Echo");
+        receive_answers(&c);
+        ck_assert_int_eq(atomic_load(&answered), 3);
+        while (recv(idle[0].fd, &byte, 1, 0) > 0)
+                continue;
+        send_call(&idle[1], "/t/Echo");
+        receive_answers(&idle[1]);
+        ck_assert_int_eq(atomic_load(&answered), 4);
+        memory_release(&others);
+        close_client(&idle[0]);
+        close_client(&idle[1]);
+        close_client(&c);
+        stop_servers();
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { calls_of_many_clients_are_all_answered,
                                        clients_that_leave_take_their_calls_along,
                                        a_stop_waits_for_calls_that_are_handled,
-                                       a_connection_that_another_process_has_too_is_forgotten };
+                                       a_connection_that_another_process_has_too_is_forgotten,
+                                       without_memory_an_idle_connection_makes_room };
 
         return suite_run_with("threads_grpc", start_servers, NULL, tests, sizeof tests / sizeof *tests);
 }
