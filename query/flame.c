@@ -172,10 +172,11 @@ enum status flame_put_html(const struct flame *f, struct buf *ret, struct error 
 enum status flame_put_text(const struct flame *f, struct buf *ret, struct error *err)
 {
         const struct merged_profile *m = f->sides[0];
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
         _cleanup_free_ uint32_t *order = NULL;
         char from[32], to[32], value[40];
         uint32_t count, left_out = 0;
-        enum status st = tree_sort_for_drawing(f->tree, f->max_nodes, &order, &count, err);
+        enum status st = tree_sort_for_drawing(f->tree, f->max_nodes, &memory, &order, &count, err);
 
         if (st)
                 return st;

@@ -7,9 +7,11 @@
 
 #include "common/array.h"
 
+#define UNCOUNTED_NODES 1024 /* memory for so few is not reserved: a small query needs no budget */
+
 enum status tree_init(struct tree *t, struct work_meter *meter, struct error *err)
 {
-        *t = (struct tree){ .meter = meter };
+        *t = (struct tree){ .meter = meter, .memory.use = MEMORY_QUERIES };
         if (!array_reserve(&t->nodes, &t->capacity, 0))
                 return error_no_memory(err);
         t->nodes[t->count++] = (struct tree_node){ 0 };
@@ -20,6 +22,7 @@ void tree_deinit(struct tree *t)
 {
         free(t->nodes);
         hash_table_deinit(&t->children);
+        memory_release(&t->memory);
         *t = (struct tree){ 0 };
 }
 
@@ -36,6 +39,27 @@ static bool is_child(const void *context, uint32_t number, const void *key, size
         return n->parent == k->parent && n->frame == k->frame;
 }
 
+/* Room for one more node. Slots that grow are copied: both are there for a while. */
+static enum status reserve_node(struct tree *t, struct error *err)
+{
+        bool grows = t->children.count >= t->children.slot_count / 2;
+        size_t capacity = t->count < t->capacity ? t->capacity : t->capacity + t->capacity / 2;
+        size_t slots = (size_t)t->children.slot_count * (grows ? 3 : 1);
+        enum status st = ST_OK;
+
+        if (t->count < t->capacity && !grows)
+                return ST_OK;
+        if (t->count >= UNCOUNTED_NODES)
+                st = memory_resize(&t->memory, capacity * sizeof *t->nodes + slots * sizeof *t->children.slots, err);
+        if (st)
+                return st;
+        if (!array_reserve(&t->nodes, &t->capacity, t->count))
+                return error_no_memory(err);
+        st = hash_table_reserve(&t->children, err);
+        memory_shrink(&t->memory, t->capacity * sizeof *t->nodes + t->children.slot_count * sizeof *t->children.slots);
+        return st;
+}
+
 static enum status find_or_add_child(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret, struct error *err)
 {
         const struct child_key key = { parent, frame };
@@ -48,9 +72,7 @@ static enum status find_or_add_child(struct tree *t, uint32_t parent, uint32_t f
                 return error_set(err, ST_TOO_BIG,
                                  "the merged stacks have more than %u nodes; narrow the time range or the labels",
                                  LIMIT_TREE_NODES);
-        if (!array_reserve(&t->nodes, &t->capacity, t->count))
-                return error_no_memory(err);
-        st = hash_table_reserve(&t->children, err);
+        st = reserve_node(t, err);
         if (st)
                 return st;
         t->nodes[t->count] =
@@ -237,15 +259,23 @@ static int compare_siblings(const void *x, const void *y, void *context)
         return a < b ? -1 : a > b;
 }
 
-/* Hoare's selection: the k-th greatest of the weights, which are reordered. */
-static int64_t select_kth_greatest(int64_t *w, uint32_t count, uint32_t k)
+/*
+ * Hoare's selection: the k-th greatest of the weights, which are reordered. A sender chooses the weights, so pivots are
+ * drawn with the key of the process: else weights that make it take quadratic time can be computed.
+ */
+static enum status select_kth_greatest(struct work_meter *meter, int64_t *w, uint32_t count, uint32_t k,
+                                       struct error *err)
 {
         uint32_t low = 0, high = count - 1;
 
-        while (low < high) {
-                int64_t pivot = w[low + (high - low) / 2];
+        for (uint64_t pass = 0; low < high; pass++) {
+                /* Never the last one: then a pass would leave everything on the left. */
+                int64_t pivot = w[low + keyed_hash(&pass, sizeof pass) % (high - low)];
                 uint32_t i = low, j = high;
+                enum status st = work_meter_add(meter, (uint64_t)high - low + 1, err);
 
+                if (st)
+                        return st;
                 for (;;) {
                         while (w[i] > pivot)
                                 i++;
@@ -263,7 +293,7 @@ static int64_t select_kth_greatest(int64_t *w, uint32_t count, uint32_t k)
                 else
                         low = j + 1;
         }
-        return w[k];
+        return ST_OK;
 }
 
 /* The max_nodes heaviest nodes: all above a weight, and the first ones of exactly that weight. */
@@ -277,6 +307,7 @@ static enum status weight_bound_build(const struct tree *t, uint32_t max_nodes, 
 {
         _cleanup_free_ int64_t *weights = NULL;
         uint32_t above = 0;
+        enum status st;
 
         *ret = (struct weight_bound){ INT64_MIN, UINT32_MAX };
         if (t->count <= max_nodes)
@@ -286,7 +317,10 @@ static enum status weight_bound_build(const struct tree *t, uint32_t max_nodes, 
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->count; i++)
                 weights[i] = get_node_weight(&t->nodes[i]);
-        ret->least = select_kth_greatest(weights, t->count, max_nodes - 1);
+        st = select_kth_greatest(t->meter, weights, t->count, max_nodes - 1, err);
+        if (st)
+                return st;
+        ret->least = weights[max_nodes - 1];
         for (uint32_t i = 0; i < t->count; i++)
                 above += weights[i] > ret->least;
         ret->equal = max_nodes - above;
@@ -298,34 +332,12 @@ static bool admit_weight(struct weight_bound *b, int64_t w)
         return w > b->least || (w == b->least && b->equal > 0 && b->equal--);
 }
 
-enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
-                                  struct error *err)
+/* The nodes, each followed by its descendants in the order of `sorted`, which is by parent. */
+static uint32_t order_descendants(const struct tree *t, const uint32_t *sorted, uint32_t kept, uint32_t *first,
+                                  uint32_t *stack, uint32_t *order)
 {
-        _cleanup_free_ uint32_t *sorted = calloc(t->count, sizeof *sorted);
-        _cleanup_free_ uint32_t *first = calloc(t->count + 1u, sizeof *first); /* of a node's children in sorted */
-        _cleanup_free_ uint32_t *stack = calloc(t->count, sizeof *stack);
-        uint32_t *order = calloc(t->count, sizeof *order);
-        uint32_t count = 0, depth = 0, kept = 0;
-        struct weight_bound bound;
-        enum status st;
+        uint32_t count = 0, depth = 0;
 
-        if (!sorted || !first || !stack || !order) {
-                free(order);
-                return error_no_memory(err);
-        }
-        st = weight_bound_build(t, max_nodes, &bound, err);
-        if (st) {
-                free(order);
-                return st;
-        }
-        for (uint32_t i = 0; i < t->count; i++) /* the root stays in any case, and counts */
-                if (admit_weight(&bound, get_node_weight(&t->nodes[i])) && i)
-                        sorted[kept++] = i;
-        st = work_meter_sort(t->meter, sorted, kept, sizeof *sorted, compare_siblings, t->nodes, err);
-        if (st) {
-                free(order);
-                return st;
-        }
         for (uint32_t i = 0, at = 0; i < t->count; i++) {
                 first[i] = at;
                 while (at < kept && t->nodes[sorted[at]].parent == i)
@@ -341,8 +353,41 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint
                 for (uint32_t i = first[node + 1]; i-- > first[node];)
                         stack[depth++] = sorted[i];
         }
-        *ret = order;
-        *count_ret = count;
+        return count;
+}
+
+enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, struct memory_reservation *memory,
+                                  uint32_t **ret, uint32_t *count_ret, struct error *err)
+{
+        _cleanup_free_ uint32_t *sorted = NULL, *stack = NULL, *order = NULL;
+        _cleanup_free_ uint32_t *first = NULL; /* of a node's children in sorted */
+        uint32_t kept = 0;
+        size_t held = memory->bytes, weight = t->count > max_nodes ? sizeof(int64_t) : 0;
+        struct weight_bound bound;
+        enum status st = ST_OK;
+
+        if (t->count > UNCOUNTED_NODES)
+                st = memory_reserve(memory, t->count * (4 * sizeof *order + weight), err);
+        if (st)
+                return st;
+        sorted = calloc(t->count, sizeof *sorted);
+        stack = calloc(t->count, sizeof *stack);
+        order = calloc(t->count, sizeof *order);
+        first = calloc(t->count + 1u, sizeof *first);
+        if (!sorted || !first || !stack || !order)
+                return error_no_memory(err);
+        st = weight_bound_build(t, max_nodes, &bound, err);
+        if (st)
+                return st;
+        for (uint32_t i = 0; i < t->count; i++) /* the root stays in any case, and counts */
+                if (admit_weight(&bound, get_node_weight(&t->nodes[i])) && i)
+                        sorted[kept++] = i;
+        st = work_meter_sort(t->meter, sorted, kept, sizeof *sorted, compare_siblings, t->nodes, err);
+        if (st)
+                return st;
+        *count_ret = order_descendants(t, sorted, kept, first, stack, order);
+        *ret = steal_ptr(order);
+        memory_shrink(memory, held + t->count * sizeof *order);
         return ST_OK;
 }
 
@@ -351,6 +396,7 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint
 void drawing_deinit(struct drawing *d)
 {
         free(d->nodes);
+        memory_release(&d->memory);
         *d = (struct drawing){ 0 };
 }
 
@@ -367,20 +413,24 @@ static void close_drawn_node(struct drawing *d, uint32_t node, const int64_t res
 
 enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *ret, struct error *err)
 {
-        _cleanup_free_ uint32_t *order = NULL, *position = calloc(t->count, sizeof *position);
+        _cleanup_free_ uint32_t *order = NULL, *position = NULL;
         _cleanup_free_ int64_t(*rest)[2] = NULL; /* of a drawn node: its total without self and drawn children */
-        struct drawing d = { 0 };
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
+        _cleanup_drawing_ struct drawing d = { .memory.use = MEMORY_QUERIES };
         uint32_t count, open = 0; /* the drawn node whose descendants are being added */
-        enum status st = tree_sort_for_drawing(t, max_nodes, &order, &count, err);
+        enum status st = tree_sort_for_drawing(t, max_nodes, &memory, &order, &count, err);
 
+        if (!st && t->count > UNCOUNTED_NODES)
+                st = memory_reserve(&memory, t->count * sizeof *position + 2 * (size_t)count * sizeof *rest, err);
+        if (!st && t->count > UNCOUNTED_NODES)
+                st = memory_reserve(&d.memory, 2 * (size_t)count * sizeof *d.nodes, err);
         if (st)
                 return st;
+        position = calloc(t->count, sizeof *position);
         d.nodes = calloc(2 * (size_t)count, sizeof *d.nodes);
         rest = calloc(2 * (size_t)count, sizeof *rest);
-        if (!position || !d.nodes || !rest) {
-                free(d.nodes);
+        if (!position || !d.nodes || !rest)
                 return error_no_memory(err);
-        }
         for (uint32_t i = 0; i < count && !work_meter_add(t->meter, 64, NULL); i++) {
                 const struct tree_node *n = &t->nodes[order[i]];
                 uint32_t parent = i ? position[n->parent] : UINT32_MAX, at;
@@ -404,9 +454,9 @@ enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *
                 close_drawn_node(&d, open, rest[open]);
         d.left_out = t->count - count;
         st = t->meter ? work_meter_check(t->meter, err) : ST_OK;
-        if (st)
-                free(d.nodes);
-        else
+        if (!st) {
                 *ret = d;
+                d = (struct drawing){ 0 };
+        }
         return st;
 }

@@ -12,6 +12,7 @@
  * Threads: one tree belongs to one thread.
  */
 #include "common/hash_table.h"
+#include "common/memory_budget.h"
 #include "query/merged_profile.h"
 
 struct tree_node {
@@ -29,6 +30,7 @@ struct tree {
         size_t capacity;
         struct work_meter *meter;   /* NULL: unlimited; borrowed */
         struct hash_table children; /* nodes by (parent, frame); without the root */
+        struct memory_reservation memory;
 };
 
 /** @param meter  counts the work done on the tree; borrowed; NULL: unlimited. */
@@ -75,10 +77,11 @@ void tree_sum_totals(struct tree *t);
 /**
  * The nodes in the order of drawing: parents before children, siblings by falling total. When there are more than
  * max_nodes, those with the smallest totals are left out.
+ * @param memory  reserves what is needed, and holds that of ret afterwards.
  * @param ret  owned by the caller, free().
  */
-enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, uint32_t **ret, uint32_t *count_ret,
-                                  struct error *err) MUST_CHECK;
+enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, struct memory_reservation *memory,
+                                  uint32_t **ret, uint32_t *count_ret, struct error *err) MUST_CHECK;
 
 #define DRAWN_OTHER UINT32_MAX /* drawn_node.frame: what was left out below a node */
 
@@ -98,6 +101,7 @@ struct drawing {
         struct drawn_node *nodes; /* owned */
         uint32_t count;
         uint32_t left_out; /* nodes of the tree */
+        struct memory_reservation memory;
 };
 /** @param max_nodes  as tree_sort_for_drawing(); nodes DRAWN_OTHER come on top. */
 enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *ret, struct error *err) MUST_CHECK;

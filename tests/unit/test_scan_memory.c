@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/limits.h"
 #include "profile-store/key_map.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_table.h"
 #include "query/frames.h"
+#include "query/tree.h"
 #include "tests/support/suite.h"
 
 #define STACKS 100000
@@ -129,5 +131,106 @@ START_TEST(frames_of_locations_are_charged)
 }
 END_TEST
 
-TEST_SUITE("scan memory", a_map_that_is_refused_memory_says_so, sums_stay_charged_until_they_are_freed,
-           a_merge_ends_with_the_query, of_repeated_keys_the_last_value_counts, frames_of_locations_are_charged)
+/* A tree whose nodes are all below the root. */
+static enum status grow_tree(struct tree *t, size_t nodes, struct error *err)
+{
+        const struct tree_focus everything = { TREE_ALL, NULL, NULL };
+        const struct label_list none = { 0 };
+        uint32_t shown_as = 0;
+        const struct label_groups groups = { .labels = &none, .shown_as = &shown_as };
+        const struct tree_roots roots = { .groups = &groups };
+        _cleanup_free_ size_t *stack_first = calloc(nodes + 1, sizeof *stack_first);
+        _cleanup_free_ uint32_t *numbers = calloc(nodes + 1, sizeof *numbers);
+        _cleanup_free_ int64_t *lines = calloc(nodes, sizeof *lines);
+        _cleanup_free_ struct merged_entry *entries = calloc(nodes, sizeof *entries);
+        const struct scan_stacks stacks = { .indexes = numbers, .first = stack_first, .count = nodes };
+        const struct merged_profile m = {
+                .entries = entries,
+                .count = nodes,
+                .stacks = &stacks,
+                .locations = { .first = numbers, .end = numbers + 1, .frames = numbers, .lines = lines },
+        };
+
+        for (uint32_t i = 0; i <= nodes; i++)
+                stack_first[i] = numbers[i] = i;
+        for (uint32_t i = 0; i < nodes; i++)
+                entries[i] = (struct merged_entry){ .stack = i, .value = i + 1 };
+        return tree_add(t, &m, 0, &everything, &roots, err);
+}
+
+START_TEST(trees_and_their_drawings_are_charged)
+{
+        struct memory_account account = { .limit = SIZE_MAX };
+        struct drawing d = { 0 };
+        struct tree t;
+        struct error err = { 0 };
+        size_t held;
+
+        memory_set_account(&account);
+        ck_assert_int_eq(tree_init(&t, NULL, &err), ST_OK);
+        ck_assert_int_eq(grow_tree(&t, STACKS, &err), ST_OK);
+        ck_assert_uint_eq(t.count, STACKS + 1);
+        held = t.capacity * sizeof *t.nodes + t.children.slot_count * sizeof *t.children.slots;
+        ck_assert_uint_eq(account.held, held);
+        tree_sum_totals(&t);
+        ck_assert_int_eq(tree_draw(&t, STACKS / 2, &d, &err), ST_OK);
+        ck_assert_uint_eq(account.held, held + d.memory.bytes);
+        ck_assert_uint_ge(d.memory.bytes, d.count * sizeof *d.nodes);
+        drawing_deinit(&d);
+        ck_assert_uint_eq(account.held, held);
+
+        account.limit = held + MiB(1); /* less than what sorting takes */
+        ck_assert_int_eq(tree_draw(&t, STACKS / 2, &d, &err), ST_TOO_BIG);
+        ck_assert_uint_eq(account.held, held);
+        tree_deinit(&t);
+        ck_assert_uint_eq(account.held, 0);
+
+        account.limit = MiB(1);
+        ck_assert_int_eq(tree_init(&t, NULL, &err), ST_OK);
+        ck_assert_int_eq(grow_tree(&t, STACKS, &err), ST_TOO_BIG);
+        ck_assert_ptr_nonnull(strstr(err.text, "a query may hold 1 MiB"));
+        tree_deinit(&t);
+        ck_assert_uint_eq(account.held, 0);
+}
+END_TEST
+
+static enum status go_on(void *context, struct error *err)
+{
+        (void)context;
+        (void)err;
+        return ST_OK;
+}
+
+/* The least of what is left is always in the middle: a selection that takes the middle as its pivot drops one a pass.
+ */
+START_TEST(the_heaviest_nodes_are_selected_in_linear_time)
+{
+        enum { COUNT = 1 << 17 };
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
+        _cleanup_free_ uint32_t *order = NULL;
+        struct work_meter meter;
+        struct tree t;
+        struct error err = { 0 };
+        uint32_t count;
+
+        work_meter_init(&meter, go_on, NULL);
+        ck_assert_int_eq(tree_init(&t, &meter, &err), ST_OK);
+        ck_assert_int_eq(grow_tree(&t, COUNT - 1, &err), ST_OK);
+        t.nodes[0].total[0] = COUNT;
+        for (uint32_t n = 2; n <= COUNT; n++) {
+                t.nodes[n - 1].total[0] = t.nodes[(n - 1) / 2].total[0];
+                t.nodes[(n - 1) / 2].total[0] = COUNT - n;
+        }
+        work_meter_init(&meter, go_on, NULL);
+        ck_assert_int_eq(tree_sort_for_drawing(&t, 2, &memory, &order, &count, &err), ST_OK);
+        ck_assert_uint_eq(count, 2);
+        ck_assert_int_eq(t.nodes[order[0]].total[0] + t.nodes[order[1]].total[0] >= COUNT - 2, 1);
+        ck_assert_uint_ge(meter.checks, COUNT / WORK_CHECK_UNITS);
+        ck_assert_uint_le(meter.checks, 64 * COUNT / WORK_CHECK_UNITS);
+        tree_deinit(&t);
+}
+END_TEST
+
+TEST_SUITE("scan memory", trees_and_their_drawings_are_charged, the_heaviest_nodes_are_selected_in_linear_time,
+           a_map_that_is_refused_memory_says_so, sums_stay_charged_until_they_are_freed, a_merge_ends_with_the_query,
+           of_repeated_keys_the_last_value_counts, frames_of_locations_are_charged)
