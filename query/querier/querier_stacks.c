@@ -255,7 +255,24 @@ static enum status make_flame_diff(struct querier_call *c, const struct stack_vi
         return ST_OK;
 }
 
-/* Both sides are of one type: a tree has one unit. */
+static size_t count_call_site(const Querier__StackTraceSelector *s)
+{
+        return s && !s->go_pgo ? s->n_call_site : 0;
+}
+
+static bool is_same_call_site(const Querier__StackTraceSelector *a, const Querier__StackTraceSelector *b)
+{
+        size_t count = count_call_site(a);
+
+        if (count != count_call_site(b))
+                return false;
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(a->call_site[i]->name, b->call_site[i]->name) != 0)
+                        return false;
+        return true;
+}
+
+/* Both sides are of one type, as a tree has one unit, and below one call site, as they are loaded with one filter. */
 static enum status check_diff_request(struct querier_call *c, const Querier__DiffRequest *r)
 {
         enum status st;
@@ -267,6 +284,8 @@ static enum status check_diff_request(struct querier_call *c, const Querier__Dif
                 st = check_type_given(c, r->right->profile_typeid);
         if (!st && strcmp(r->left->profile_typeid, r->right->profile_typeid) != 0)
                 st = error_set(c->q.err, ST_USAGE, "left and right are of two profile types");
+        if (!st && !is_same_call_site(r->left->stack_trace_selector, r->right->stack_trace_selector))
+                st = error_set(c->q.err, ST_USAGE, "left and right have two call sites");
         return st ? st : set_call_site(c, r->right->stack_trace_selector);
 }
 

@@ -221,6 +221,10 @@ check("  of stack traces", read_flame(call("SelectMergeStacktraces", profileType
                                       ["flamegraph"]), folded(f'{{span_id="{SPAN}"}}'))
 check("a trace", read_flame(call("SelectMergeStacktraces", profileTypeID=CPU, traceIdSelector=[TRACE], **RANGE)["flamegraph"]),
       folded(f'{{trace_id="{TRACE}"}}'))
+many = [f"{i:016x}" for i in range(998, 0, -1)]
+for place in (0, 500, 998):
+    check(f"  among many in any order, as number {place}", read_flame(call("SelectMergeStacktraces", profileTypeID=CPU,
+          spanSelector=many[:place] + [SPAN.upper()] + many[place:], **RANGE)["flamegraph"]), folded(f'{{span_id="{SPAN}"}}'))
 check("a span that no sample has", read_flame(call("SelectMergeSpanProfile", profileTypeID=CPU, spanSelector=["f" * 16], **RANGE)
                                               ["flamegraph"]), {})
 left = {"profileTypeID": CPU, "labelSelector": '{version="1"}', **RANGE}
@@ -289,6 +293,8 @@ for name, want, method, request in (
         ("a number that is text", (400, "invalid_argument"), "LabelNames", {"start": "x"}),
         ("profile ids", (415, "unimplemented"), "SelectMergeProfile", {"profileTypeID": CPU, "profileIdSelector": ["x"]}),
         ("a format", (415, "unimplemented"), "SelectMergeStacktraces", {"profileTypeID": CPU, "format": "PROFILE_FORMAT_DOT"}),
+        ("call sites that differ in a diff", (400, "invalid_argument"), "Diff",
+         {"left": {**left, "stackTraceSelector": site}, "right": right}),
         ("two types in a diff", (400, "invalid_argument"), "Diff", {"left": left, "right": {**right, "profileTypeID": HEAP}}),
         ("a method that is not here", (501, "unimplemented"), "SelectHeatmap", {})):
     check(name + " is refused", call(method, **request), want)
