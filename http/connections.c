@@ -266,7 +266,7 @@ static struct connection *find_evictable_connection(const struct address *a, con
         {
                 unsigned phase = atomic_load(&connection->phase);
 
-                if (connection->is_cut || connection == newcomer)
+                if (connection == newcomer || connection->is_cut)
                         continue;
                 if ((phase & PHASE_MASK) != CONNECTION_WAITING && (phase & PHASE_MASK) != CONNECTION_IDLE)
                         slow = connection->slow && phase == connection->seen ? connection : slow;
