@@ -71,7 +71,7 @@ static bool needs_service_matcher(const struct label_matcher *m)
                (m->op == LABEL_REGEX || m->op == LABEL_NOT_REGEX || strcmp(m->value, UNKNOWN_SERVICE) == 0);
 }
 
-static int compare_ids(const void *a, const void *b)
+static int compare_selected_ids(const void *a, const void *b)
 {
         return strcasecmp(*(char *const *)a, *(char *const *)b);
 }
@@ -81,7 +81,7 @@ struct id_text {
         size_t size;
 };
 
-/* In the order of compare_ids(): the ids are as long as the text. */
+/* In the order of compare_selected_ids(): the ids are as long as the text. */
 static int compare_id_text(const void *key, const void *id)
 {
         const struct id_text *k = key;
@@ -127,7 +127,7 @@ static enum status check_ids(char **ids, size_t count, size_t digits, const char
                                          ids[i], what, digits);
         }
         if (count)
-                qsort(ids, count, sizeof *ids, compare_ids);
+                qsort(ids, count, sizeof *ids, compare_selected_ids);
         return ST_OK;
 }
 
