@@ -100,7 +100,7 @@ bool grpc_call_add_header(struct grpc_call *call, const char *name, const char *
 
 const char *grpc_call_metadata(const struct grpc_call *call, const char *name)
 {
-        const char *at = (const char *)call->headers.data, *end = at + call->headers.size;
+        const char *at = (const char *)call->headers.data, *end = at ? at + call->headers.size : NULL;
 
         while (at < end) {
                 const char *value = at + strlen(at) + 1;
