@@ -13,10 +13,11 @@ export HOME
 mkdir "$HOME"
 
 cat >"$tmp/tree.c" <<'END'
+#include <time.h>
 volatile int sink;
 static inline __attribute__((always_inline)) int inlined_part(int n) { return n * 3; }
 __attribute__((noinline)) void outer_part(int n) { sink += inlined_part(n); }
-int main(int argc, char **argv) { (void)argv; for (long i = 0; i < 1000000l * argc; i++) outer_part(argc); return 0; }
+int main(int argc, char **argv) { (void)argv; while (clock() < CLOCKS_PER_SEC / 10 * argc) outer_part(argc); return 0; }
 END
 gcc -g -O1 -Wl,--build-id -o "$tmp/tree.whole" "$tmp/tree.c"
 objcopy --only-keep-debug "$tmp/tree.whole" "$tmp/tree.debug"
@@ -30,7 +31,7 @@ with() {
         out=$(DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$with_cache "$@" 2>"$tmp/err" </dev/null)
 }
 symbolize() { with "$1" "$cairn" symbolize -e "$tmp/tree" "0x$address"; }
-named='outer_part .*tree\.c:[23]'
+named='outer_part .*tree\.c:[34]'
 flat() { printf '%s' "$out" | tr '\n' ' '; }
 gdb_line() { with "$1" gdb -nx -batch -iex 'set debuginfod enabled on' -iex 'set debug-file-directory /nonexistent' \
         -ex 'info line outer_part' "$tmp/tree"; }
@@ -51,7 +52,7 @@ is "$(metric 'cairn_http_requests_total{route="/buildid/{id}/debuginfo",code="20
 # ---- a file that gdb fetched ----
 
 gdb_line gdb
-like "$out" 'Line [23] of ".*tree\.c"' "gdb fetches the debuginfo"
+like "$out" 'Line [34] of ".*tree\.c"' "gdb fetches the debuginfo"
 symbolize cairn
 like "$(flat)" "$named" "cairn symbolize fetches it into another cache"
 is "$(cat "$tmp/err")" "" "  silently, without a terminal"
@@ -75,7 +76,7 @@ fi
 # ---- the reverse ----
 
 gdb_line cairn
-like "$out" 'Line [23] of ".*tree\.c"' "without network gdb uses the file that cairn fetched"
+like "$out" 'Line [34] of ".*tree\.c"' "without network gdb uses the file that cairn fetched"
 with cairn debuginfod-find debuginfo "$id"
 ok "and so does debuginfod-find" cmp "$out" "$tmp/tree.debug"
 
