@@ -106,7 +106,21 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h unwind-
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-$(O)/query/assets.o: $(wildcard web/*)
+# The pages' scripts and styles, in the order in which they run: what both pages have, then what only the service's has.
+WEB_SCRIPTS_SHARED := flame
+WEB_SCRIPTS_SERVICE := app
+WEB_STYLES := base
+WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js style.css)
+
+$(O)/gen/web/shared.js: $(WEB_SCRIPTS_SHARED:%=web/script/%.js)
+$(O)/gen/web/service.js: $(WEB_SCRIPTS_SERVICE:%=web/script/%.js)
+$(O)/gen/web/style.css: $(WEB_STYLES:%=web/style/%.css)
+$(WEB_PARTS): Makefile
+	@mkdir -p $(@D)
+	$(Q)cat $(filter web/%,$^) > $@
+
+$(O)/query/assets.o: $(wildcard web/*.html) $(WEB_PARTS)
+$(O)/query/assets.o: CFLAGS_ALL += -Wa,-I$(O)/gen/web
 
 # Code that protoc-gen-c writes: compiled without our warnings, part of the library of profile-formats.
 $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: %.proto

@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The files are part of the program; paths are relative to the top of the source tree, where the build runs. */
+/* The files are part of the program. Paths are relative to the top of the source tree, where the build runs, or to the
+ * folder where it joins scripts and styles (WEB_PARTS of the Makefile). */
 #define ASSET(name, path)                                                                                              \
         __asm__(".section .rodata, \"a\"\n"                                                                            \
                 "asset_" #name "_text: .incbin \"" path "\"\n"                                                         \
@@ -15,10 +16,10 @@
         extern const uint64_t asset_##name##_size __attribute__((visibility("hidden")))
 
 ASSET(index, "web/index.html");
-ASSET(flame_page, "web/flame.html");
-ASSET(flame_script, "web/flame.js");
-ASSET(index_script, "web/index.js");
-ASSET(style, "web/style.css");
+ASSET(offline_page, "web/offline.html");
+ASSET(shared_script, "shared.js");
+ASSET(service_script, "service.js");
+ASSET(style, "style.css");
 
 struct part {
         const char *mark; /* placeholder in the page */
@@ -50,8 +51,8 @@ static void put_page(struct buf *ret, const char *page, size_t n, const struct p
 
 void page_put_index(struct buf *ret)
 {
-        const struct part parts[] = { PART("/*style.css*/", style), PART("/*flame.js*/", flame_script),
-                                      PART("/*index.js*/", index_script) };
+        const struct part parts[] = { PART("/*style.css*/", style), PART("/*shared.js*/", shared_script),
+                                      PART("/*service.js*/", service_script) };
 
         put_page(ret, asset_index_text, asset_index_size, parts, 3);
 }
@@ -85,8 +86,8 @@ void page_put_flame(struct buf *ret, const char *json, size_t n)
         {
                 const struct part parts[] = { PART("/*style.css*/", style),
                                               { "/*data*/", (const char *)data.data, data.size },
-                                              PART("/*flame.js*/", flame_script) };
+                                              PART("/*shared.js*/", shared_script) };
 
-                put_page(ret, asset_flame_page_text, asset_flame_page_size, parts, 3);
+                put_page(ret, asset_offline_page_text, asset_offline_page_size, parts, 3);
         }
 }
