@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which frames a search finds, within a bounded number of steps whatever the pattern and the names are.
+'use strict';
+const CairnSearch = (() => {
+  // Names come from outside and patterns from a person: RegExp backtracks, so that (a+)+$ on a name of forty letters
+  // freezes the page. Here the states of a pattern are followed side by side (Thompson's construction), within a budget
+  // of steps for the whole search. The syntax is that of the service's selectors, and \b \B. Matching ignores case.
+  const SEARCH_STEPS = 2e7, PROGRAM_MAX = 2000;
+
+  // A tree of [kind, ...]; throws on what is not in the syntax.
+  function parsePattern(text) {
+    let at = 0, depth = 0;
+    const fail = () => { throw new SyntaxError(text); };
+    const classes = { d: /[0-9]/, w: /[0-9a-z_]/i, s: /\s/ };
+    const escaped = () => { // after a backslash: a test of one character
+      const c = text[at++], named = c && classes[c.toLowerCase()];
+      if (named) return c === c.toLowerCase() ? x => named.test(x) : x => !named.test(x);
+      const control = { n: '\n', r: '\r', t: '\t' }[c];
+      if (control) return control;
+      if (c === 'x' && /^[0-9a-f]{2}$/i.test(text.slice(at, at + 2)))
+        return String.fromCharCode(parseInt(text.slice(at, at += 2), 16)).toLowerCase();
+      return c === undefined || /[0-9a-z]/i.test(c) ? fail() : c;
+    };
+    const equals = c => typeof c === 'string' ? x => x === c.toLowerCase() : c;
+    function set() {
+      const negated = text[at] === '^', tests = [];
+      at += negated;
+      for (let first = true; first || text[at] !== ']'; first = false) {
+        if (at >= text.length) fail();
+        let low = text[at++], high;
+        if (low === '\\') low = escaped();
+        if (typeof low === 'string' && text[at] === '-' && text[at + 1] && text[at + 1] !== ']') {
+          at++;
+          high = text[at++];
+          if (high === '\\') high = escaped();
+          if (typeof high !== 'string' || high < low) fail();
+          tests.push(x => (x >= low && x <= high) || (x.toUpperCase() >= low && x.toUpperCase() <= high));
+        } else {
+          tests.push(equals(low));
+        }
+      }
+      at++;
+      return ['set', x => tests.some(t => t(x)) !== negated];
+    }
+    function atom() {
+      const c = text[at++];
+      if (c === '(') {
+        if (++depth > 64) fail();
+        if (text.startsWith('?:', at)) at += 2;
+        else if (text[at] === '?') fail();
+        const inner = alternatives();
+        if (text[at++] !== ')') fail();
+        depth--;
+        return inner;
+      }
+      if (c === '[') return set();
+      if (c === '^') return ['begin'];
+      if (c === '$') return ['end'];
+      if (c === '.') return ['set', () => true];
+      if ('*+?{'.includes(c)) fail();
+      if (c === '\\' && (text[at] === 'b' || text[at] === 'B')) return [text[at++] === 'b' ? 'edge' : 'no edge'];
+      return ['set', equals(c === '\\' ? escaped() : c)];
+    }
+    function repeated() {
+      let node = atom();
+      while (at < text.length && '*+?{'.includes(text[at])) {
+        const c = text[at++];
+        let min = c === '+' ? 1 : 0, max = c === '?' ? 1 : Infinity;
+        if (c === '{') {
+          const counts = /^(\d{1,4})(,(\d{0,4}))?\}/.exec(text.slice(at, at + 12)) || fail();
+          at += counts[0].length;
+          min = +counts[1];
+          max = !counts[2] ? min : counts[3] ? +counts[3] : Infinity;
+          if (max < min) fail();
+        }
+        if (text[at] === '?') at++;
+        node = ['repeat', node, min, max];
+      }
+      return node;
+    }
+    function alternatives() {
+      const all = [[]];
+      while (at < text.length && text[at] !== ')') {
+        if (text[at] === '|') { at++; all.push([]); }
+        else all[all.length - 1].push(repeated());
+      }
+      return ['any of', all];
+    }
+    const tree = alternatives();
+    if (at < text.length) fail();
+    return tree;
+  }
+
+  // Instructions: [kind, test or target, target]; throws when there are too many.
+  function compilePattern(text) {
+    const code = [];
+    let steps = 0;
+    const put = (...instruction) => {
+      if (code.length >= PROGRAM_MAX) throw new RangeError('the pattern repeats too much');
+      return code.push(instruction) - 1;
+    };
+    function emit([kind, inner, min, max]) {
+      if (++steps > 16 * PROGRAM_MAX) throw new RangeError('the pattern repeats too much');
+      if (kind === 'any of') {
+        const ends = [];
+        inner.forEach((sequence, i) => {
+          const split = i < inner.length - 1 ? put('split', code.length + 1, 0) : -1;
+          sequence.forEach(emit);
+          if (split < 0) return;
+          ends.push(put('jump', 0));
+          code[split][2] = code.length;
+        });
+        for (const end of ends) code[end][1] = code.length;
+      } else if (kind === 'repeat') {
+        for (let i = 0; i < min; i++) emit(inner);
+        const optional = max === Infinity ? 1 : max - min;
+        for (let i = 0; i < optional; i++) {
+          const split = put('split', code.length + 1, 0);
+          emit(inner);
+          if (max === Infinity) put('jump', split);
+          code[split][2] = code.length;
+        }
+      } else {
+        put(kind, inner);
+      }
+    }
+    emit(parsePattern(text));
+    code.push(['match']);
+    return { code, marks: new Float64Array(code.length), mark: 0 };
+  }
+
+  const isWord = c => c !== undefined && /[0-9a-z_]/i.test(c);
+
+  // Whether the pattern matches anywhere in text; false once budget.left is used up.
+  function findPattern(p, text, budget) {
+    const s = text.toLowerCase(), stack = [];
+    let now = [], matched = false;
+    const enter = (list, state, at) => {
+      stack.push(state);
+      while (stack.length) {
+        const pc = stack.pop(), [kind, target, other] = p.code[pc];
+        budget.left--;
+        if (p.marks[pc] === p.mark) continue;
+        p.marks[pc] = p.mark;
+        if (kind === 'match') matched = true;
+        else if (kind === 'set') list.push(pc);
+        else if (kind === 'jump') stack.push(target);
+        else if (kind === 'split') stack.push(other, target);
+        else if ((kind === 'begin' && at === 0) || (kind === 'end' && at === s.length) ||
+                 ((kind === 'edge' || kind === 'no edge') && (isWord(s[at - 1]) !== isWord(s[at])) === (kind === 'edge')))
+          stack.push(pc + 1);
+      }
+    };
+    p.mark++;
+    for (let at = 0; budget.left > 0; at++) {
+      enter(now, 0, at);
+      if (matched || at >= s.length) return matched;
+      const next = [];
+      p.mark++;
+      for (const pc of now) {
+        budget.left--;
+        if (p.code[pc][1](s[at])) enter(next, pc + 1, at + 1);
+      }
+      now = next;
+    }
+    return false;
+  }
+
+  // Which frames have the words in one of their names, their file or their object: as they stand, or as a pattern. The
+  // result's `stopped` says that the pattern took too many steps; it is then what the words alone find.
+  function findFrames(d, words) {
+    const plain = words.toLowerCase(), budget = { left: SEARCH_STEPS }, known = new Map();
+    let pattern = null;
+    try {
+      pattern = compilePattern(words);
+    } catch {
+      // Words that are no pattern ("operator()" is one, but another than was meant) are looked for as they stand.
+    }
+    const test = s => {
+      let result = known.get(s);
+      if (result === undefined)
+        known.set(s, result = s.toLowerCase().includes(plain) || (pattern !== null && findPattern(pattern, s, budget)));
+      return result;
+    };
+    const found = d.frames.map(f => [f[0], f[1], f[2], f[5], f[6]].some(s => s && test(s)));
+    found.stopped = budget.left <= 0;
+    return found;
+  }
+
+  return { findFrames };
+})();

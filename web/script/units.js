@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values, shares and times as text.
+'use strict';
+const CairnUnits = (() => {
+  function scaled(v, scales) {
+    for (const [least, unit] of scales)
+      if (Math.abs(v) >= least || least === 1) {
+        const x = v / least;
+        return x.toFixed(Math.abs(x) < 9.995 ? 2 : 1) + ' ' + unit;
+      }
+  }
+  function formatValue(v, unit) {
+    if (v === 0) return '0';
+    if (unit === 'nanoseconds')
+      return scaled(v, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
+    if (unit === 'bytes')
+      return scaled(v, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB'], [1, 'B']]);
+    return v.toLocaleString('en');
+  }
+  const percent = (v, total) => (total ? 100 * v / total : 0).toFixed(2) + '%';
+  const timeText = ms => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+  return { formatValue, percent, timeText };
+})();
