@@ -64,6 +64,7 @@ struct http_route {
         http_handler *abandon;  /* streams only: handle will not be called; free what begin allocated */
         unsigned pool;          /* of http_options.pools; its threads run handle */
         const char *body_type;  /* required Content-Type of the body, else 415; NULL: handle checks it */
+        bool cacheable;         /* caches may keep its answers: no Cache-Control: no-store unless a handler sets one */
         bool cross_origin;      /* also allowed for pages of http_options.allowed_origins */
         bool writes;            /* modifies shared data: logged in the audit log */
         /* Write an error as requests of this Content-Type want it; the type that was written, or NULL: nothing was. */
@@ -219,7 +220,11 @@ void http_respond_packed(struct http_request *req, unsigned code, const char *co
  * 504, a full disk 507, others 500. err may be NULL. */
 void http_fail(struct http_request *req, enum status st, const struct error *err);
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
-/** Extra response header; before the answer. */
+/**
+ * Extra response header; before the answer. It replaces the default one of its name. Defaults of every answer: nosniff,
+ * no referrer, this origin only, Content-Security-Policy "default-src 'none'; frame-ancestors 'none'", and no-store
+ * unless the route is cacheable.
+ */
 void http_set_header(struct http_request *req, const char *name, const char *value);
 /**
  * An open regular file (taken), with Range, Last-Modified, and ETag when etag (without quotes) is not NULL, and the

@@ -37,9 +37,28 @@ void http_set_header(struct http_request *req, const char *name, const char *val
 static bool has_header(const struct http_request *req, const char *name)
 {
         for (size_t i = 0; i < req->header_count; i++)
-                if (strcmp(req->headers[i].name, name) == 0)
+                if (strcasecmp(req->headers[i].name, name) == 0)
                         return true;
         return false;
+}
+
+static void add_default_header(const struct http_request *req, struct MHD_Response *response, const char *name,
+                               const char *value)
+{
+        if (!has_header(req, name))
+                MHD_add_response_header(response, name, value);
+}
+
+/* What browsers are told about every answer; a handler's own header of the same name counts instead. */
+static void add_default_headers(const struct http_request *req, struct MHD_Response *response)
+{
+        add_default_header(req, response, "X-Content-Type-Options", "nosniff");
+        add_default_header(req, response, "Referrer-Policy", "no-referrer");
+        add_default_header(req, response, "Cross-Origin-Opener-Policy", "same-origin");
+        add_default_header(req, response, "Cross-Origin-Resource-Policy", "same-origin");
+        add_default_header(req, response, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+        if (!req->route || !req->route->cacheable)
+                add_default_header(req, response, "Cache-Control", "no-store");
 }
 
 void request_set_response(struct http_request *req, unsigned code, const char *content_type,
@@ -56,8 +75,7 @@ void request_set_response(struct http_request *req, unsigned code, const char *c
                 return;
         if (content_type)
                 MHD_add_response_header(response, "Content-Type", content_type);
-        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-        MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+        add_default_headers(req, response);
         for (size_t i = 0; i < req->header_count; i++)
                 MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
 }
@@ -255,25 +273,30 @@ static void write_past(struct MHD_Connection *connection, int fd, const char *te
                 (void)!send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* For MHD_get_response_headers(). */
+static enum MHD_Result append_raw_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        (void)kind;
+        buf_printf(context, "%s: %s\r\n", name, value);
+        return MHD_YES;
+}
+
 void request_write_raw_response(struct http_request *req)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        const char *type = req->response ? MHD_get_response_header(req->response, "Content-Type") : NULL;
-        char text[KiB(4) + 512];
-        int head;
+        _cleanup_buf_ struct buf text;
 
         req->phase = PHASE_ANSWER;
-        if (!info || req->reset || !type || !req->error_body.data)
+        if (!info || req->reset || !req->response || !req->error_body.data)
                 return;
         metric_add(&answers[req->code / 100], 1);
-        head = snprintf(
-                text, sizeof text,
-                "HTTP/1.1 %u Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\nX-Content-Type-Options: nosniff\r\n"
-                "Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n",
-                req->code, type, req->error_body.size);
-        if (head <= 0 || req->error_body.size > sizeof text - (size_t)head)
-                return;
-        memcpy(text + head, req->error_body.data, req->error_body.size); /* may be binary */
-        write_past(req->connection, info->connect_fd, text, (size_t)head + req->error_body.size);
+        buf_init(&text, KiB(16));
+        buf_printf(&text, "HTTP/1.1 %u Refused\r\nContent-Length: %zu\r\nConnection: close\r\n", req->code,
+                   req->error_body.size);
+        MHD_get_response_headers(req->response, append_raw_header, &text);
+        buf_append_str(&text, "\r\n");
+        buf_append(&text, req->error_body.data, req->error_body.size); /* may be binary */
+        if (!text.failed)
+                write_past(req->connection, info->connect_fd, (const char *)text.data, text.size);
 }

@@ -235,6 +235,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/buildid/{id}/source/{path...}",
           .scope = SCOPE_READ,
+          .cacheable = true,
           .handle = handle_source },
 };
 const struct route_table source_routes = ROUTE_TABLE(routes);

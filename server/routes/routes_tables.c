@@ -107,8 +107,16 @@ static void handle_table_file(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/store/", .scope = SCOPE_READ, .handle = handle_table_list },
-        { .method = "GET", .path = "/store/{table}/", .scope = SCOPE_READ, .handle = handle_table_list },
-        { .method = "GET", .path = "/store/{table}/{path...}", .scope = SCOPE_READ, .handle = handle_table_file },
+        { .method = "GET", .path = "/store/", .scope = SCOPE_READ, .cacheable = true, .handle = handle_table_list },
+        { .method = "GET",
+          .path = "/store/{table}/",
+          .scope = SCOPE_READ,
+          .cacheable = true,
+          .handle = handle_table_list },
+        { .method = "GET",
+          .path = "/store/{table}/{path...}",
+          .scope = SCOPE_READ,
+          .cacheable = true,
+          .handle = handle_table_file },
 };
 const struct route_table table_routes = ROUTE_TABLE(routes);

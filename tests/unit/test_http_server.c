@@ -203,6 +203,15 @@ static void if_now(struct http_request *req, void *context)
                 http_respond(req, 200, "text/plain", "at once", 7);
 }
 
+/* With headers of its own in place of the default ones. */
+static void page(struct http_request *req, void *context)
+{
+        (void)context;
+        http_set_header(req, "content-security-policy", "default-src 'self'");
+        http_set_header(req, "Cache-Control", "no-cache");
+        http_respond_bytes(req, "text/html", strdup(text_body), sizeof text_body - 1, "tag4");
+}
+
 static void later(struct http_request *req, void *context)
 {
         (void)context;
@@ -225,6 +234,7 @@ static const struct http_route routes[] = {
         { .method = "POST", .path = "/json", .max_body = 1000, .handle = echo, .body_type = "application/json" },
         { .method = "POST", .path = "/shared", .max_body = 1000, .handle = echo, .cross_origin = true },
         { .method = "GET", .path = "/busy", .handle = busy },
+        { .method = "GET", .path = "/page", .cacheable = true, .handle = page },
         { .method = "PUT",
           .path = "/stream",
           .begin = stream_begin,
@@ -379,6 +389,50 @@ START_TEST(known_content_is_304_and_a_changed_one_is_sent_whole)
 }
 END_TEST
 
+START_TEST(browsers_are_told_what_an_answer_is_for)
+{
+        static const char *const requests[] = {
+                "GET /bytes" WITH("If-None-Match: \"tag3\"\r\n"),
+                "GET /nowhere" END,
+                "GET /show/%zz/x" END,
+                "GET /busy" END,
+                "PUT /bytes" END,
+                "GET /bytes HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+                "HEAD /bytes" END,
+                "GET /pieces?count=3" END,
+        };
+        static const int codes[] = { 304, 404, 400, 503, 405, 400, 200, 200 };
+        struct http_server *s = start(false);
+
+        for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+                expect(s, codes[i], "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n",
+                       requests[i]);
+                expect(s, codes[i], "\r\nReferrer-Policy: no-referrer\r\n", requests[i]);
+                expect(s, codes[i], "\r\nCache-Control: no-store\r\n", requests[i]);
+        }
+        http_server_stop(s);
+}
+END_TEST
+
+START_TEST(a_handler_replaces_default_headers)
+{
+        static const char *const requests[] = { "GET /page" END, "GET /page" WITH("If-None-Match: \"tag4\"\r\n") };
+        static const int codes[] = { 200, 304 };
+        struct http_server *s = start(false);
+
+        for (size_t i = 0; i < 2; i++) {
+                _cleanup_free_ char *answer = raw_request(http_server_port(s), requests[i]);
+
+                ck_assert_int_eq(raw_status(answer), codes[i]);
+                ck_assert_ptr_nonnull(strstr(answer, "\r\ncontent-security-policy: default-src 'self'\r\n"));
+                ck_assert_ptr_null(strstr(answer, "Content-Security-Policy"));
+                ck_assert_ptr_nonnull(strstr(answer, "\r\nCache-Control: no-cache\r\n"));
+                ck_assert_ptr_null(strstr(answer, "no-store"));
+        }
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(bodies_over_the_limit_are_413)
 {
         struct http_server *s = start(false);
@@ -429,6 +483,10 @@ START_TEST(an_endless_body_is_answered_and_cut)
         }
         answer = raw_read_all(fd, NULL, NULL);
         ck_assert_int_eq(raw_status(answer), 413);
+        ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: application/json\r\n"));
+        ck_assert_ptr_nonnull(
+                strstr(answer, "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"));
+        ck_assert_ptr_nonnull(strstr(answer, "\r\n\r\n{\"error\":"));
         expect(s, 200, "id=1", "GET /show/1/x" END);
         http_server_stop(s);
 }
@@ -896,10 +954,11 @@ TEST_SUITE("http_server", a_host_name_that_is_not_known_is_421, what_pages_of_ot
            a_body_has_the_type_that_its_route_takes, requests_that_may_be_read_in_two_ways_are_refused,
            paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
            head_has_the_headers_of_get_and_no_body, ranges_are_cut_out,
-           known_content_is_304_and_a_changed_one_is_sent_whole, bodies_over_the_limit_are_413,
-           an_endless_body_is_answered_and_cut, packed_bodies_are_unpacked_under_the_limit,
-           streams_end_are_refused_and_abandoned, transient_failures_reset_the_connection,
-           an_answer_of_pieces_is_sent_as_they_are_made, pieces_are_packed_for_who_accepts_it,
-           a_piece_that_fails_is_no_end, a_slow_reader_costs_two_pieces_and_no_thread,
-           a_connection_serves_many_requests, what_is_not_answered_at_once_is_handled, a_port_in_use_is_named,
-           a_connection_maps_no_memory, a_long_path_is_taken_and_a_longer_one_refused)
+           known_content_is_304_and_a_changed_one_is_sent_whole, browsers_are_told_what_an_answer_is_for,
+           a_handler_replaces_default_headers, bodies_over_the_limit_are_413, an_endless_body_is_answered_and_cut,
+           packed_bodies_are_unpacked_under_the_limit, streams_end_are_refused_and_abandoned,
+           transient_failures_reset_the_connection, an_answer_of_pieces_is_sent_as_they_are_made,
+           pieces_are_packed_for_who_accepts_it, a_piece_that_fails_is_no_end,
+           a_slow_reader_costs_two_pieces_and_no_thread, a_connection_serves_many_requests,
+           what_is_not_answered_at_once_is_handled, a_port_in_use_is_named, a_connection_maps_no_memory,
+           a_long_path_is_taken_and_a_longer_one_refused)

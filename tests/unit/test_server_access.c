@@ -7,6 +7,7 @@
 #include "http/listen.h"
 #include "server/server_internal.h"
 #include "server/access/tokens.h"
+#include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
 static enum status load(const char *text, struct tokens **ret, struct error *err)
@@ -170,6 +171,101 @@ START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
 }
 END_TEST
 
+static void answer_nothing(struct http_request *req, void *context)
+{
+        (void)context;
+        http_respond(req, 200, "text/plain", "ok", 2);
+}
+
+static enum http_access authorize_one_token(void *context, const char *token, enum http_scope scope,
+                                            char name_ret[static HTTP_TOKEN_NAME_SIZE])
+{
+        (void)context;
+        (void)scope;
+        name_ret[0] = 0;
+        return token ? ACCESS_GRANTED : ACCESS_UNKNOWN;
+}
+
+/* A path of the route, with "1" for each of its parts. */
+static void write_route_path(struct buf *to, const char *path)
+{
+        for (const char *p = path; *p; p += *p == '{' ? strcspn(p, "}") + 1 : 1)
+                buf_append(to, *p == '{' ? "1" : p, 1);
+}
+
+static void expect_security_headers(struct http_server *s, const struct http_route *r, int code, bool is_cacheable,
+                                    const char *more)
+{
+        static const char *const lines[] = {
+                "\r\nX-Content-Type-Options: nosniff\r\n",
+                "\r\nReferrer-Policy: no-referrer\r\n",
+                "\r\nCross-Origin-Opener-Policy: same-origin\r\n",
+                "\r\nCross-Origin-Resource-Policy: same-origin\r\n",
+                "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n",
+        };
+        _cleanup_buf_ struct buf request;
+        _cleanup_free_ char *answer = NULL;
+
+        buf_init(&request, KiB(16));
+        buf_printf(&request, "%s ", r->method);
+        write_route_path(&request, r->path);
+        buf_printf(&request, " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n%s\r\n", more);
+        answer = raw_request(http_server_port(s), buf_cstr(&request));
+        ck_assert_msg(raw_status(answer) == code, "want %d for:\n%s\ngot:\n%s", code, buf_cstr(&request), answer);
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+                ck_assert_msg(strstr(answer, lines[i]) != NULL, "%s %s answers %d without%s", r->method, r->path, code,
+                              lines[i]);
+        ck_assert_msg(!strstr(answer, "\r\nCache-Control: no-store\r\n") == is_cacheable,
+                      "%s %s: %d may%s be kept by caches", r->method, r->path, code, is_cacheable ? "" : " not");
+}
+
+/* Files under a build-id or of the tables: their content is public to whoever has the token, and large. */
+static bool serves_files(const struct http_route *r)
+{
+        return strcmp(r->method, "GET") == 0 &&
+               (strncmp(r->path, "/buildid/", 9) == 0 || strncmp(r->path, "/store/", 7) == 0 ||
+                strncmp(r->path, "/cairn", 6) == 0);
+}
+
+START_TEST(every_route_answers_with_security_headers)
+{
+        static const struct http_route unknown = { .method = "GET", .path = "/nowhere" };
+        struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .authorize = authorize_one_token };
+        struct http_pool_options pools[POOL_COUNT];
+        struct http_server *s = NULL;
+        struct http_route *routes;
+        struct error err = { 0 };
+        size_t count;
+
+        for (size_t i = 0; i < POOL_COUNT; i++)
+                pools[i] = (struct http_pool_options){ .name = "test", .threads = 1 };
+        o.pools = pools;
+        o.pool_count = POOL_COUNT;
+        ck_assert_int_eq(routes_join(false, &routes, &count, NULL), ST_OK);
+        for (size_t i = 0; i < count; i++) {
+                routes[i].at_once = routes[i].begin = routes[i].abandon = NULL;
+                routes[i].chunk = NULL;
+                routes[i].handle = answer_nothing;
+        }
+        ck_assert_msg(http_server_start(&o, routes, count, NULL, &s, &err) == ST_OK, "%s", err.text);
+        for (size_t i = 0; i < count; i++) {
+                const struct http_route *r = &routes[i];
+                bool is_cacheable = serves_files(r);
+
+                expect_security_headers(s, r, 200, is_cacheable, "Authorization: Bearer x\r\n");
+                if (r->scope != SCOPE_NONE)
+                        expect_security_headers(s, r, 401, is_cacheable, "");
+                if (strcmp(r->method, "GET") == 0)
+                        expect_security_headers(s, r, 413, is_cacheable,
+                                                "Authorization: Bearer x\r\nContent-Length: 1000000\r\n"
+                                                "Expect: 100-continue\r\n");
+        }
+        expect_security_headers(s, &unknown, 404, false, "");
+        http_server_stop(s);
+        free(routes);
+}
+END_TEST
+
 START_TEST(addresses_are_parsed_and_loopback_is_known)
 {
         struct listen_address l;
@@ -200,4 +296,5 @@ END_TEST
 
 TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests,
            tokens_have_limits, tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
-           every_route_that_changes_something_needs_a_scope_and_is_audited, addresses_are_parsed_and_loopback_is_known)
+           every_route_that_changes_something_needs_a_scope_and_is_audited, every_route_answers_with_security_headers,
+           addresses_are_parsed_and_loopback_is_known)
