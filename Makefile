@@ -107,8 +107,8 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # The pages' scripts and styles, in the order in which they run: what both pages have, then what only the service's has.
-WEB_SCRIPTS_SHARED := units search flame_layout palette table flame
-WEB_SCRIPTS_SERVICE := app
+WEB_SCRIPTS_SHARED := dom theme units search flame_layout palette table flame
+WEB_SCRIPTS_SERVICE := api times selection series flame_view top_view diff_view missing_view app
 WEB_STYLES := base
 WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js style.css)
 

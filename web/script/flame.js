@@ -6,7 +6,7 @@
 'use strict';
 const CairnFlame = (() => {
   const { formatValue, percent, timeText } = CairnUnits, { parse, about, nameOf, labelOf, linkageOf, kindOf, placeOf, KIND_TEXT } = CairnLayout,
-    { findFrames } = CairnSearch, { isDark, themeButton, colour, diffColour, legend } = CairnPalette, { topRows, create: table } = CairnTable;
+    { findFrames } = CairnSearch, { isDark } = CairnTheme, { colour, diffColour, legend } = CairnPalette, { topRows, create: table } = CairnTable;
   const ROW = 19, PAD = 4;
 
   function create(root, d, options) {
@@ -266,5 +266,5 @@ const CairnFlame = (() => {
     return { resize, search, query: () => find.value, destroy() { abort.abort(); observer.disconnect(); } };
   }
 
-  return { parse, create, table, topRows, findFrames, labelOf, about, formatValue, percent, timeText, themeButton, isDark };
+  return { parse, create, table, topRows, findFrames, labelOf, about, formatValue, percent, timeText };
 })();

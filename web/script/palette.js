@@ -3,19 +3,7 @@
 // Light and dark, and the colours of frames.
 'use strict';
 const CairnPalette = (() => {
-  const { kindOf, baseName } = CairnLayout;
-
-  const isDark = () => {
-    const forced = document.documentElement.dataset.theme;
-    return forced ? forced === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
-  };
-
-  function themeButton(button) {
-    button.onclick = () => {
-      document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
-      dispatchEvent(new Event('cairn-theme'));
-    };
-  }
+  const { kindOf, baseName } = CairnLayout, { isDark } = CairnTheme;
 
   function hash(text) {
     let h = 2166136261;
@@ -59,5 +47,5 @@ const CairnPalette = (() => {
     return box;
   }
 
-  return { isDark, themeButton, colour, diffColour, legend };
+  return { colour, diffColour, legend };
 })();

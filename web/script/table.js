@@ -26,7 +26,7 @@ const CairnTable = (() => {
 
   function table(d, rows, onFunction) {
     const e = document.createElement('table'), head = e.createTHead().insertRow(), body = e.createTBody();
-    const columns = d.diff ? ['Flat before', 'Flat after', 'Change'] : ['Flat', '', 'Cumulative', ''];
+    const columns = d.diff ? ['Flat before', 'Flat after', 'Change'] : ['Flat', '%', 'Cumulative', '%'];
     e.className = 'rows';
     for (const c of [...columns, 'Function', 'File']) {
       const th = document.createElement('th');

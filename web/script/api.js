@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests to the service. Addresses are relative, so that the page works below any path of a reverse proxy.
+'use strict';
+const CairnApi = (() => {
+  // Parameters that are undefined, null or '' are left out; an array is the parameter several times.
+  function makeUrl(path, params) {
+    const p = new URLSearchParams();
+    for (const [name, value] of Object.entries(params || {}))
+      for (const v of Array.isArray(value) ? value : [value])
+        if (v !== undefined && v !== null && v !== '') p.append(name, v);
+    const text = p.toString();
+    return text ? path + '?' + text : path;
+  }
+
+  async function fail(answer) {
+    let text = await answer.text().catch(() => ''), reason = '';
+    try {
+      const json = JSON.parse(text);
+      text = json.error || text;
+      reason = json.reason || '';
+    } catch { /* plain text */ }
+    const error = new Error(text.slice(0, 2000) || `the service answered ${answer.status}`);
+    error.status = answer.status;
+    error.reason = reason;
+    throw error;
+  }
+
+  // hooks.unauthorized() is called for each 401, hooks.note(text) with what an answer says that it leaves out.
+  function create(hooks = {}) {
+    async function send(path, options) {
+      let answer;
+      try {
+        answer = await fetch(path, options);
+      } catch (e) {
+        if (e.name === 'AbortError') throw e;
+        throw new Error('the service cannot be reached', { cause: e });
+      }
+      if (answer.status === 401 && hooks.unauthorized) hooks.unauthorized();
+      if (!answer.ok) await fail(answer);
+      const note = answer.headers.get('X-Cairn-Note');
+      if (note && hooks.note) hooks.note(note);
+      return answer;
+    }
+    return {
+      // Parsed JSON, or an Error with the service's words, and its status and reason.
+      async get(path, params, signal) {
+        return (await send(makeUrl(path, params), { signal })).json();
+      },
+      async getText(path, params, signal) {
+        return (await send(makeUrl(path, params), { signal })).text();
+      },
+      // An operation of docs/formats/query-api.md.
+      query(operation, params, signal) {
+        return this.get('api/v1/query/' + operation, params, signal);
+      },
+      send,
+    };
+  }
+
+  return { create, makeUrl };
+})();

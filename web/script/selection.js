@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The selection: what the page shows, as a plain object of strings. It lives in the address behind "#", so that the
+// browser's history goes through it, and a link opens the same view elsewhere.
+//   selector, type, from, to     as the query API takes them
+//   by                           label names with commas
+//   base_selector, base_from, base_to   of a comparison
+//   view                         the id of a view; other keys belong to views
+'use strict';
+const CairnSelection = (() => {
+  const KEYS_MAX = 64, VALUE_MAX = 16384;
+  const TIMES = ['from', 'to', 'base_from', 'base_to'];
+  const DEFAULTS = { view: 'flame', from: 'now-15m', to: 'now' };
+
+  // Of location.hash.
+  function parse(hash) {
+    const selection = { ...DEFAULTS };
+    let keys = 0;
+    for (const [name, value] of new URLSearchParams(hash.replace(/^#/, ''))) {
+      if (++keys > KEYS_MAX) break;
+      if (/^[a-z][a-z0-9_]*$/.test(name)) selection[name] = value.slice(0, VALUE_MAX);
+    }
+    return selection;
+  }
+  function format(selection) {
+    const p = new URLSearchParams();
+    for (const [name, value] of Object.entries(selection))
+      if (value !== undefined && value !== null && value !== '') p.set(name, value);
+    return '#' + p;
+  }
+
+  // A change as go() takes it: null or '' removes a key. The keys that the old view alone knows go with it.
+  const SHARED = new Set(['view', 'selector', 'type', 'by', ...TIMES, 'base_selector']);
+  function change(selection, changes) {
+    const next = {};
+    const moved = changes.view !== undefined && changes.view !== selection.view;
+    for (const [name, value] of Object.entries(selection)) if (!moved || SHARED.has(name)) next[name] = value;
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null || value === undefined || value === '') delete next[name];
+      else next[name] = String(value);
+    }
+    return { ...DEFAULTS, ...next };
+  }
+
+  // The same with times that do not move: for links.
+  function makeAbsolute(selection, now) {
+    const fixed = { ...selection };
+    for (const name of TIMES) {
+      if (!selection[name]) continue;
+      const ms = CairnTimes.parse(selection[name], now);
+      if (Number.isFinite(ms)) fixed[name] = CairnTimes.toIso(ms);
+    }
+    return fixed;
+  }
+
+  // The parameters of a query.
+  const params = ({ selector, type, from, to }) => ({ selector, type, from, to });
+
+  return { parse, format, change, makeAbsolute, params };
+})();

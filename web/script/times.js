@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times as the query API takes them: "now-15m", "-1h30m", "2026-01-31T12:00:00Z", "2026-01-31", or a number of seconds,
+// milliseconds, microseconds or nanoseconds. All results are milliseconds of the Unix epoch, NaN for what is no time.
+'use strict';
+const CairnTimes = (() => {
+  const UNITS = { ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
+
+  function parseDuration(text) {
+    if (!/^(\d{1,15}[a-z]*)+$/.test(text)) return NaN;
+    let sum = 0;
+    for (const [, n, unit] of text.matchAll(/(\d+)([a-z]*)/g)) {
+      const scale = unit ? UNITS[unit] : UNITS.s;
+      if (!scale) return NaN;
+      sum += n * scale;
+    }
+    return sum;
+  }
+  // In the largest units that divide it: 5400000 is "1h30m".
+  function formatDuration(ms) {
+    let text = '', left = Math.round(ms);
+    for (const unit of ['w', 'd', 'h', 'm', 's', 'ms']) {
+      const n = Math.floor(left / UNITS[unit]);
+      if (unit === 'w' && left % UNITS.w) continue;
+      if (n) text += n + unit;
+      left -= n * UNITS[unit];
+    }
+    return text || '0s';
+  }
+
+  function parse(text, now) {
+    const relative = /^(?:now)?(?:([+-])(.+))?$/.exec(text);
+    if (relative && text) {
+      if (!relative[1]) return now;
+      if (relative[1] === '+' && !text.startsWith('now')) return NaN;
+      return now + (relative[1] === '-' ? -1 : 1) * parseDuration(relative[2]);
+    }
+    if (/^\d+$/.test(text)) {
+      const n = Number(text);
+      return n < 1e11 ? n * 1000 : n < 1e14 ? n : n < 1e17 ? n / 1000 : n / 1e6;
+    }
+    const date = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)([Zz]|[+-]\d\d:\d\d)?)?$/.exec(text);
+    if (!date) return NaN;
+    return Date.parse(date[1] + 'T' + (date[2] || '00:00') + (date[3] || 'Z').toUpperCase());
+  }
+
+  const isRelative = text => text === '' || text.startsWith('now') || text.startsWith('-');
+  // As the query API takes it; to the second where that is exact.
+  const toIso = ms => new Date(ms).toISOString().replace('.000Z', 'Z');
+  // For people, in UTC.
+  const toText = ms => Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 19).replace('T', ' ') : '';
+
+  // { from, to } of the selection in milliseconds, with the API's defaults.
+  function resolveRange(selection, now) {
+    const to = parse(selection.to || 'now', now);
+    return { from: selection.from ? parse(selection.from, now) : to - 3600e3, to };
+  }
+
+  return { parse, parseDuration, formatDuration, isRelative, toIso, toText, resolveRange };
+})();
