@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles by link: POST /api/v1/share, GET /share/ID, GET /share/ID/profile. docs/formats/share.md */
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/json_out.h"
+#include "common/metrics.h"
+#include "profile-formats/pprof.h"
+#include "profile-formats/profile_decode.h"
+#include "query/query.h"
+#include "server/routes/query_work.h"
+#include "server/server_internal.h"
+#include "server/share/share_store.h"
+
+static struct metric posted = METRIC_COUNTER("cairn_shares_posted_total", "Profiles that were shared by a link.", "");
+
+/* ---- POST /api/v1/share ---- */
+
+/* Every share is stored as pprof: what was sent is read once, here, and what is stored is our own. */
+static enum status encode_share(struct http_request *req, struct buf *ret, struct error *err)
+{
+        const int64_t now = wall_clock_ns();
+        const struct profile_decode_options o = { http_query(req, "format"), http_query(req, "type"), now };
+        struct profile p;
+        size_t n;
+        const uint8_t *body = http_body(req, &n);
+        enum status st = profile_decode(body, n, &o, &p, NULL, err);
+
+        if (st)
+                return st;
+        http_free_body(req);
+        profile_set_missing_times(&p, now);
+        st = p.samples.count ? pprof_encode(&p, ret, err)
+                             : error_set(err, ST_BAD_DATA, "the profile has no samples%s%s", *p.rejected_reason ? ": " : "",
+                                         p.rejected_reason);
+        profile_deinit(&p);
+        return st;
+}
+
+static void put_share_answer(struct buf *to, const char *path, const char *id, int64_t expires)
+{
+        struct json_out j;
+        struct tm utc;
+        time_t at = expires;
+        char text[32];
+
+        json_out_init(&j, to);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "id", id);
+        json_out_str(&j, "url", path);
+        if (expires && gmtime_r(&at, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc))
+                json_out_str(&j, "expires", text);
+        json_out_object_end(&j);
+        buf_append_str(to, "\n");
+}
+
+static void handle_share(struct http_request *req, void *context)
+{
+        struct server *s = context;
+        _cleanup_buf_ struct buf file, body;
+        char id[SHARE_ID_CHARS + 1], path[sizeof "/share/" + SHARE_ID_CHARS];
+        struct error err;
+        int64_t expires;
+        enum status st;
+
+        buf_init(&body, KiB(4));
+        buf_init_budget(&file, LIMIT_SHARE_BYTES, MEMORY_INGEST);
+        st = encode_share(req, &file, &err);
+        if (!st)
+                st = share_store_add(s->shares, file.data, file.size, id, &expires, &err);
+        if (st == ST_UNSUPPORTED) {
+                http_fail_code(req, 403, "disabled", "%s", err.text);
+                return;
+        }
+        if (st) {
+                http_fail(req, st, &err);
+                return;
+        }
+        metric_register(&posted);
+        metric_add(&posted, 1);
+        snprintf(path, sizeof path, "/share/%s", id);
+        put_share_answer(&body, path, id, expires);
+        http_set_header(req, "Location", path);
+        http_respond_buf(req, 201, "application/json", &body);
+}
+
+/* ---- reading ---- */
+
+static bool open_share(struct http_request *req, struct server *s, int *fd_ret)
+{
+        struct error err;
+
+        if (!share_store_get(s->shares, http_path_part(req, "id"), fd_ret, &err))
+                return true;
+        http_fail(req, ST_NOT_FOUND, &err);
+        return false;
+}
+
+static enum status load_share(int fd, struct profile *ret, struct error *err)
+{
+        _cleanup_file_map_ struct file_map map = { 0 };
+        enum status st = file_map_fd(fd, LIMIT_SHARE_BYTES, "share", &map, err);
+
+        return st ? st : pprof_decode_for_query(map.data, map.size, ret, err);
+}
+
+/* A flame graph is a page unless the request says otherwise. */
+static const char *get_share_param(void *context, const char *name)
+{
+        const char *value = http_query(context, name);
+
+        return !value && strcmp(name, "format") == 0 ? "html" : value;
+}
+
+static enum status draw_share(struct http_request *req, int fd, struct query_work *work, struct buf *ret,
+                              struct query_answer *answer, struct error *err)
+{
+        const struct query_input input = { .param = get_share_param, .param_context = req, .meter = &work->meter };
+        const struct profile *profiles[1];
+        const struct profile_query query = { profiles, 1, "flame", &input };
+        struct profile p;
+        enum status st = load_share(fd, &p, err);
+
+        if (st)
+                return st;
+        profiles[0] = &p;
+        st = query_run_profiles(&query, ret, answer, err);
+        profile_deinit(&p);
+        return st;
+}
+
+static void handle_share_page(struct http_request *req, void *context)
+{
+        _cleanup_close_ int fd = -1;
+        struct query_answer answer;
+        struct query_work work;
+        struct buf body;
+        struct error err;
+        enum status st;
+
+        if (!open_share(req, context, &fd))
+                return;
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        query_work_init(&work, req);
+        st = draw_share(req, fd, &work, &body, &answer, &err);
+        if (st) {
+                buf_deinit(&body);
+                query_work_answer_failure(&work, st, &err);
+                return;
+        }
+        if (*answer.note)
+                http_set_header(req, "X-Cairn-Note", answer.note);
+        http_respond_buf(req, 200, answer.content_type, &body);
+}
+
+static void handle_share_profile(struct http_request *req, void *context)
+{
+        int fd;
+
+        if (open_share(req, context, &fd))
+                http_respond_file(req, "application/octet-stream", fd, NULL);
+}
+
+static const struct http_route routes[] = {
+        { .pool = POOL_INGEST,
+          .method = "POST",
+          .path = "/api/v1/share",
+          .scope = SCOPE_INGEST,
+          .max_body = LIMIT_SHARE_BYTES,
+          .handle = handle_share,
+          .writes = true },
+        { .method = "GET", .path = "/share/{id}", .scope = SCOPE_READ, .handle = handle_share_page },
+        { .method = "GET", .path = "/share/{id}/profile", .scope = SCOPE_READ, .handle = handle_share_profile },
+};
+const struct route_table share_routes = ROUTE_TABLE(routes);
