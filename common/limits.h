@@ -174,6 +174,8 @@
 #define LIMIT_TRIE_STACK_BYTES MiB(1)      /* one of them */
 #define LIMIT_TRIE_DEPTH 65536             /* nodes inside one another */
 #define LIMIT_SPEEDSCOPE_FRAMES (64 << 20) /* frames of all stacks of a speedscope file */
+#define LIMIT_SHARE_BYTES MiB(16)          /* a profile that is shared by a link, as sent and as stored */
+#define LIMIT_SHARES 10000                 /* of them that are kept */
 #define LIMIT_LABELS_PER_SAMPLE 128
 #define LIMIT_PROFILE_TYPES 256             /* sample types in one request */
 #define LIMIT_TYPE_CONFIG_BYTES KiB(64)     /* sample_type_config of /ingest; read once for each sample type */

@@ -153,6 +153,20 @@ static const char *put_error(const struct http_request *req, unsigned code, cons
         return "application/json";
 }
 
+/*
+ * A browser that opens a page asks its user for the token when it is told of Basic authentication. Only for pages that
+ * read: what it then remembers must not be sent with a form of another site.
+ */
+static const char *choose_auth_challenge(const struct http_request *req)
+{
+        const char *accept = http_header(req, "Accept");
+        bool is_page = req->route && req->route->scope == SCOPE_READ && strcmp(req->route->method, "GET") == 0 &&
+                       accept && strstr(accept, "text/html");
+
+        return is_page ? "Basic realm=\"cairn: the token is the password\", charset=\"UTF-8\""
+                       : "Bearer realm=\"cairn\"";
+}
+
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...)
 {
         const char *type;
@@ -168,7 +182,7 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
         if ((code == 429 || code == 503) && !has_header(req, "Retry-After"))
                 http_set_header(req, "Retry-After", retry_after);
         if (code == 401)
-                http_set_header(req, "WWW-Authenticate", "Bearer realm=\"cairn\"");
+                http_set_header(req, "WWW-Authenticate", choose_auth_challenge(req));
         http_respond(req, code, type, req->error_body.data, req->error_body.size);
 }
 

@@ -123,6 +123,8 @@ static void *run_gc_thread(void *arg)
                 c->arrived_bytes = 0;
                 c->was_indexed = false;
                 pthread_mutex_unlock(&c->lock);
+                if (sweep && c->options.hourly)
+                        c->options.hourly(c->options.context);
                 waits = run_collection(c, sweep);
                 pthread_mutex_lock(&c->lock);
                 c->waits_for_index = waits;

@@ -20,6 +20,8 @@ struct gc_thread_options {
         struct indexer *indexer;
         const struct retention_rule *rules; /* borrowed */
         size_t rule_count;                  /* 0: only requested collections, and objects are counted */
+        void (*hourly)(void *context);      /* called at the start and every hour, for other expiry; NULL: not called */
+        void *context;
 };
 
 enum status gc_thread_start(const struct gc_thread_options *options, struct gc_thread **ret,

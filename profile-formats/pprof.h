@@ -35,6 +35,9 @@ enum status pprof_decode(const void *data, size_t n, const char *name, struct pr
 enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
                                 struct profile *ret, struct error *err) MUST_CHECK;
 
+/** As pprof_decode() with derived names, with memory of the queries' share of the budget. */
+enum status pprof_decode_for_query(const void *data, size_t n, struct profile *ret, struct error *err) MUST_CHECK;
+
 /**
  * Append a gzip'd pprof file with all frames that the profile has. Mappings start at 0 and addresses are object
  * addresses; locations with file offsets get a mapping of the whole file.

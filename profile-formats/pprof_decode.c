@@ -495,33 +495,42 @@ static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_
         return st;
 }
 
-enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
-                                struct profile *ret, struct error *err)
+struct pprof_source {
+        const void *data;
+        size_t n;
+        const char *name;
+        size_t *unpacked_left;
+        enum memory_use use;
+};
+
+static enum status decode_pprof_source(const struct pprof_source *source, struct profile *ret, struct error *err)
 {
+        const void *data = source->data;
+        size_t n = source->n;
         _cleanup_buf_ struct buf unpacked;
         struct pprof_decoder d = { 0 };
         struct profile p;
         enum status st;
 
-        buf_init_budget(&unpacked, *unpacked_left, MEMORY_INGEST);
+        buf_init_budget(&unpacked, *source->unpacked_left, source->use);
         if (gzip_detect(data, n)) {
                 st = gzip_decompress(data, n, &unpacked, err);
                 if (st)
                         return error_prefix(err, st, "pprof file");
                 data = unpacked.data;
                 n = unpacked.size;
-                *unpacked_left -= n;
+                *source->unpacked_left -= n;
         }
         if (n > UINT32_MAX)
                 return error_set(err, ST_TOO_BIG, "pprof file is larger than 4 GiB");
-        st = profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err);
+        st = profile_init_budget(&p, LIMIT_PROFILE_MEMORY_BYTES, source->use, err);
         if (st)
                 return st;
         d.p = &p;
         d.start = data;
-        arena_init_budget(&d.scratch, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
+        arena_init_budget(&d.scratch, LIMIT_PROFILE_MEMORY_BYTES, source->use);
         buf_init(&d.values, sizeof(uint64_t) * LIMIT_PROFILE_TYPES);
-        st = decode_pprof(&d, data, n, name, err);
+        st = decode_pprof(&d, data, n, source->name, err);
         arena_deinit(&d.scratch);
         buf_deinit(&d.values);
         number_map_deinit(&d.mapping_ids);
@@ -535,9 +544,25 @@ enum status pprof_decode_one_of(const void *data, size_t n, const char *name, si
         return ST_OK;
 }
 
+enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
+                                struct profile *ret, struct error *err)
+{
+        const struct pprof_source source = { data, n, name, unpacked_left, MEMORY_INGEST };
+
+        return decode_pprof_source(&source, ret, err);
+}
+
 enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret, struct error *err)
 {
         size_t unpacked_left = LIMIT_HTTP_BODY_BYTES;
 
         return pprof_decode_one_of(data, n, name, &unpacked_left, ret, err);
+}
+
+enum status pprof_decode_for_query(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        size_t unpacked_left = LIMIT_HTTP_BODY_BYTES;
+        const struct pprof_source source = { data, n, NULL, &unpacked_left, MEMORY_QUERIES };
+
+        return decode_pprof_source(&source, ret, err);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/query.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/json_out.h"
@@ -164,6 +166,62 @@ enum status query_run(struct profile_store *store, const char *operation, const 
         if (st)
                 return st;
         st = query_run_scan(scan, operation, in, ret, answer, err);
+        store_scan_end(scan);
+        return st;
+}
+
+/* ---- profiles outside of a store ---- */
+
+/* Half-open; contains the end of each sample. */
+static void find_time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
+{
+        int64_t from = INT64_MAX, to = INT64_MIN;
+
+        for (size_t i = 0; i < count; i++) {
+                for (uint32_t k = 0; k < profiles[i]->samples.count; k++) {
+                        const struct profile_sample *s = &profiles[i]->samples.items[k];
+
+                        from = s->time_unix_ns < from ? s->time_unix_ns : from;
+                        to = s->time_unix_ns + s->duration_ns > to ? s->time_unix_ns + s->duration_ns : to;
+                }
+        }
+        *from_ret = from > to ? 0 : from - from % 1000; /* the store's resolution is a microsecond */
+        *to_ret = (from > to ? 0 : to) + 1;
+}
+
+/* The time range of profiles, for a request that gives none. */
+struct ranged_params {
+        const struct query_input *given;
+        char from[24], to[24];
+};
+
+static const char *get_ranged_param(void *context, const char *name)
+{
+        const struct ranged_params *r = context;
+        const char *value = r->given->param(r->given->param_context, name);
+
+        if (value && *value)
+                return value;
+        return strcmp(name, "from") == 0 ? r->from : strcmp(name, "to") == 0 ? r->to : value;
+}
+
+enum status query_run_profiles(const struct profile_query *query, struct buf *ret, struct query_answer *answer,
+                               struct error *err)
+{
+        struct ranged_params params = { .given = query->input };
+        struct query_input input = *query->input;
+        struct store_scan *scan;
+        int64_t from;
+        enum status st = store_scan_begin_profiles(query->profiles, query->count, &scan, err);
+
+        if (st)
+                return st;
+        find_time_range(query->profiles, query->count, &from, &input.now_unix_ns);
+        snprintf(params.from, sizeof params.from, "%" PRId64, from);
+        snprintf(params.to, sizeof params.to, "%" PRId64, input.now_unix_ns);
+        input.param = get_ranged_param;
+        input.param_context = &params;
+        st = query_run_scan(scan, query->operation, &input, ret, answer, err);
         store_scan_end(scan);
         return st;
 }

@@ -58,4 +58,16 @@ enum status query_run(struct profile_store *store, const char *operation, const 
 enum status query_run_scan(struct store_scan *scan, const char *operation, const struct query_input *in,
                            struct buf *ret, struct query_answer *answer, struct error *err) MUST_CHECK;
 
+/** Profiles outside of a store, and what is asked about them. */
+struct profile_query {
+        const struct profile *const *profiles;
+        size_t count;
+        const char *operation;
+        const struct query_input *input; /* now_unix_ns is not used: now is the end of the profiles */
+};
+
+/** As query_run() for profiles outside of a store; without from and to, from their first sample to their last. */
+enum status query_run_profiles(const struct profile_query *query, struct buf *ret, struct query_answer *answer,
+                               struct error *err) MUST_CHECK;
+
 #endif

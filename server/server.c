@@ -27,6 +27,7 @@
 #include "server/data_lock.h"
 #include "server/grpc_listener.h"
 #include "server/server_internal.h"
+#include "server/share/share_store.h"
 
 /* ---- wall clock steps ---- */
 
@@ -197,6 +198,13 @@ static void on_object_indexed(void *context)
                 gc_thread_notify_indexed(gc);
 }
 
+static void expire_shares(void *context)
+{
+        struct server *s = context;
+
+        share_store_expire(s->shares);
+}
+
 static void on_symbols_superseded(void *context, const struct stored_object *symbols)
 {
         struct server *s = context;
@@ -248,6 +256,7 @@ static enum status ignore_missing_store(const struct server *s, enum status st, 
 static enum status open_stores(struct server *s, struct error *err)
 {
         const char *dir = s->options->dir;
+        const struct share_limits shares = { s->options->share_bytes, s->options->share_age_s };
         bool read_only = s->options->read_only;
         _cleanup_free_ char *index = path_join(dir, "index");
         _cleanup_free_ char *objects = path_join(dir, "debuginfo"), *profiles = path_join(dir, "profiles");
@@ -272,6 +281,8 @@ static enum status open_stores(struct server *s, struct error *err)
         }
         if (!st)
                 st = ignore_missing_store(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
+        if (!st)
+                st = share_store_open(dir, &shares, read_only, &s->shares, err);
         return st ? st : open_profiles(s, profiles, err);
 }
 
@@ -311,7 +322,9 @@ static enum status start_pipeline(struct server *s, struct error *err)
         struct gc_thread_options c = { .objects = s->objects,
                                        .symbols = s->symbols,
                                        .rules = s->options->retention,
-                                       .rule_count = s->options->retention_count };
+                                       .rule_count = s->options->retention_count,
+                                       .hourly = expire_shares,
+                                       .context = s };
         enum status st = queue && companions ? resymbolizer_start(s->profiles, queue, &s->resymbolizer, err)
                                              : error_no_memory(err);
 
@@ -435,6 +448,7 @@ static void close_server(struct server *s)
                 profile_store_close(s->profiles);
         if (s->objects)
                 debuginfo_store_close(s->objects);
+        share_store_close(s->shares);
         text_cache_destroy(s->symbol_texts);
         if (s->symbols)
                 symbol_index_close(s->symbols);

@@ -6,8 +6,8 @@
  * @file
  * The service: the stores of one data directory behind HTTP, the indexing pipeline, and the federation.
  *
- * Files: DIR/index, DIR/debuginfo, DIR/profiles; DIR/lock is held by the one service that writes; DIR/heal-queue lists
- * build-ids whose symbols changed and whose locations are not re-symbolized yet.
+ * Files: DIR/index, DIR/debuginfo, DIR/profiles; DIR/shares; DIR/lock is held by the one service that writes;
+ * DIR/heal-queue lists build-ids whose symbols changed and whose locations are not re-symbolized yet.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,6 +51,8 @@ struct server_options {
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
         uint64_t query_memory_bytes, all_query_memory_bytes; /* memory_set_query_limits() */
         uint64_t address_rate; /* requests per second of an address without a known token; 0: no limit */
+        uint64_t share_bytes;  /* of all shared profiles; 0: sharing is off */
+        uint64_t share_age_s;  /* 0: they are kept until there are too many */
         bool read_only;
 };
 

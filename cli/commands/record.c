@@ -10,6 +10,7 @@
 #include "cli/commands/profile_output.h"
 #include "cli/commands/record_report.h"
 #include "cli/commands/record_run.h"
+#include "cli/commands/share_link.h"
 #include "common/limits.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
@@ -27,6 +28,7 @@ static const struct usage usage = {
                  "Symbols come from local files, their debug files, and the servers in DEBUGINFOD_URLS, if it is set.",
         .examples = "  cairn record -a -d 10 -o flame.html\n"
                     "  cairn record -p 1234 -o cpu.pb.gz -o flame.html\n"
+                    "  cairn record -d 10 -a --share https://cairn.example\n"
                     "  cairn record -- make -j4",
         .command = true,
 };
@@ -35,6 +37,7 @@ struct record {
         struct record_target target;
         struct option_list pids, outputs;
         const char *format, *sampler;
+        struct service_options share; /* server NULL: not shared */
         struct debug_files debug_files;
         struct profile_form form;
         bool all, json;
@@ -100,16 +103,23 @@ static enum status check_record_target(struct record *r, int argc, char **argv, 
         return ST_OK;
 }
 
+static size_t count_outputs(const struct record *r)
+{
+        return r->outputs.count || r->share.server ? r->outputs.count : 1;
+}
+
 static enum status parse_outputs(struct record *r, struct error *err)
 {
-        size_t count = r->outputs.count ? r->outputs.count : 1;
+        size_t count = count_outputs(r);
         enum status st = ST_OK;
 
+        if ((r->share.token_file || r->share.ca_file) && !r->share.server)
+                return error_set(err, ST_USAGE, "--token-file and --ca need --share");
         if (r->json && r->format)
                 return error_set(err, ST_USAGE, "--json and --format exclude each other");
         if (r->json)
                 r->format = "json";
-        r->shapes = calloc(count, sizeof *r->shapes);
+        r->shapes = calloc(count + 1, sizeof *r->shapes);
         if (!r->shapes)
                 return error_no_memory(err);
         for (size_t i = 0; i < count && !st; i++) {
@@ -147,6 +157,9 @@ static enum status parse_record_options(struct record *r, int argc, char **argv,
                 OPTION_STRING("names", 0, "N", &r->form.names,
                               "short or full; by default short in html, full elsewhere"),
                 OPTION_STRING("sampler", 0, "KIND", &r->sampler, "bpf, perf, or auto (default): bpf where possible"),
+                OPTION_STRING("share", 0, "URL", &r->share.server,
+                              "store the profile in this service and print a link to its flame graph"),
+                SERVICE_OPTIONS(&r->share),
                 DEBUG_FILES_OPTIONS(&r->debug_files),
                 OPTION_END,
         };
@@ -221,21 +234,28 @@ static enum status write_recording_as(const struct record *r, const struct profi
         return st;
 }
 
+static enum status share_recording(const struct record *r, const struct profile *p, struct error *err)
+{
+        return share_and_print_link(&r->share, p, r->all ? "?by=process.executable.name" : "", err);
+}
+
 /* Raw samples first, then resolved formats, then those with the program's name as root frame. */
 static enum status write_recording(struct record *r, struct profile *p, struct error *err)
 {
         static const bool rooted[] = { [SHAPE_HTML] = true, [SHAPE_FOLDED] = true, [SHAPE_OTLP] = false };
-        size_t count = r->outputs.count ? r->outputs.count : 1, raw = 0;
+        size_t count = count_outputs(r), raw = 0;
         enum status st = ST_OK;
 
         for (size_t i = 0; i < count && !st; i++)
                 if (r->shapes[i] == SHAPE_OTLP && ++raw)
                         st = write_recording_as(r, p, i, err);
-        if (!st && raw < count)
+        if (!st && (raw < count || r->share.server))
                 st = resolve_recording(r, p, err);
         for (size_t i = 0; i < count && !st; i++)
                 if (r->shapes[i] != SHAPE_OTLP && !rooted[r->shapes[i]])
                         st = write_recording_as(r, p, i, err);
+        if (!st && r->share.server)
+                st = share_recording(r, p, err);
         if (!st)
                 st = profile_add_roots(p, "process.executable.name", err);
         for (size_t i = 0; i < count && !st; i++)

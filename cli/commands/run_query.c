@@ -191,50 +191,16 @@ enum status run_and_write_query(const struct query_options *o, const char *opera
 
 #define SIDE "cairn.side" /* the label that tells two files apart */
 
-/* Half-open; contains the end of each sample. */
-static void find_time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
-{
-        int64_t from = INT64_MAX, to = INT64_MIN;
-
-        for (size_t i = 0; i < count; i++) {
-                for (uint32_t k = 0; k < profiles[i]->samples.count; k++) {
-                        const struct profile_sample *s = &profiles[i]->samples.items[k];
-
-                        from = s->time_unix_ns < from ? s->time_unix_ns : from;
-                        to = s->time_unix_ns + s->duration_ns > to ? s->time_unix_ns + s->duration_ns : to;
-                }
-        }
-        *from_ret = from > to ? 0 : from - from % 1000; /* the store's resolution is a microsecond */
-        *to_ret = (from > to ? 0 : to) + 1;
-}
-
 enum status query_profiles(const struct profile *const *profiles, size_t count, const char *operation,
                            struct query_params *params, struct buf *ret, struct error *err)
 {
-        struct store_scan *scan;
-        struct query_params given;
-        struct query_input input = { .param = query_param_value, .param_context = params };
+        const struct query_input input = { .param = query_param_value, .param_context = params };
+        const struct profile_query query = { profiles, count, operation, &input };
         struct query_answer query_answer;
-        char from_text[24], to_text[24];
-        int64_t from, to;
-        enum status st = store_scan_begin_profiles(profiles, count, &scan, err);
+        enum status st = query_run_profiles(&query, ret, &query_answer, err);
 
-        if (st)
-                return st;
-        find_time_range(profiles, count, &from, &to);
-        snprintf(from_text, sizeof from_text, "%" PRId64, from);
-        snprintf(to_text, sizeof to_text, "%" PRId64, to);
-        given = *params;
-        if (!query_param_value(params, "from"))
-                query_param_add(params, "from", from_text);
-        if (!query_param_value(params, "to"))
-                query_param_add(params, "to", to_text);
-        input.now_unix_ns = to;
-        st = query_run_scan(scan, operation, &input, ret, &query_answer, err);
         if (!st)
                 print_note(operation, query_answer.note);
-        *params = given;
-        store_scan_end(scan);
         return st;
 }
 

@@ -100,6 +100,7 @@ int command_serve(int argc, char **argv)
                                     .listen = "127.0.0.1:7700",
                                     .scan_interval_s = 300,
                                     .query_timeout_s = LIMIT_QUERY_S };
+        const char *share_size = "256M", *share_age = "30d";
         const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *query_memory = NULL,
                    *worker_user = NULL;
         const char *max_age = "30d", *max_ahead = "10m", *keep_removed = "1h";
@@ -165,6 +166,9 @@ int command_serve(int argc, char **argv)
                 OPTION_STRING("max-age", 0, "AGE", &max_age, "reject older samples (30d); any: accept all"),
                 OPTION_STRING("max-ahead", 0, "AGE", &max_ahead,
                               "reject samples further in the future (10m); any: accept all"),
+                OPTION_STRING("share-size", 0, "SIZE", &share_size,
+                              "disk space of profiles shared by a link (256M); 0: sharing is off"),
+                OPTION_STRING("share-age", 0, "AGE", &share_age, "remove shared profiles after this (30d); any: never"),
                 OPTION_STRING("accept-past", 0, "AGE", &max_age, "older name of --max-age"),
                 OPTION_STRING("accept-future", 0, "AGE", &max_ahead, "older name of --max-ahead"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port to FILE once the service is ready"),
@@ -187,6 +191,11 @@ int command_serve(int argc, char **argv)
                 st = parse_accepted_age("max-age", max_age, &o.max_age_s, &err);
         if (!st)
                 st = parse_accepted_age("max-ahead", max_ahead, &o.max_ahead_s, &err);
+        if (!st)
+                st = parse_accepted_age("share-age", share_age, &o.share_age_s, &err);
+        if (!st && strcmp(share_size, "0") != 0 && !parse_bytes(share_size, &o.share_bytes))
+                st = error_set(&err, ST_USAGE, "--share-size '%s' is not a number of bytes with K, M, G or T",
+                               share_size);
         if (!st)
                 st = parse_keep_removed(keep_removed, &o.removed_grace_ms, &err);
         if (!st && o.listen_otlp_grpc && o.read_only)

@@ -44,6 +44,15 @@ void query_work_init(struct query_work *w, struct http_request *req)
         work_meter_init(&w->meter, test_interruption, w);
 }
 
+void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body)
+{
+        if (*answer->note)
+                http_set_header(w->req, "X-Cairn-Note", answer->note);
+        if (http_is_type(answer->content_type, "text/html")) /* a page with its script inside */
+                http_set_header(w->req, "Content-Security-Policy", PAGE_POLICY);
+        http_respond_buf(w->req, 200, answer->content_type, body);
+}
+
 void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err)
 {
         switch (w->end) {

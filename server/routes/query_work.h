@@ -10,6 +10,7 @@
  */
 #include "common/work_meter.h"
 #include "http/server.h"
+#include "query/query.h"
 
 enum query_end { QUERY_RUNS, QUERY_DEADLINE, QUERY_CLIENT, QUERY_SHUTDOWN };
 
@@ -21,6 +22,12 @@ struct query_work {
 
 /** Must not be moved afterwards: the meter points to it. */
 void query_work_init(struct query_work *w, struct http_request *req);
+
+/* The script and style of a page are inside of it. */
+#define PAGE_POLICY "frame-ancestors 'none'"
+
+/** Respond with the answer of a query that succeeded, in body, whose bytes are taken; a page gets its policy. */
+void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body);
 
 /**
  * Respond to a failed query and count why it was stopped: 504 past the deadline, 503 at shutdown, 413 after too many

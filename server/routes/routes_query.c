@@ -10,9 +10,6 @@
 #include "server/routes/source_text.h"
 #include "server/server_internal.h"
 
-/* The script and style of a page are inside of it. */
-#define PAGE_POLICY "frame-ancestors 'none'"
-
 static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Questions answered.", "");
 
 /* The label of /label/{name}/values is an ordinary parameter. */
@@ -40,11 +37,7 @@ static void answer_query(struct server *s, struct http_request *req, const char 
         st = query_run(s->profiles, operation, &input, &body, &answer, &err);
         if (!st) {
                 metric_add(&queries, 1);
-                if (*answer.note)
-                        http_set_header(req, "X-Cairn-Note", answer.note);
-                if (http_is_type(answer.content_type, "text/html")) /* a page with its script inside */
-                        http_set_header(req, "Content-Security-Policy", PAGE_POLICY);
-                http_respond_buf(req, 200, answer.content_type, &body);
+                query_work_respond(&work, &answer, &body);
                 return;
         }
         buf_deinit(&body);

@@ -150,9 +150,7 @@ static void handle_share_page(struct http_request *req, void *context)
                 query_work_answer_failure(&work, st, &err);
                 return;
         }
-        if (*answer.note)
-                http_set_header(req, "X-Cairn-Note", answer.note);
-        http_respond_buf(req, 200, answer.content_type, &body);
+        query_work_respond(&work, &answer, &body);
 }
 
 static void handle_share_profile(struct http_request *req, void *context)
