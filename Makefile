@@ -106,14 +106,17 @@ $(O)/gen/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h unwind-tables/row.h unwind-
 $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-# The pages' scripts and styles, in the order in which they run: what both pages have, then what only the service's has.
+# The pages' scripts and styles, in the order in which they run: what both pages have, then what only the service's has,
+# and only the page with one flame graph.
 WEB_SCRIPTS_SHARED := dom theme units search flame_layout palette table flame
-WEB_SCRIPTS_SERVICE := api times selection series flame_view top_view diff_view missing_view app
+WEB_SCRIPTS_SERVICE := icons api times selection series flame_view top_view diff_view missing_view app
+WEB_SCRIPTS_OFFLINE := offline
 WEB_STYLES := base
-WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js style.css)
+WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js offline.js style.css)
 
 $(O)/gen/web/shared.js: $(WEB_SCRIPTS_SHARED:%=web/script/%.js)
 $(O)/gen/web/service.js: $(WEB_SCRIPTS_SERVICE:%=web/script/%.js)
+$(O)/gen/web/offline.js: $(WEB_SCRIPTS_OFFLINE:%=web/script/%.js)
 $(O)/gen/web/style.css: $(WEB_STYLES:%=web/style/%.css)
 $(WEB_PARTS): Makefile
 	@mkdir -p $(@D)

@@ -44,3 +44,18 @@ bool base64_append(struct buf *to, const char *text, size_t n)
         buf_commit(to, written);
         return true;
 }
+
+void base64_append_encoded(struct buf *to, const uint8_t *data, size_t n)
+{
+        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+        for (size_t i = 0; i < n; i += 3) {
+                size_t left = n - i;
+                uint32_t bits = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
+                                (left > 2 ? data[i + 2] : 0);
+                const char group[4] = { digits[bits >> 18], digits[bits >> 12 & 63],
+                                        left > 1 ? digits[bits >> 6 & 63] : '=', left > 2 ? digits[bits & 63] : '=' };
+
+                buf_append(to, group, sizeof group);
+        }
+}

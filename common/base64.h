@@ -12,4 +12,7 @@
  */
 bool base64_append(struct buf *to, const char *text, size_t n) MUST_CHECK;
 
+/** Append n bytes as text in the standard alphabet, padded. */
+void base64_append_encoded(struct buf *to, const uint8_t *data, size_t n);
+
 #endif

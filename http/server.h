@@ -227,6 +227,11 @@ void http_fail_code(struct http_request *req, unsigned code, const char *reason,
  */
 void http_set_header(struct http_request *req, const char *name, const char *value);
 /**
+ * For answers that are not files: set the ETag of the answer (given without quotes), a weak one.
+ * @return true when the client has it already (If-None-Match): the request was answered with 304.
+ */
+bool http_answer_unchanged(struct http_request *req, const char *etag);
+/**
  * An open regular file (taken), with Range, Last-Modified, and ETag when etag (without quotes) is not NULL, and the
  * conditions If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since and If-Range.
  */

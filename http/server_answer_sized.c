@@ -65,6 +65,19 @@ static unsigned check_conditions(struct http_request *req, const char *etag, con
         return modified && is_modified_after(http_header(req, "If-Modified-Since"), *modified) == 0 ? 304 : 0;
 }
 
+/* Weak, as the bytes differ by their encoding (RFC 9110, 8.8.3.3). */
+bool http_answer_unchanged(struct http_request *req, const char *etag)
+{
+        char text[80];
+
+        snprintf(text, sizeof text, "W/\"%s\"", etag);
+        http_set_header(req, "ETag", text);
+        if (!is_etag_listed(http_header(req, "If-None-Match"), etag))
+                return false;
+        http_respond(req, 304, NULL, "", 0);
+        return true;
+}
+
 /**
  * Apply conditional and range headers to a body of size bytes.
  * @return 200 or 206 with the part to send; otherwise the request was answered.

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/query_work.h"
 
+#include <stdio.h>
+
 #include "common/deadline.h"
 #include "common/metrics.h"
+#include "query/assets.h"
 
 #define CANCELLED_HELP "Queries that were ended before their answer was complete, by reason."
 static struct metric cancelled_deadline =
@@ -44,12 +47,21 @@ void query_work_init(struct query_work *w, struct http_request *req)
         work_meter_init(&w->meter, test_interruption, w);
 }
 
+/* The policy of a page that may also be saved: its own, which cannot say this there. */
+static void set_saved_page_policy(struct http_request *req, const char *policy)
+{
+        char text[1024];
+
+        snprintf(text, sizeof text, "%s; frame-ancestors 'none'", policy);
+        http_set_header(req, "Content-Security-Policy", text);
+}
+
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body)
 {
         if (*answer->note)
                 http_set_header(w->req, "X-Cairn-Note", answer->note);
         if (http_is_type(answer->content_type, "text/html")) /* a page with its script inside */
-                http_set_header(w->req, "Content-Security-Policy", PAGE_POLICY);
+                set_saved_page_policy(w->req, page_flame_policy());
         http_respond_buf(w->req, 200, answer->content_type, body);
 }
 

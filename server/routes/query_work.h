@@ -23,9 +23,6 @@ struct query_work {
 /** Must not be moved afterwards: the meter points to it. */
 void query_work_init(struct query_work *w, struct http_request *req);
 
-/* The script and style of a page are inside of it. */
-#define PAGE_POLICY "frame-ancestors 'none'"
-
 /** Respond with the answer of a query that succeeded, in body, whose bytes are taken; a page gets its policy. */
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body);
 

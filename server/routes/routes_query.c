@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page at "/", and GET /api/v1/query/OPERATION: docs/formats/query-api.md */
+/* The page at "/" with its assets, and GET /api/v1/query/OPERATION: docs/formats/query-api.md */
 #include <string.h>
 
 #include "common/clock.h"
@@ -54,19 +54,41 @@ static void label_values(struct http_request *req, void *context)
         answer_query(context, req, "values");
 }
 
+/* As it is asked for with each load, a new version of the service brings its new assets along. */
 static void handle_page(struct http_request *req, void *context)
 {
         struct buf body;
 
         (void)context;
-        buf_init(&body, MiB(16));
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         page_put_index(&body);
-        http_set_header(req, "Content-Security-Policy", PAGE_POLICY);
-        http_respond_buf(req, 200, "text/html; charset=utf-8", &body);
+        http_set_header(req, "Content-Security-Policy", PAGE_INDEX_POLICY);
+        http_respond_packed(req, 200, "text/html; charset=utf-8", &body);
+}
+
+/* An asset's name is the hash of its content, so browsers may keep it for ever. */
+static void handle_page_asset(struct http_request *req, void *context)
+{
+        const struct page_asset *asset = page_find_asset(http_path_part(req, "name"));
+        struct buf body;
+
+        (void)context;
+        if (!asset) {
+                http_set_header(req, "Cache-Control", "no-store");
+                http_fail_code(req, 404, "not_found", "there is no asset of this name; load the page again");
+                return;
+        }
+        http_set_header(req, "Cache-Control", "public, max-age=31536000, immutable");
+        if (http_answer_unchanged(req, asset->name))
+                return;
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        buf_append(&body, asset->text, asset->n);
+        http_respond_packed(req, 200, asset->content_type, &body);
 }
 
 static const struct http_route routes[] = {
         { .method = "GET", .path = "/", .handle = handle_page },
+        { .method = "GET", .path = "/assets/{name}", .handle = handle_page_asset, .cacheable = true },
         { .method = "GET", .path = "/api/v1/query/{operation}", .scope = SCOPE_READ, .handle = handle_query },
         { .method = "GET", .path = "/api/v1/query/label/{name}/values", .scope = SCOPE_READ, .handle = label_values },
 };

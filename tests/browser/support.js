@@ -37,7 +37,7 @@ async function openPage(browser, url, options = {}) {
   const note = text => { if (!page.expected.some(p => p.test(text))) page.problems.push(text); };
   page.on('console', m => { if (m.type() === 'error' || m.type() === 'warning') note(`console: ${m.text()} ${m.location().url || ''}`); });
   page.on('pageerror', e => note(`exception: ${e.stack || e}`));
-  const origin = new URL(url).origin;
+  const origin = url.startsWith('file:') ? 'nothing' : new URL(url).origin;
   page.on('request', r => {
     if (!/^(data|blob|file|chrome-extension):/.test(r.url()) && new URL(r.url()).origin !== origin) note(`request to ${r.url()}`);
   });

@@ -4,6 +4,7 @@
 
 #include "common/arena.h"
 #include "common/array.h"
+#include "common/base64.h"
 #include "common/buf.h"
 #include "common/build_id.h"
 #include "common/bytes.h"
@@ -332,6 +333,25 @@ START_TEST(hex_digits_of_either_case_are_decoded)
 }
 END_TEST
 
+/* RFC 4648, 10 */
+START_TEST(base64_is_padded_and_decoded_again)
+{
+        static const char *const texts[][2] = { { "", "" },         { "f", "Zg==" },         { "fo", "Zm8=" },
+                                                { "foo", "Zm9v" },  { "foobar", "Zm9vYmFy" }, { "\xfb\xff", "+/8=" } };
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                _cleanup_buf_ struct buf encoded, decoded;
+
+                buf_init(&encoded, 100);
+                buf_init(&decoded, 100);
+                base64_append_encoded(&encoded, (const uint8_t *)texts[i][0], strlen(texts[i][0]));
+                ck_assert_str_eq(buf_cstr(&encoded), texts[i][1]);
+                ck_assert(base64_append(&decoded, texts[i][1], strlen(texts[i][1])));
+                ck_assert_str_eq(buf_cstr(&decoded), texts[i][0]);
+        }
+}
+END_TEST
+
 START_TEST(prefixes_and_suffixes_may_be_longer_than_the_text)
 {
         ck_assert(starts_with("abc", "ab") && starts_with("abc", "abc") && starts_with("", ""));
@@ -343,6 +363,7 @@ END_TEST
 
 TEST_SUITE("common", array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
            bytes_are_loaded_in_the_named_order, hex_digits_of_either_case_are_decoded,
+           base64_is_padded_and_decoded_again,
            prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
            uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
            arena_refuses_past_its_maximum, build_id_hex_round_trips_and_folds_case,

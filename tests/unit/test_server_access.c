@@ -219,12 +219,13 @@ static void expect_security_headers(struct http_server *s, const struct http_rou
                       "%s %s: %d may%s be kept by caches", r->method, r->path, code, is_cacheable ? "" : " not");
 }
 
-/* Files under a build-id or of the tables: their content is public to whoever has the token, and large. */
+/* Files under a build-id or of the tables: their content is public to whoever has the token, and large. Assets have nothing
+ * but what the program's package has. */
 static bool serves_files(const struct http_route *r)
 {
         return strcmp(r->method, "GET") == 0 &&
                (strncmp(r->path, "/buildid/", 9) == 0 || strncmp(r->path, "/store/", 7) == 0 ||
-                strncmp(r->path, "/cairn", 6) == 0);
+                strncmp(r->path, "/cairn", 6) == 0 || strncmp(r->path, "/assets/", 8) == 0);
 }
 
 START_TEST(every_route_answers_with_security_headers)
