@@ -284,6 +284,17 @@ static enum status make_plan(struct plan *p, const struct table_logs *logs, cons
 
 enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err)
 {
+        for (size_t i = 0; i < e->count; i++) {
+                struct expired_day *d = &e->days[i];
+
+                if (d->table != day->table || d->day != day->day || d->reason != day->reason)
+                        continue;
+                d->files += day->files;
+                d->rewritten += day->rewritten;
+                d->rows += day->rows;
+                d->bytes += day->bytes;
+                return ST_OK;
+        }
         if (!array_reserve(&e->days, &e->capacity, e->count))
                 return error_no_memory(err);
         e->days[e->count++] = *day;

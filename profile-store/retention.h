@@ -56,6 +56,7 @@ struct expiry {
         uint64_t skipped_files; /* unreadable: label rules could not be applied to them */
 };
 void expiry_deinit(struct expiry *e);
+/** Add to what went of this table, day and reason before. */
 enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err) MUST_CHECK;
 
 struct expiry_request {

@@ -149,7 +149,8 @@ struct compaction_result {
 };
 
 /**
- * After each merge, and again and again while a merge waits for a re-symbolization, on the calling thread.
+ * After each merge, and again and again while a merge waits for a re-symbolization or for work of another thread, on
+ * the calling thread.
  * @param files_due  of all merges that were due, this one included.
  * @return false to end early, with ST_BUSY.
  */

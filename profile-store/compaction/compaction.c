@@ -18,6 +18,7 @@
 #include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
+#include "profile-store/compaction/work_lock.h"
 #include "profile-store/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
@@ -52,7 +53,7 @@ struct failed_partition {
 
 struct compaction {
         struct profile_store *s;
-        pthread_mutex_t lock; /* of all below, from the choice of a merge to its commit */
+        struct work_lock lock; /* of all below, from the choice of a merge to its commit */
         struct failed_partition *failed;
         size_t failed_count, failed_capacity;
         char **unmergeable; /* names of parts, "TABLE/NAME" */
@@ -352,14 +353,33 @@ static enum status run_job(struct running_merge *r, const struct tables *tables,
 
 /* ---- removal of rows ---- */
 
-void compaction_begin_removal(struct compaction *c)
+/* A caller that waits for the merge of another. */
+struct waiting_removal {
+        struct compaction *c;
+        bool (*proceed)(void *context);
+        void *context;
+};
+
+static bool may_wait_for_merge(void *context)
 {
-        pthread_mutex_lock(&c->lock);
+        const struct waiting_removal *w = context;
+
+        return !atomic_load(&w->c->s->stopping) && (!w->proceed || w->proceed(w->context));
+}
+
+enum status compaction_begin_removal(struct compaction *c, bool (*proceed)(void *context), void *context,
+                                     struct error *err)
+{
+        struct waiting_removal w = { c, proceed, context };
+
+        if (work_lock_acquire(&c->lock, may_wait_for_merge, &w))
+                return ST_OK;
+        return error_set(err, ST_BUSY, "the work was ended while it waited for a merge");
 }
 
 void compaction_end_removal(struct compaction *c)
 {
-        pthread_mutex_unlock(&c->lock);
+        work_lock_release(&c->lock);
 }
 
 enum status compaction_note_unreadable(struct compaction *c, const struct table_part *part, enum status st,
@@ -497,17 +517,23 @@ static enum round run_next_merge(struct compaction_run *run, struct error *err)
         return ret;
 }
 
+static bool is_store_open(void *context)
+{
+        return !atomic_load(&((struct compaction *)context)->s->stopping);
+}
+
 static void run_due_merges(struct compaction *c)
 {
         struct compaction_run run = { .c = c };
         enum round round = ROUND_MERGED;
 
-        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && !atomic_load(&c->s->stopping)) {
+        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && is_store_open(c)) {
                 struct error err = { 0 };
 
-                pthread_mutex_lock(&c->lock);
+                if (!work_lock_acquire(&c->lock, is_store_open, c))
+                        break;
                 round = run_next_merge(&run, &err);
-                pthread_mutex_unlock(&c->lock);
+                work_lock_release(&c->lock);
         }
 }
 
@@ -519,47 +545,78 @@ static void pause_compaction(void)
         nanosleep(&pause, NULL);
 }
 
+struct compaction_call {
+        struct compaction_run run;
+        profile_store_compact_progress *progress;
+        void *context;
+        struct error failure; /* the first */
+};
+
+/* Also called while another thread merges. */
+static bool may_go_on_compacting(void *context)
+{
+        struct compaction_call *call = context;
+
+        if (!is_store_open(call->run.c)) {
+                error_set(&call->failure, ST_BUSY, "the store is being closed");
+                return false;
+        }
+        if (!call->progress || call->progress(call->context, &call->run.total, call->run.files_due))
+                return true;
+        error_set(&call->failure, ST_BUSY, "the compaction was ended before all files were merged");
+        return false;
+}
+
+static bool may_begin_round(struct compaction_call *call)
+{
+        if (is_store_open(call->run.c))
+                return work_lock_acquire(&call->run.c->lock, may_go_on_compacting, call);
+        error_set(&call->failure, ST_BUSY, "the store is being closed");
+        return false;
+}
+
+static void run_all_merges(struct compaction_call *call)
+{
+        struct compaction_run *run = &call->run;
+        enum round round = ROUND_MERGED;
+
+        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN) {
+                struct error why = { 0 };
+
+                if (!may_begin_round(call))
+                        break;
+                round = run_next_merge(run, &why);
+                work_lock_release(&run->c->lock);
+                if (why.code && (round == ROUND_FAILED || round == ROUND_WITHOUT_PLAN) && !call->failure.code)
+                        call->failure = why;
+                if (round == ROUND_NOTHING_DUE && run->skips_locations) {
+                        run->skips_locations = false; /* only they are left */
+                        round = ROUND_GAVE_WAY;
+                        pause_compaction();
+                }
+                if ((round == ROUND_MERGED || round == ROUND_GAVE_WAY) && !may_go_on_compacting(call))
+                        break;
+        }
+}
+
 enum status profile_store_compact(struct profile_store *s, profile_store_compact_progress *progress, void *context,
                                   struct compaction_result *ret, struct error *err)
 {
         struct compaction *c = s->compaction;
-        struct compaction_run run = { .c = c, .is_full = true };
-        struct error failure = { 0 };
-        enum round round = ROUND_MERGED;
+        struct compaction_call call = { .run = { .c = c, .is_full = true }, .progress = progress, .context = context };
 
         if (s->options.read_only)
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
-        pthread_mutex_lock(&c->lock);
-        c->calls++;
-        pthread_mutex_unlock(&c->lock);
-        while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN) {
-                struct error why = { 0 };
-
-                if (atomic_load(&s->stopping)) {
-                        error_set(&failure, ST_BUSY, "the store is being closed");
-                        break;
-                }
-                pthread_mutex_lock(&c->lock);
-                round = run_next_merge(&run, &why);
-                pthread_mutex_unlock(&c->lock);
-                if (why.code && (round == ROUND_FAILED || round == ROUND_WITHOUT_PLAN) && !failure.code)
-                        failure = why;
-                if (round == ROUND_NOTHING_DUE && run.skips_locations) {
-                        run.skips_locations = false; /* only they are left */
-                        round = ROUND_GAVE_WAY;
-                        pause_compaction();
-                }
-                if ((round == ROUND_MERGED || round == ROUND_GAVE_WAY) && progress &&
-                    !progress(context, &run.total, run.files_due)) {
-                        error_set(&failure, ST_BUSY, "the compaction was ended before all files were merged");
-                        break;
-                }
+        if (may_begin_round(&call)) {
+                c->calls++;
+                work_lock_release(&c->lock);
+                run_all_merges(&call);
         }
         if (ret)
-                *ret = run.total;
-        if (failure.code && err)
-                *err = failure;
-        return failure.code;
+                *ret = call.run.total;
+        if (call.failure.code && err)
+                *err = call.failure;
+        return call.failure.code;
 }
 
 void compaction_measure_backlog(const struct tables *t, uint64_t *files_ret, uint64_t *bytes_ret)
@@ -623,7 +680,7 @@ enum status compaction_start(struct profile_store *s, struct error *err)
                 return error_no_memory(err);
         c->s = s;
         c->interval_ms = choose_interval(&s->options);
-        pthread_mutex_init(&c->lock, NULL);
+        work_lock_init(&c->lock);
         pthread_mutex_init(&c->wake_lock, NULL);
         pthread_cond_init(&c->wake, NULL);
         s->compaction = c;
@@ -656,6 +713,6 @@ void compaction_stop(struct compaction *c)
         free(c->failed);
         pthread_cond_destroy(&c->wake);
         pthread_mutex_destroy(&c->wake_lock);
-        pthread_mutex_destroy(&c->lock);
+        work_lock_deinit(&c->lock);
         free(c);
 }

@@ -5,6 +5,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/scan_rows.h"
 
@@ -34,6 +35,7 @@ struct label_run {
         struct scan_filter filters[LABEL_RULES_MAX];
         struct row_selector *selectors[LABEL_RULES_MAX]; /* made when first used */
         uint32_t due;                                    /* rules for the file at hand */
+        uint64_t removed_rows;
 };
 
 static void label_run_deinit(struct label_run *r)
@@ -66,6 +68,39 @@ static bool may_proceed_with_labels(void *context)
         const struct label_run *r = context;
 
         return !r->request || !r->request->proceed || r->request->proceed(r->request->context);
+}
+
+static bool is_label_run_ended(struct label_run *r)
+{
+        return atomic_load(&r->s->stopping) || !may_proceed_with_labels(r);
+}
+
+/* ---- merges meanwhile ---- */
+
+/* Merges are excluded from a file at a time, so that neither waits for a whole day of the other. */
+static enum status begin_label_work(struct label_run *r, struct error *err)
+{
+        return is_label_dry_run(r) ? ST_OK
+                                   : compaction_begin_removal(r->s->compaction, may_proceed_with_labels, r, err);
+}
+
+static void end_label_work(struct label_run *r)
+{
+        if (!is_label_dry_run(r))
+                compaction_end_removal(r->s->compaction);
+}
+
+/* Whether no merge replaced a file of the snapshot meanwhile. */
+static bool is_part_still_live(struct label_run *r, const struct table_part *part)
+{
+        bool ret;
+
+        if (is_label_dry_run(r))
+                return true;
+        pthread_mutex_lock(&r->s->lock);
+        ret = find_live_part(r->s->tables, TABLE_SAMPLES, part->name) != NULL;
+        pthread_mutex_unlock(&r->s->lock);
+        return ret;
 }
 
 /* ---- what is due ---- */
@@ -221,31 +256,71 @@ struct label_day {
         size_t count;
         struct expired_day removed;
         uint64_t skipped;
+        bool is_stale;      /* a file vanished, by a merge or another writer: look again */
+        enum status failed; /* of the first file that failed; the others are done */
+        struct error why;
 };
 
-static enum status assess_day(struct label_run *r, struct label_day *d, struct error *err)
+/* @return false when the day is to be ended. */
+static bool note_label_failure(struct label_run *r, struct label_day *d, enum status st, const struct error *why)
 {
-        const struct tables *t = r->tables;
+        if (!st)
+                return true;
+        if (st == ST_NOT_FOUND) {
+                d->is_stale = true;
+                return true;
+        }
+        if (!d->failed) {
+                d->failed = st;
+                d->why = *why;
+        }
+        return !is_label_run_ended(r);
+}
+
+/* With merges excluded. */
+static enum status assess_live_part(struct label_run *r, struct label_day *d, struct assessed_part *a,
+                                    struct error *err)
+{
         enum status st = ST_OK;
 
+        if (!is_part_still_live(r, a->part))
+                return error_set(err, ST_NOT_FOUND, "a merge replaced '%s'", a->part->path);
+        a->is_left = !is_label_dry_run(r) && compaction_leaves_part(r->s->compaction, a->part);
+        if (!a->is_left)
+                st = assess_part(r, a, err);
+        if (!st && a->expired)
+                d->parts[d->count++] = *a;
+        else if (!st && !a->is_left && remembers_rules(r))
+                atomic_fetch_or(&a->part->done_rules, a->due);
+        d->skipped += a->is_left;
+        return st;
+}
+
+static bool assess_day(struct label_run *r, struct label_day *d)
+{
+        const struct tables *t = r->tables;
+        bool goes_on = true;
+
         d->parts = calloc(t->part_count[TABLE_SAMPLES] + 1, sizeof *d->parts);
-        if (!d->parts)
-                return error_no_memory(err);
-        for (size_t i = 0; !st && i < t->part_count[TABLE_SAMPLES]; i++) {
+        if (!d->parts) {
+                d->failed = error_no_memory(&d->why);
+                return false;
+        }
+        for (size_t i = 0; goes_on && i < t->part_count[TABLE_SAMPLES]; i++) {
                 struct assessed_part a = { .part = t->parts[TABLE_SAMPLES][i] };
+                struct error why = { 0 };
+                enum status st;
 
                 if (a.part->day != r->day || !(a.due = find_due_rules(r, a.part)))
                         continue;
-                a.is_left = !is_label_dry_run(r) && compaction_leaves_part(r->s->compaction, a.part);
-                if (!a.is_left)
-                        st = assess_part(r, &a, err);
-                if (!st && a.expired)
-                        d->parts[d->count++] = a;
-                else if (!st && !a.is_left && remembers_rules(r))
-                        atomic_fetch_or(&a.part->done_rules, a.due);
-                d->skipped += a.is_left;
+                st = begin_label_work(r, &why);
+                if (!st) {
+                        st = assess_live_part(r, d, &a, &why);
+                        end_label_work(r);
+                }
+                goes_on = note_label_failure(r, d, st, &why);
         }
-        return st;
+        return goes_on;
 }
 
 static bool is_expired_throughout(const struct assessed_part *a)
@@ -263,33 +338,43 @@ static void add_dry_run_part(struct label_day *d, const struct assessed_part *a)
         d->removed.bytes += (uint64_t)((double)a->part->bytes * (double)a->expired / (double)a->rows);
 }
 
-/* The files with no other rows, in one commit. */
+/* The files with no other rows, in one commit, with merges excluded. */
 static enum status remove_expired_files(struct label_run *r, struct label_day *d, struct error *err)
 {
         _cleanup_free_ struct table_part **parts = calloc(d->count + 1, sizeof *parts);
         struct row_removal removal = { .day = r->day, .parts = parts };
         struct merge_result nothing = { 0 };
+        struct expired_day removed = { 0 };
         enum status st;
 
         if (!parts)
                 return error_no_memory(err);
         for (size_t i = 0; i < d->count; i++) {
-                if (is_expired_throughout(&d->parts[i]))
-                        parts[removal.part_count++] = d->parts[i].part;
+                const struct assessed_part *a = &d->parts[i];
+
+                if (!is_expired_throughout(a))
+                        continue;
+                if (!is_part_still_live(r, a->part)) {
+                        d->is_stale = true;
+                        continue;
+                }
+                parts[removal.part_count++] = a->part;
+                removed.files++;
+                removed.rows += a->rows;
+                removed.bytes += a->part->bytes;
         }
         if (!removal.part_count)
                 return ST_OK;
         st = compaction_remove_rows(r->s->compaction, r->tables, &removal, &nothing, err);
-        for (size_t i = 0; !st && i < d->count; i++) {
-                if (!is_expired_throughout(&d->parts[i]))
-                        continue;
-                d->removed.files++;
-                d->removed.rows += d->parts[i].rows;
-                d->removed.bytes += d->parts[i].part->bytes;
-        }
-        return st;
+        if (st)
+                return st;
+        d->removed.files += removed.files;
+        d->removed.rows += removed.rows;
+        d->removed.bytes += removed.bytes;
+        return ST_OK;
 }
 
+/* With merges excluded. */
 static enum status rewrite_part(struct label_run *r, struct label_day *d, struct assessed_part *a, struct error *err)
 {
         const struct row_removal removal = { .day = r->day,
@@ -302,6 +387,8 @@ static enum status rewrite_part(struct label_run *r, struct label_day *d, struct
         struct merge_result merged = { 0 };
         enum status st;
 
+        if (!is_part_still_live(r, a->part))
+                return error_set(err, ST_NOT_FOUND, "a merge replaced '%s'", a->part->path);
         r->due = a->due;
         st = compaction_remove_rows(r->s->compaction, r->tables, &removal, &merged, err);
         if (!st && !merged.rows_read) {
@@ -315,21 +402,33 @@ static enum status rewrite_part(struct label_run *r, struct label_day *d, struct
         return st;
 }
 
-/* With the snapshot at hand. */
+/* One file, or with NULL those that go whole. */
+static bool apply_label_removal(struct label_run *r, struct label_day *d, struct assessed_part *a)
+{
+        struct error why = { 0 };
+        enum status st = begin_label_work(r, &why);
+
+        if (!st) {
+                st = a ? rewrite_part(r, d, a, &why) : remove_expired_files(r, d, &why);
+                end_label_work(r);
+        }
+        return note_label_failure(r, d, st, &why);
+}
+
+/* With the snapshot at hand. A file that fails does not stop the others. */
 static enum status expire_labels_of_day(struct label_run *r, struct label_day *d, struct error *err)
 {
-        enum status st = assess_day(r, d, err);
+        bool goes_on = assess_day(r, d);
 
-        for (size_t i = 0; !st && is_label_dry_run(r) && i < d->count; i++)
+        for (size_t i = 0; is_label_dry_run(r) && i < d->count; i++)
                 add_dry_run_part(d, &d->parts[i]);
-        if (st || is_label_dry_run(r))
-                return st;
-        st = remove_expired_files(r, d, err);
-        for (size_t i = 0; !st && i < d->count; i++) {
-                if (!is_expired_throughout(&d->parts[i]))
-                        st = rewrite_part(r, d, &d->parts[i], err);
-        }
-        return st;
+        goes_on = goes_on && !is_label_dry_run(r) && apply_label_removal(r, d, NULL);
+        for (size_t i = 0; goes_on && i < d->count; i++)
+                goes_on = is_expired_throughout(&d->parts[i]) || apply_label_removal(r, d, &d->parts[i]);
+        r->removed_rows = d->removed.rows;
+        if (d->failed && err)
+                *err = d->why;
+        return d->failed ? d->failed : d->is_stale ? error_set(err, ST_BUSY, "files changed meanwhile") : ST_OK;
 }
 
 static enum status report_label_day(const struct label_run *r, const struct label_day *d, struct expiry *ret,
@@ -360,31 +459,26 @@ static enum status run_next_day(struct label_run *r, const struct label_pass *pa
         if (ret && !st)
                 ret->skipped_files += d.skipped;
         free(d.parts);
-        if (st == ST_NOT_FOUND) /* a file vanished */
-                return ST_BUSY;
         return st ? st : reported;
 }
 
-/* One day of the pass; ST_NOT_FOUND at its end. Merges are excluded, unless nothing is to be changed. */
+/* One day of the pass; ST_NOT_FOUND at its end. */
 static enum status run_pass_day(struct profile_store *s, const struct sample_limits *limits,
                                 const struct expiry_request *request, struct label_pass *pass, struct expiry *ret,
                                 struct error *err)
 {
-        bool excludes_merges = !request || !request->dry_run, may_proceed = true;
+        bool may_proceed = true;
         int64_t day = 0;
         enum status st = ST_BUSY;
 
-        if (excludes_merges)
-                compaction_begin_removal(s->compaction);
-        for (unsigned i = 0; st == ST_BUSY && i < ATTEMPTS && may_proceed; i++) {
+        for (unsigned left = ATTEMPTS; st == ST_BUSY && left && may_proceed;) {
                 struct label_run r;
 
                 st = begin_label_run(&r, s, limits, request) ? run_next_day(&r, pass, &day, ret, err) : ST_NOT_FOUND;
-                may_proceed = may_proceed_with_labels(&r) && !atomic_load(&s->stopping);
+                may_proceed = !is_label_run_ended(&r);
+                left = r.removed_rows ? ATTEMPTS : left - 1;
                 label_run_deinit(&r);
         }
-        if (excludes_merges)
-                compaction_end_removal(s->compaction);
         if (st != ST_NOT_FOUND) {
                 pass->is_running = true;
                 pass->day = day;

@@ -24,8 +24,13 @@ struct row_removal {
         void *context;                  /* of both */
 };
 
-/** No merge and no other removal runs until end. */
-void compaction_begin_removal(struct compaction *c);
+/**
+ * No merge and no other removal runs until end.
+ * @param proceed  asked again and again while another one runs; false ends the wait. NULL: until the store is closed.
+ * @return ST_BUSY when the wait was ended.
+ */
+enum status compaction_begin_removal(struct compaction *c, bool (*proceed)(void *context), void *context,
+                                     struct error *err) MUST_CHECK;
 void compaction_end_removal(struct compaction *c);
 
 /** Whether a part was found to be unreadable, and is left as it is. */

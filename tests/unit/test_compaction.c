@@ -14,6 +14,7 @@
 #include "common/limits.h"
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/merge.h"
+#include "profile-store/compaction/row_removal.h"
 #include "profile-store/scan.h"
 #include "profile-store/scan_rows.h"
 #include "tests/support/profiles.h"
@@ -625,6 +626,47 @@ static void end_waiting_compaction(struct other_compaction *o)
         ck_assert_int_eq(pthread_join(o->thread, NULL), 0);
 }
 
+static bool end_second_look(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        unsigned *calls = context;
+
+        (void)files_due;
+        ck_assert_uint_eq(so_far->merges, 0);
+        return ++*calls < 2;
+}
+
+static bool proceed_once(void *context)
+{
+        unsigned *calls = context;
+
+        return ++*calls < 2;
+}
+
+/* Else the shutdown of a service would wait for merges of others. */
+START_TEST(work_that_waits_for_the_merge_of_another_can_be_ended)
+{
+        struct other_compaction other;
+        unsigned calls = 0;
+        struct error err;
+
+        fill_store(0, 4);
+        begin_waiting_compaction(&other);
+        ck_assert_int_eq(profile_store_compact(fixture.store, end_second_look, &calls, NULL, &err), ST_BUSY);
+        ck_assert_uint_eq(calls, 2);
+        calls = 0;
+        ck_assert_int_eq(compaction_begin_removal(fixture.store->compaction, proceed_once, &calls, &err), ST_BUSY);
+        ck_assert_uint_eq(calls, 2);
+        atomic_store(&fixture.store->stopping, true);
+        ck_assert_int_eq(compaction_begin_removal(fixture.store->compaction, NULL, NULL, &err), ST_BUSY);
+        ck_assert_int_eq(profile_store_compact(fixture.store, NULL, NULL, NULL, &err), ST_BUSY);
+        atomic_store(&fixture.store->stopping, false);
+        end_waiting_compaction(&other);
+        check_ok(other.st, &other.err);
+        check_ok(compaction_begin_removal(fixture.store->compaction, NULL, NULL, &err), &err);
+        compaction_end_removal(fixture.store->compaction);
+}
+END_TEST
+
 START_TEST(a_merge_whose_output_is_gone_is_not_committed_and_is_made_again)
 {
         _cleanup_free_ char *pattern = NULL;
@@ -993,6 +1035,7 @@ int main(void)
                                        samples_and_stacks_are_merged_during_a_resymbolization,
                                        a_compaction_that_waits_for_a_resymbolization_can_be_ended,
                                        the_thread_merges_samples_during_a_resymbolization,
+                                       work_that_waits_for_the_merge_of_another_can_be_ended,
                                        a_merge_whose_output_is_gone_is_not_committed_and_is_made_again,
                                        a_partition_that_fails_does_not_stop_the_others,
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,

@@ -354,9 +354,10 @@ END_TEST
 
 static bool is_left_alone(const struct table_part *part)
 {
+        struct error err;
         bool ret;
 
-        compaction_begin_removal(fixture.store->compaction);
+        check_ok(compaction_begin_removal(fixture.store->compaction, NULL, NULL, &err), &err);
         ret = compaction_leaves_part(fixture.store->compaction, part);
         compaction_end_removal(fixture.store->compaction);
         return ret;
@@ -489,6 +490,69 @@ START_TEST(samples_that_are_flushed_meanwhile_stay_until_the_next_run)
 }
 END_TEST
 
+static _Atomic uint64_t merges_seen, merges_looks;
+
+static bool count_merges(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        (void)context;
+        (void)files_due;
+        atomic_store(&merges_seen, so_far->merges);
+        atomic_fetch_add(&merges_looks, 1);
+        return true;
+}
+
+static void *compact_meanwhile(void *context)
+{
+        struct error err;
+
+        (void)context;
+        check_ok(profile_store_compact(fixture.store, count_merges, NULL, NULL, &err), &err);
+        return NULL;
+}
+
+static pthread_t merging_thread;
+static uint64_t merges_before_the_end;
+
+/* While the first file is looked at, a compaction begins to wait. */
+static bool begin_compaction_meanwhile(const char *text, size_t n)
+{
+        static const struct timespec pause = { .tv_nsec = 1000000 };
+
+        merges_before_the_end = atomic_load(&merges_seen);
+        if (!is_done) {
+                is_done = true;
+                ck_assert_int_eq(pthread_create(&merging_thread, NULL, compact_meanwhile, NULL), 0);
+                while (!atomic_load(&merges_looks))
+                        nanosleep(&pause, NULL); /* until the test's time limit */
+        }
+        return n == 3 && memcmp(text, "dev", 3) == 0;
+}
+
+START_TEST(merges_get_a_turn_between_the_files_of_a_day)
+{
+        struct expiry e;
+        struct error err;
+
+        begin();
+        for (int i = 0; i < 4; i++) {
+                append_env(0, "env=dev");
+                append_env(0, "env=prod");
+                append_env(5, "env=prod");
+                store_fixture_flush(&fixture);
+        }
+        is_done = false;
+        merges_seen = merges_looks = merges_before_the_end = 0;
+        meanwhile = begin_compaction_meanwhile;
+        check_ok(expire_meanwhile((struct expiry_request){ 0 }, &e, &err), &err);
+        ck_assert_int_eq(pthread_join(merging_thread, NULL), 0);
+        ck_assert_uint_ge(merges_before_the_end, 1);
+        ck_assert_uint_eq(e.count, 1);
+        ck_assert_uint_eq(sum_expiry(&e).rows, 4);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 8);
+        end();
+}
+END_TEST
+
 static bool is_dev_text(const char *text, size_t n)
 {
         return n == 3 && memcmp(text, "dev", 3) == 0;
@@ -615,5 +679,6 @@ TEST_SUITE("label retention", rows_that_a_rule_selects_go_and_all_others_stay,
            files_with_no_other_rows_go_unread_and_their_stacks_with_the_day, labels_without_a_column_are_selected_too,
            ages_and_sizes_of_all_samples_count_beside_labels, an_unreadable_file_is_left_and_the_others_are_done,
            a_file_that_another_writer_removes_meanwhile_is_not_brought_back,
-           samples_that_are_flushed_meanwhile_stay_until_the_next_run, a_run_that_is_ended_changes_nothing_and_says_so,
+           samples_that_are_flushed_meanwhile_stay_until_the_next_run, merges_get_a_turn_between_the_files_of_a_day,
+           a_run_that_is_ended_changes_nothing_and_says_so,
            the_background_removes_late_samples_too_and_looks_at_a_file_once, a_rule_has_a_selector_and_an_age)
