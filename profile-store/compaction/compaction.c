@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
@@ -51,12 +52,18 @@ struct failed_partition {
         struct error err;   /* the last one */
 };
 
+/* A part that is left as it is, while its file stays as it is. */
+struct unmergeable_part {
+        char *path; /* "TABLE/NAME" */
+        struct stat seen;
+};
+
 struct compaction {
         struct profile_store *s;
         struct work_lock lock; /* of all below, from the choice of a merge to its commit */
         struct failed_partition *failed;
         size_t failed_count, failed_capacity;
-        char **unmergeable; /* names of parts, "TABLE/NAME" */
+        struct unmergeable_part *unmergeable;
         size_t unmergeable_count, unmergeable_capacity;
         unsigned memory_shift; /* memory was refused: merges are planned with 2^-memory_shift of it */
         uint64_t calls;
@@ -112,11 +119,37 @@ static bool is_postponed_partition(const void *context, const struct compaction_
         return f && (run->is_full ? f->skip_call == run->c->calls : monotonic_ns() < f->retry_ns);
 }
 
-bool compaction_leaves_part(const struct compaction *c, const struct table_part *part)
+/* All zero when the file is missing. */
+static struct stat look_at_file(const char *path)
+{
+        struct stat ret = { 0 };
+
+        if (stat(path, &ret))
+                ret = (struct stat){ 0 };
+        return ret;
+}
+
+static bool is_same_file(const struct stat *x, const struct stat *y)
+{
+        return x->st_dev == y->st_dev && x->st_ino == y->st_ino && x->st_size == y->st_size &&
+               x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
+}
+
+/* A file that came back, from a backup or with its disk, is tried again. */
+bool compaction_leaves_part(struct compaction *c, const struct table_part *part)
 {
         for (size_t i = 0; i < c->unmergeable_count; i++) {
-                if (strcmp(c->unmergeable[i], part->path) == 0)
+                struct unmergeable_part *u = &c->unmergeable[i];
+                struct stat now;
+
+                if (strcmp(u->path, part->path) != 0)
+                        continue;
+                now = look_at_file(part->path);
+                if (is_same_file(&now, &u->seen))
                         return true;
+                free(u->path);
+                *u = c->unmergeable[--c->unmergeable_count];
+                return false;
         }
         return false;
 }
@@ -195,7 +228,7 @@ static enum status skip_unmergeable_part(struct compaction *c, const struct tabl
                 free(path);
                 return error_no_memory(err);
         }
-        c->unmergeable[c->unmergeable_count++] = path;
+        c->unmergeable[c->unmergeable_count++] = (struct unmergeable_part){ path, look_at_file(path) };
         metric_add(&skipped_files, 1);
         log_error("store", "cannot merge '%s' with other files, leaving it as it is: %s", part->path, why->text);
         return ST_OK;
@@ -708,7 +741,7 @@ void compaction_stop(struct compaction *c)
                 pthread_join(c->thread, NULL);
         }
         for (size_t i = 0; i < c->unmergeable_count; i++)
-                free(c->unmergeable[i]);
+                free(c->unmergeable[i].path);
         free(c->unmergeable);
         free(c->failed);
         pthread_cond_destroy(&c->wake);

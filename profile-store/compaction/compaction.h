@@ -12,8 +12,9 @@
  * next round plans anew. A merge of locations excludes re-symbolizations and ends when one waits, so that no old frame
  * comes back.
  *
- * Failures: a part that cannot be read, or that does not fit into the memory, is left alone from then on. Any other
- * failure postpones its partition for a minute, then two, up to an hour; other partitions go on.
+ * Failures: a part that cannot be read, or that does not fit into the memory, is left alone until its file is replaced
+ * or a restart. Any other failure postpones its partition for a minute, then two, up to an hour; other partitions go
+ * on.
  *
  * Threads: a thread of low priority (cairn-compact), limited to COMPACTION_BYTES_PER_S read and written.
  */

@@ -33,8 +33,8 @@ enum status compaction_begin_removal(struct compaction *c, bool (*proceed)(void 
                                      struct error *err) MUST_CHECK;
 void compaction_end_removal(struct compaction *c);
 
-/** Whether a part was found to be unreadable, and is left as it is. */
-bool compaction_leaves_part(const struct compaction *c, const struct table_part *part);
+/** Whether a part was found to be unreadable, and is left as it is until its file is another one. */
+bool compaction_leaves_part(struct compaction *c, const struct table_part *part);
 
 /**
  * Handle a part that could not be read.
