@@ -69,6 +69,16 @@ void health_set_compaction(struct profile_store *s, int64_t since_ns, const stru
         pthread_mutex_unlock(&s->health_lock);
 }
 
+void health_set_label_expiry(struct profile_store *s, enum status st, const struct error *err)
+{
+        struct profile_store_health *h = &s->health;
+
+        pthread_mutex_lock(&s->health_lock);
+        record_failure(&h->label_expiry_failing_since, h->label_expiry_failure, sizeof h->label_expiry_failure, st,
+                       err);
+        pthread_mutex_unlock(&s->health_lock);
+}
+
 void health_add_quarantined(struct profile_store *s, int64_t batches, int64_t bytes, const char *reason)
 {
         struct profile_store_health *h = &s->health;

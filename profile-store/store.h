@@ -183,6 +183,8 @@ struct profile_store_health {
         uint64_t quarantined_bytes;
         int64_t compaction_failing_since; /* several merges of one partition failed in a row; 0: compaction works */
         char compaction_failure[240];
+        int64_t label_expiry_failing_since; /* retention by labels failed, and is tried again; 0: it works */
+        char label_expiry_failure[240];
         char quarantine_reason[240]; /* of the newest one that this process quarantined */
 };
 

@@ -81,6 +81,8 @@ bool health_set_sync(struct profile_store *s, enum status st, const struct error
 
 /* Merges of a partition fail again and again, first at since_ns; 0: they do not. */
 void health_set_compaction(struct profile_store *s, int64_t since_ns, const struct error *err);
+/* The outcome of label rules for a day, or with ST_OK for all days. */
+void health_set_label_expiry(struct profile_store *s, enum status st, const struct error *err);
 
 /* Open the queue and replay it into the head. */
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;

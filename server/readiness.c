@@ -57,6 +57,9 @@ static const struct {
         [READY_COMPACTION_FAILING] = { "compaction_failing", "warning",
                                        "samples are written and read, queries get slower; see the reason, and "
                                        "'cairn store compact'" },
+        [READY_RETENTION_FAILING] = { "retention_failing", "warning",
+                                      "samples past their age stay, and are tried again; see the reason, and "
+                                      "'cairn store expire'" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
 };
 
@@ -71,6 +74,7 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
         [READY_QUARANTINE] = CONDITION("quarantine"),
         [READY_STALLED] = CONDITION("stalled"),
         [READY_COMPACTION_FAILING] = CONDITION("compaction_failing"),
+        [READY_RETENTION_FAILING] = CONDITION("retention_failing"),
 };
 
 /* Under the lock. */
@@ -204,6 +208,8 @@ static void look_at_health(struct readiness *r)
                   h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
         set_state(r, READY_COMPACTION_FAILING, h.compaction_failing_since != 0, "cannot merge files: %s",
                   h.compaction_failure);
+        set_state(r, READY_RETENTION_FAILING, h.label_expiry_failing_since != 0,
+                  "cannot remove samples by their labels: %s", h.label_expiry_failure);
         set_state(r, READY_STALLED, late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s", late_s);
 }
 

@@ -28,6 +28,7 @@ enum ready_condition {
         READY_CLOCK_JUMP,
         READY_QUARANTINE,
         READY_COMPACTION_FAILING,
+        READY_RETENTION_FAILING,
         READY_STALLED,
         READY_CONDITION_COUNT,
 };

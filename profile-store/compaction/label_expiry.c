@@ -488,7 +488,7 @@ static enum status run_pass_day(struct profile_store *s, const struct sample_lim
 
 /* ---- passes ---- */
 
-static void end_label_pass(struct label_pass *pass)
+static void end_label_pass(struct profile_store *s, struct label_pass *pass)
 {
         unsigned doublings = pass->failures < POSTPONED_DOUBLINGS ? pass->failures : POSTPONED_DOUBLINGS;
 
@@ -497,6 +497,7 @@ static void end_label_pass(struct label_pass *pass)
                 pass->failures++;
         } else {
                 pass->failures = 0;
+                health_set_label_expiry(s, ST_OK, NULL);
         }
         pass->failed_days = 0;
         pass->is_running = false;
@@ -513,13 +514,14 @@ bool label_expiry_run_next(struct profile_store *s, struct label_pass *pass)
                 return false;
         st = run_pass_day(s, &s->options.limits, NULL, pass, NULL, &err);
         if (st == ST_NOT_FOUND) {
-                end_label_pass(pass);
+                end_label_pass(s, pass);
                 return false;
         }
         if (!st || atomic_load(&s->stopping))
                 return true;
         format_table_day(pass->day, date);
         log_error("store", "cannot remove samples of %s by their labels, trying again later: %s", date, err.text);
+        health_set_label_expiry(s, st, &err);
         metric_add(&failed_days, 1);
         pass->failed_days++;
         return true;

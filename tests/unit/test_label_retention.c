@@ -7,10 +7,12 @@
 
 #include <glob.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/file.h"
 #include "common/limits.h"
+#include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/retention.h"
 #include "query/sample_rules.h"
@@ -395,6 +397,93 @@ START_TEST(an_unreadable_file_is_left_and_the_others_are_done)
 }
 END_TEST
 
+/* A file of which every read fails: a folder in its place. */
+static char *make_file_fail(const struct table_part *part)
+{
+        char *away;
+
+        ck_assert_int_ge(asprintf(&away, "%s.away", part->path), 0);
+        ck_assert_int_eq(rename(part->path, away), 0);
+        ck_assert_int_eq(mkdir(part->path, 0755), 0);
+        return away;
+}
+
+static void end_file_failure(const char *away)
+{
+        _cleanup_free_ char *path = strndup(away, strlen(away) - strlen(".away"));
+
+        ck_assert_int_eq(rmdir(path), 0);
+        ck_assert_int_eq(rename(away, path), 0);
+}
+
+START_TEST(a_file_that_fails_does_not_stop_the_others_of_its_day)
+{
+        _cleanup_sample_rules_ struct sample_rules rules = { 0 };
+        struct expiry_request request = { .limits = &rules.limits };
+        _cleanup_free_ char *away = NULL;
+        struct table_part *first;
+        struct expiry e;
+        struct error err = { 0 };
+
+        begin();
+        for (int i = 0; i < 3; i++) {
+                append_env(0, "env=dev");
+                append_env(0, "env=prod");
+                append_env(5, "env=prod");
+                store_fixture_flush(&fixture);
+        }
+        append_env(0, "env=dev"); /* a file that goes whole */
+        store_fixture_flush(&fixture);
+        check_ok(sample_rules_add(&rules, "{env=\"dev\"},age=2d", &err), &err);
+        first = fixture.store->tables->parts[TABLE_SAMPLES][0];
+        ck_assert_int_eq(first->day, FIRST_DAY);
+        away = make_file_fail(first);
+        ck_assert_int_ne(profile_store_expire(fixture.store, &request, &e, &err), ST_OK);
+        ck_assert_ptr_nonnull(strstr(err.text, "date="));
+        end_file_failure(away);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 7); /* of 10 */
+        e = expire("{env=\"dev\"},age=2d");
+        ck_assert_uint_eq(sum_expiry(&e).rows, 1);
+        ck_assert_int_eq(store_fixture_sum(&fixture), 6);
+        end();
+}
+END_TEST
+
+START_TEST(health_tells_of_rules_that_could_not_be_applied)
+{
+        static struct sample_rules rules;
+        struct label_pass pass = { 0 };
+        struct profile_store_health health;
+        _cleanup_free_ char *away = NULL;
+        struct error err = { 0 };
+
+        begin();
+        append_env(0, "env=dev");
+        append_env(1, "env=dev");
+        append_env(5, "env=prod");
+        store_fixture_flush(&fixture);
+        away = make_file_fail(fixture.store->tables->parts[TABLE_SAMPLES][0]);
+        check_ok(sample_rules_add(&rules, "{env=\"dev\"},age=2d", &err), &err);
+        fixture.options.limits = rules.limits;
+        store_fixture_reopen(&fixture);
+        while (label_expiry_run_next(fixture.store, &pass))
+                ;
+        profile_store_get_health(fixture.store, &health);
+        ck_assert_int_ne(health.label_expiry_failing_since, 0); /* although the day after it was done */
+        ck_assert_ptr_nonnull(strstr(health.label_expiry_failure, "date="));
+        end_file_failure(away);
+        pass.retry_ns = 0;
+        while (label_expiry_run_next(fixture.store, &pass))
+                ;
+        profile_store_get_health(fixture.store, &health);
+        ck_assert_int_eq(health.label_expiry_failing_since, 0);
+        ck_assert_str_eq(health.label_expiry_failure, "");
+        ck_assert_int_eq(store_fixture_sum(&fixture), 1);
+        store_fixture_end(&fixture);
+        sample_rules_deinit(&rules);
+}
+END_TEST
+
 /* ---- beside other work ---- */
 
 /* A rule that does something while rows are selected. */
@@ -678,6 +767,7 @@ END_TEST
 TEST_SUITE("label retention", rows_that_a_rule_selects_go_and_all_others_stay,
            files_with_no_other_rows_go_unread_and_their_stacks_with_the_day, labels_without_a_column_are_selected_too,
            ages_and_sizes_of_all_samples_count_beside_labels, an_unreadable_file_is_left_and_the_others_are_done,
+           a_file_that_fails_does_not_stop_the_others_of_its_day, health_tells_of_rules_that_could_not_be_applied,
            a_file_that_another_writer_removes_meanwhile_is_not_brought_back,
            samples_that_are_flushed_meanwhile_stay_until_the_next_run, merges_get_a_turn_between_the_files_of_a_day,
            a_run_that_is_ended_changes_nothing_and_says_so,
