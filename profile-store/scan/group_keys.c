@@ -322,6 +322,39 @@ static struct parquet_bytes find_rest_label(const struct group_keys *k, const ch
                              : as_text_bytes("");
 }
 
+static bool is_same_text(const struct parquet_bytes *x, const struct parquet_bytes *y)
+{
+        return x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+}
+
+/* Of a repeated key the last value counts that is not null, as scan_find_rest_value() has it. */
+static bool is_repeated_later(const struct group_keys *k, uint32_t slot, uint32_t end)
+{
+        const struct parquet_bytes name = get_rest_text(&k->rest_keys, slot);
+
+        for (uint32_t i = slot + 1; i < end; i++) {
+                const struct parquet_bytes other = get_rest_text(&k->rest_keys, i);
+
+                if (k->rest_values.codes[i] != PARQUET_NULL_CODE && is_same_text(&name, &other))
+                        return true;
+        }
+        return false;
+}
+
+static enum status collect_rest_labels(const struct group_keys *k, struct group_table *t, struct error *err)
+{
+        uint32_t row = get_rest_row(k), end = k->rest_keys.offsets[row + 1];
+        enum status st = ST_OK;
+
+        for (uint32_t slot = k->rest_keys.offsets[row]; !st && slot < end; slot++) {
+                st = work_meter_add(&k->chunk->thread->meter, 1 + (end - slot) / 4, err);
+                if (!st && !is_repeated_later(k, slot, end))
+                        st = group_table_collect_label(t, get_rest_text(&k->rest_keys, slot),
+                                                       get_rest_text(&k->rest_values, slot), err);
+        }
+        return st;
+}
+
 static enum status collect_row_labels(const struct group_keys *k, struct group_table *t, struct error *err)
 {
         size_t keys = k->by->all_labels ? 0 : k->by->label_count, end = k->column_count - k->needs_rest;
@@ -338,13 +371,7 @@ static enum status collect_row_labels(const struct group_keys *k, struct group_t
                 if (k->columns[i].has_column)
                         st = group_table_collect_label(t, as_text_bytes(k->columns[i].label),
                                                        get_key_text(&k->columns[i]), err);
-        if (st || !k->needs_rest || !group_by_needs_all_labels(k->by))
-                return st;
-        for (uint32_t row = get_rest_row(k), slot = k->rest_keys.offsets[row];
-             !st && slot < k->rest_keys.offsets[row + 1]; slot++)
-                st = group_table_collect_label(t, get_rest_text(&k->rest_keys, slot),
-                                               get_rest_text(&k->rest_values, slot), err);
-        return st;
+        return st || !k->needs_rest || !group_by_needs_all_labels(k->by) ? st : collect_rest_labels(k, t, err);
 }
 
 enum status group_keys_find_group(struct group_keys *k, struct group_table *t, uint32_t *ret, struct error *err)

@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/memory_budget.h"
 #include "profile-store/scan_groups.h"
+#include "profile-store/store_internal.h"
 #include "query/query.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
@@ -384,6 +385,74 @@ START_TEST(group_sums_include_labels_without_a_column)
 }
 END_TEST
 
+static void append_zones(unsigned batch, const char *const *labels)
+{
+        struct test_profile t;
+        uint32_t location;
+        struct error err;
+
+        test_profile_init(&t, STORE_FIXTURE_ID, "/usr/bin/app");
+        location = test_location(&t, 0x1000);
+        test_sample(&t, STORE_FIXTURE_T0, 1, &location, 1, labels);
+        check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
+/* In the newest queued batch: files of other programs may have a key twice. */
+static void repeat_label(const char *name, const char *as)
+{
+        struct batch *b = fixture.store->head[fixture.store->head_count - 1];
+        unsigned found = 0;
+
+        for (uint32_t i = 0; i < b->label_set_count; i++) {
+                for (uint32_t k = 0; k < b->label_sets[i].count; k++) {
+                        struct batch_label *l = (struct batch_label *)&b->label_sets[i].labels[k];
+
+                        if (strcmp(l->name, name) == 0) {
+                                l->name = as;
+                                found++;
+                        }
+                }
+        }
+        ck_assert_uint_eq(found, 1);
+}
+
+/* As a selector with zone="b" takes them. */
+START_TEST(of_a_label_that_is_repeated_in_a_row_the_last_value_makes_the_group)
+{
+        const struct scan_filter all = { .from_unix_ns = 0, .to_unix_ns = INT64_MAX };
+        struct scan_group_by by = { .all_labels = true, .totals = true };
+        struct scan_group_sums sums;
+        struct store_scan *scan;
+        struct error err;
+        size_t zones = 0;
+
+        made_count = 0;
+        store_fixture_begin(&fixture);
+        append_label_columns();
+        append_zones(ROUNDS + 1, (const char *const[]){ "zone=a", "zonf=b", NULL });
+        repeat_label("zonf", "zone");
+        append_zones(ROUNDS + 2, (const char *const[]){ "zone=b", NULL });
+        store_fixture_flush(&fixture);
+        check_ok(store_scan_begin(fixture.store, &scan, &err), &err);
+        check_ok(store_scan_sum_groups(scan, &all, &by, &sums, &err), &err);
+        for (size_t i = 0; i < sums.count; i++) {
+                const struct scan_group *g = &sums.groups[sums.items[i].group];
+
+                if (!g->label_count || strcmp(g->labels[0].name, "zone") != 0)
+                        continue;
+                zones++;
+                ck_assert_uint_eq(g->label_count, 1);
+                ck_assert_str_eq(g->labels[0].value, "b");
+                ck_assert_int_eq(sums.items[i].value, 2);
+        }
+        ck_assert_uint_eq(zones, 1);
+        scan_group_sums_deinit(&sums);
+        store_scan_end(scan);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
 /* ---- memory ---- */
 
 static const char *get_top_param(void *context, const char *name)
@@ -441,4 +510,6 @@ START_TEST(a_query_over_its_memory_limit_says_how_to_narrow_it)
 END_TEST
 
 TEST_SUITE("scan random", sums_are_those_of_a_plain_loop, group_sums_are_those_of_a_plain_loop,
-           group_sums_include_labels_without_a_column, a_query_over_its_memory_limit_says_how_to_narrow_it)
+           group_sums_include_labels_without_a_column,
+           of_a_label_that_is_repeated_in_a_row_the_last_value_makes_the_group,
+           a_query_over_its_memory_limit_says_how_to_narrow_it)
