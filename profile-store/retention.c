@@ -93,14 +93,15 @@ struct candidate {
         int64_t day;
         enum table table;
         enum expiry_reason reason;
+        uint64_t rows, bytes; /* without those that label rules remove first */
+        bool is_gone;         /* label rules remove all of it */
 };
 
 struct plan {
         struct tables *tables; /* reference */
         struct candidate *files;
         size_t count;
-        const struct expiry *gone; /* of a dry run: what label rules remove first; NULL: nothing */
-        uint64_t freed_bytes;      /* by them */
+        const struct expiry *gone; /* of a dry run: what label rules remove first, parts by name; NULL: nothing */
 };
 
 static void plan_deinit(struct plan *p)
@@ -122,6 +123,30 @@ static int compare_expiry_candidates(const void *a, const void *b)
         return strcmp(x->part->name, y->part->name);
 }
 
+static int compare_expired_parts(const void *a, const void *b)
+{
+        const struct expired_part *x = a, *y = b;
+
+        return strcmp(x->name, y->name);
+}
+
+static struct candidate make_candidate(const struct plan *p, enum table table, struct table_part *part)
+{
+        const struct expired_part key = { .name = part->name }, *gone = NULL;
+        struct candidate c = {
+                .part = part, .day = part->day, .table = table, .rows = part->rows, .bytes = part->bytes
+        };
+
+        if (p->gone && p->gone->part_count && table == TABLE_SAMPLES)
+                gone = bsearch(&key, p->gone->parts, p->gone->part_count, sizeof key, compare_expired_parts);
+        if (!gone)
+                return c;
+        c.is_gone = gone->is_whole;
+        c.rows -= gone->rows < c.rows ? gone->rows : c.rows;
+        c.bytes -= gone->bytes < c.bytes ? gone->bytes : c.bytes;
+        return c;
+}
+
 static enum status collect_candidates(struct plan *p, struct error *err)
 {
         const struct tables *t = p->tables;
@@ -134,8 +159,7 @@ static enum status collect_candidates(struct plan *p, struct error *err)
                         struct table_part *part = t->parts[dated_tables[i]][k];
 
                         if (part->has_day)
-                                p->files[p->count++] =
-                                        (struct candidate){ .part = part, .day = part->day, .table = dated_tables[i] };
+                                p->files[p->count++] = make_candidate(p, dated_tables[i], part);
                 }
         }
         qsort(p->files, p->count, sizeof *p->files, compare_expiry_candidates);
@@ -202,10 +226,10 @@ bool retention_find_now(const struct tables *t, int64_t *now_s_ret, int64_t *new
 
 static void mark_candidate(struct candidate *c, enum expiry_reason reason, uint64_t *bytes)
 {
-        if (c->reason != EXPIRY_NONE)
+        if (c->reason != EXPIRY_NONE || c->is_gone)
                 return;
         c->reason = reason;
-        *bytes -= c->part->bytes < *bytes ? c->part->bytes : *bytes;
+        *bytes -= c->bytes < *bytes ? c->bytes : *bytes;
 }
 
 /* Only samples and stacks of whole days before cutoff_s. */
@@ -235,13 +259,11 @@ static void mark_days_beyond_size(struct plan *p, int64_t newest_day, uint64_t l
 /* Whether candidates [first, end) of a day have samples that label rules do not remove. */
 static bool has_samples_left(const struct plan *p, size_t first, size_t end)
 {
-        uint64_t files = 0;
-
-        for (size_t i = first; i < end; i++)
-                files += is_sample_file(&p->files[i]);
-        for (size_t i = 0; p->gone && i < p->gone->count; i++)
-                files -= p->gone->days[i].day == p->files[first].day ? p->gone->days[i].files : 0;
-        return files > 0;
+        for (size_t i = first; i < end; i++) {
+                if (is_sample_file(&p->files[i]) && !p->files[i].is_gone)
+                        return true;
+        }
+        return false;
 }
 
 /* What a removal of samples left that was interrupted before the stacks. The writer lock is held: no flush is at it. */
@@ -258,6 +280,19 @@ static void mark_unused_stacks(struct plan *p, int64_t newest_day, uint64_t *byt
         }
 }
 
+static uint64_t sum_live_bytes(const struct plan *p)
+{
+        uint64_t bytes = 0;
+
+        for (int t = 0; t < TABLE_COUNT; t++) {
+                for (size_t i = 0; i < p->tables->part_count[t]; i++)
+                        bytes += p->tables->parts[t][i]->bytes;
+        }
+        for (size_t i = 0; i < p->count; i++)
+                bytes -= p->files[i].part->bytes - p->files[i].bytes;
+        return bytes;
+}
+
 static enum status make_plan(struct plan *p, const struct table_logs *logs, const struct sample_limits *limits,
                              struct error *err)
 {
@@ -269,11 +304,7 @@ static enum status make_plan(struct plan *p, const struct table_logs *logs, cons
                 st = count_replaced_bytes(logs, &bytes, err);
         if (st || !retention_find_now(p->tables, &now_s, &newest_day))
                 return st;
-        for (int t = 0; t < TABLE_COUNT; t++) {
-                for (size_t i = 0; i < p->tables->part_count[t]; i++)
-                        bytes += p->tables->parts[t][i]->bytes;
-        }
-        bytes -= p->freed_bytes < bytes ? p->freed_bytes : bytes;
+        bytes += sum_live_bytes(p);
         if (limits->age_s)
                 mark_old_days(p, now_s - (int64_t)limits->age_s, &bytes);
         mark_unused_stacks(p, newest_day, &bytes);
@@ -301,6 +332,19 @@ enum status expiry_add_day(struct expiry *e, const struct expired_day *day, stru
         return ST_OK;
 }
 
+enum status expiry_add_part(struct expiry *e, const char *name, const struct expired_part *part, struct error *err)
+{
+        char *copy = strdup(name);
+
+        if (!copy || !array_reserve(&e->parts, &e->part_capacity, e->part_count)) {
+                free(copy);
+                return error_no_memory(err);
+        }
+        e->parts[e->part_count] = *part;
+        e->parts[e->part_count++].name = copy;
+        return ST_OK;
+}
+
 static enum status summarize_plan(const struct plan *p, struct expiry *ret, struct error *err)
 {
         size_t first = ret->count;
@@ -321,8 +365,8 @@ static enum status summarize_plan(const struct plan *p, struct expiry *ret, stru
                 if (!d)
                         break;
                 d->files++;
-                d->rows += c->part->rows;
-                d->bytes += c->part->bytes;
+                d->rows += c->rows;
+                d->bytes += c->bytes;
         }
         return st;
 }
@@ -407,8 +451,8 @@ static enum status plan_dry_run(struct profile_store *s, const struct sample_lim
         _cleanup_(plan_deinit) struct plan p = { .gone = ret };
         enum status st;
 
-        for (size_t i = 0; i < ret->count; i++)
-                p.freed_bytes += ret->days[i].bytes;
+        if (ret->part_count)
+                qsort(ret->parts, ret->part_count, sizeof *ret->parts, compare_expired_parts);
         pthread_mutex_lock(&s->lock);
         p.tables = tables_ref(s->tables);
         pthread_mutex_unlock(&s->lock);
@@ -475,6 +519,9 @@ enum status profile_store_expire(struct profile_store *s, const struct expiry_re
 
 void expiry_deinit(struct expiry *e)
 {
+        for (size_t i = 0; i < e->part_count; i++)
+                free(e->parts[i].name);
+        free(e->parts);
         free(e->days);
         *e = (struct expiry){ 0 };
 }

@@ -50,12 +50,24 @@ struct expired_day {
         uint64_t bytes; /* less in files; estimated by a dry run for those that would be rewritten */
 };
 
+/* What label rules would remove of a file of samples. */
+struct expired_part {
+        char *name; /* owned */
+        uint64_t rows, bytes;
+        bool is_whole;
+};
+
 struct expiry {
         struct expired_day *days; /* owned; by day, table and reason */
         size_t count, capacity;
+        struct expired_part *parts; /* owned; of a dry run with label rules */
+        size_t part_count, part_capacity;
         uint64_t skipped_files; /* unreadable: label rules could not be applied to them */
 };
 void expiry_deinit(struct expiry *e);
+/** Note the file that label rules would remove rows of. The name is copied. */
+enum status expiry_add_part(struct expiry *e, const char *name, const struct expired_part *part,
+                            struct error *err) MUST_CHECK;
 /** Add to what went of this table, day and reason before. */
 enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err) MUST_CHECK;
 

@@ -328,14 +328,21 @@ static bool is_expired_throughout(const struct assessed_part *a)
         return a->expired == a->rows;
 }
 
-static void add_dry_run_part(struct label_day *d, const struct assessed_part *a)
+static enum status add_dry_run_part(struct label_day *d, const struct assessed_part *a, struct expiry *ret,
+                                    struct error *err)
 {
-        if (is_expired_throughout(a))
+        const struct expired_part gone = { .rows = a->expired,
+                                           .bytes = (uint64_t)((double)a->part->bytes * (double)a->expired /
+                                                               (double)a->rows),
+                                           .is_whole = is_expired_throughout(a) };
+
+        if (gone.is_whole)
                 d->removed.files++;
         else
                 d->removed.rewritten++;
-        d->removed.rows += a->expired;
-        d->removed.bytes += (uint64_t)((double)a->part->bytes * (double)a->expired / (double)a->rows);
+        d->removed.rows += gone.rows;
+        d->removed.bytes += gone.bytes;
+        return expiry_add_part(ret, a->part->name, &gone, err);
 }
 
 /* The files with no other rows, in one commit, with merges excluded. */
@@ -416,12 +423,16 @@ static bool apply_label_removal(struct label_run *r, struct label_day *d, struct
 }
 
 /* With the snapshot at hand. A file that fails does not stop the others. */
-static enum status expire_labels_of_day(struct label_run *r, struct label_day *d, struct error *err)
+static enum status expire_labels_of_day(struct label_run *r, struct label_day *d, struct expiry *ret, struct error *err)
 {
         bool goes_on = assess_day(r, d);
 
-        for (size_t i = 0; is_label_dry_run(r) && i < d->count; i++)
-                add_dry_run_part(d, &d->parts[i]);
+        for (size_t i = 0; goes_on && is_label_dry_run(r) && i < d->count; i++) {
+                struct error why;
+                enum status st = add_dry_run_part(d, &d->parts[i], ret, &why);
+
+                goes_on = note_label_failure(r, d, st, &why);
+        }
         goes_on = goes_on && !is_label_dry_run(r) && apply_label_removal(r, d, NULL);
         for (size_t i = 0; goes_on && i < d->count; i++)
                 goes_on = is_expired_throughout(&d->parts[i]) || apply_label_removal(r, d, &d->parts[i]);
@@ -454,7 +465,7 @@ static enum status run_next_day(struct label_run *r, const struct label_pass *pa
         if (!find_next_due_day(r, pass, &r->day))
                 return ST_NOT_FOUND;
         *day_ret = d.removed.day = r->day;
-        st = expire_labels_of_day(r, &d, err);
+        st = expire_labels_of_day(r, &d, ret, err);
         reported = report_label_day(r, &d, ret, st ? NULL : err);
         if (ret && !st)
                 ret->skipped_files += d.skipped;

@@ -354,6 +354,42 @@ START_TEST(ages_and_sizes_of_all_samples_count_beside_labels)
 }
 END_TEST
 
+/* Of a day that goes by its size, what label rules removed before is not removed again. */
+START_TEST(a_dry_run_counts_no_row_twice)
+{
+        uint64_t rows[2], files[2];
+
+        begin();
+        for (int day = 0; day < DAYS; day++) {
+                for (int i = 0; i < 20; i++)
+                        append_env(day, i % 4 ? "env=dev" : "env=prod");
+                store_fixture_flush(&fixture);
+                append_env(day, "env=dev");
+                store_fixture_flush(&fixture);
+        }
+        for (int is_dry = 1; is_dry >= 0; is_dry--) {
+                const char *const rules[] = { "{env=\"dev\"},age=2d", "size=1" };
+                struct expiry e = expire_with((struct expiry_request){ .dry_run = is_dry }, rules, 2);
+                bool has_both = false;
+
+                rows[is_dry] = files[is_dry] = 0;
+                for (size_t i = 0; i < e.count; i++) {
+                        if (e.days[i].table != TABLE_SAMPLES)
+                                continue;
+                        rows[is_dry] += e.days[i].rows;
+                        files[is_dry] += e.days[i].files;
+                        has_both |= i && e.days[i].day == e.days[i - 1].day && e.days[i].reason != e.days[i - 1].reason;
+                }
+                ck_assert(has_both);
+                expiry_deinit(&e);
+        }
+        ck_assert_uint_eq(rows[1], rows[0]);
+        ck_assert_uint_eq(files[1], files[0]);
+        ck_assert_uint_eq(rows[0] + (uint64_t)store_fixture_sum(&fixture), 21 * DAYS);
+        end();
+}
+END_TEST
+
 static bool is_left_alone(const struct table_part *part)
 {
         struct error err;
@@ -766,8 +802,9 @@ END_TEST
 
 TEST_SUITE("label retention", rows_that_a_rule_selects_go_and_all_others_stay,
            files_with_no_other_rows_go_unread_and_their_stacks_with_the_day, labels_without_a_column_are_selected_too,
-           ages_and_sizes_of_all_samples_count_beside_labels, an_unreadable_file_is_left_and_the_others_are_done,
-           a_file_that_fails_does_not_stop_the_others_of_its_day, health_tells_of_rules_that_could_not_be_applied,
+           ages_and_sizes_of_all_samples_count_beside_labels, a_dry_run_counts_no_row_twice,
+           an_unreadable_file_is_left_and_the_others_are_done, a_file_that_fails_does_not_stop_the_others_of_its_day,
+           health_tells_of_rules_that_could_not_be_applied,
            a_file_that_another_writer_removes_meanwhile_is_not_brought_back,
            samples_that_are_flushed_meanwhile_stay_until_the_next_run, merges_get_a_turn_between_the_files_of_a_day,
            a_run_that_is_ended_changes_nothing_and_says_so,
