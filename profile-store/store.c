@@ -409,14 +409,14 @@ static enum status reload_with_queue(struct profile_store *s, struct error *err)
         return ST_OK;
 }
 
-/* What the queue had is kept; when it or the tables went back, as after a restore, it is read from the start. */
+/* What the queue had is kept; when it or the tables are another copy, as after a restore, it is read from the start. */
 enum status store_reload(struct profile_store *s, struct error *err)
 {
         uint64_t flushed = s->flushed;
         bool from_start = !s->queue;
         enum status st = reload_with_queue(s, err);
 
-        if (from_start || (!st && s->flushed >= flushed))
+        if (from_start || (!st && s->flushed >= flushed && !s->tables->is_replaced))
                 return st;
         head_close(s);
         s->flushed = 0;

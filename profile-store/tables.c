@@ -76,7 +76,10 @@ static enum status create_delta_table(const char *path, enum table t, const stru
 enum status table_logs_open(const char *dir, bool read_only, int64_t grace_ms, struct table_logs *ret,
                             struct error *err)
 {
-        struct table_logs l = { .dir = path_join(dir, "tables"), .grace_ms = grace_ms, .opened_s = stable_unix_s() };
+        struct table_logs l = { .dir = path_join(dir, "tables"),
+                                .grace_ms = grace_ms,
+                                .opened_s = stable_unix_s(),
+                                .read_only = read_only };
         const struct delta_retention retention = get_log_retention(grace_ms);
         enum status st = l.dir ? ST_OK : error_no_memory(err);
 
@@ -211,17 +214,27 @@ static enum status load_table_parts(struct tables *to, const struct table_logs *
         return ST_OK;
 }
 
+static enum status refresh_table(struct table_logs *l, enum table t, struct error *err)
+{
+        bool is_replaced = false;
+        enum status st =
+                l->read_only ? delta_table_follow(l->logs[t], &is_replaced, err) : delta_table_refresh(l->logs[t], err);
+
+        l->was_replaced[t] |= is_replaced;
+        return st;
+}
+
 static enum status load_table_snapshot(struct tables *to, struct table_logs *l, enum table t, bool refresh,
                                        const struct tables *before, struct error *err)
 {
         struct delta_snapshot *snapshot;
-        enum status st = refresh ? delta_table_refresh(l->logs[t], err) : ST_OK;
+        enum status st = refresh ? refresh_table(l, t, err) : ST_OK;
 
         if (!st)
                 st = delta_snapshot_acquire(l->logs[t], &snapshot, err);
         if (st)
                 return st;
-        st = load_table_parts(to, l, t, snapshot, before, err);
+        st = load_table_parts(to, l, t, snapshot, l->was_replaced[t] ? NULL : before, err);
         if (!st && t == TABLE_SAMPLES) {
                 int64_t flushed = delta_table_get_txn_version(l->logs[t], APP_ID);
 
@@ -251,11 +264,16 @@ enum status tables_load(struct table_logs *l, bool refresh, struct tables *befor
                 return error_no_memory(err);
         for (int i = 0; !st && i < TABLE_COUNT; i++)
                 st = load_table_snapshot(t, l, i, refresh, before, err);
-        if (st)
+        if (st) {
                 tables_unref(t);
-        else
-                *ret = t;
-        return st;
+                return st;
+        }
+        for (int i = 0; i < TABLE_COUNT; i++) {
+                t->is_replaced |= l->was_replaced[i];
+                l->was_replaced[i] = false;
+        }
+        *ret = t;
+        return ST_OK;
 }
 
 struct tables *tables_ref(struct tables *t)

@@ -50,12 +50,15 @@ struct tables {
         size_t part_count[TABLE_COUNT];
         struct label_columns columns;
         uint64_t flushed; /* last raw queue position that the samples cover */
+        bool is_replaced; /* of a reader: a table is another copy than the one that was loaded before */
 };
 
 struct table_logs {
-        char *dir;        /* DIR/tables */
-        int64_t grace_ms; /* removed files stay this long */
-        int64_t opened_s; /* when the logs were opened, Unix seconds */
+        char *dir;                      /* DIR/tables */
+        int64_t grace_ms;               /* removed files stay this long */
+        int64_t opened_s;               /* when the logs were opened, Unix seconds */
+        bool read_only;                 /* another process may replace the tables, as by a restored backup */
+        bool was_replaced[TABLE_COUNT]; /* since the last snapshot that was loaded */
         struct delta_table *logs[TABLE_COUNT];
         struct {
                 int64_t latest_ms;      /* Unix time: the last removal seen that was in the future */
@@ -74,7 +77,7 @@ void table_logs_close(struct table_logs *l);
 /**
  * The present state of the tables.
  * @param refresh  look for commits of others first.
- * @param before   an older snapshot or NULL: its parts are shared.
+ * @param before   an older snapshot or NULL: its parts are shared, but for tables that were replaced.
  */
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err) MUST_CHECK;

@@ -19,7 +19,19 @@ struct delta_table {
         char *log_dir;
         struct delta_state state;
         int64_t next_checkpoint; /* no checkpoint is written by itself before this version */
+        struct stat last_commit; /* of delta_table_follow(): its file when the state was read; zero: unknown */
 };
+
+/* All zero without. */
+static struct stat stat_commit(const struct delta_table *t, int64_t version)
+{
+        _cleanup_free_ char *path = delta_make_log_path(t->log_dir, version, DELTA_COMMIT_SUFFIX);
+        struct stat ret = { 0 };
+
+        if (!path || stat(path, &ret))
+                ret = (struct stat){ 0 };
+        return ret;
+}
 
 enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err)
 {
@@ -32,6 +44,8 @@ enum status delta_table_open(const char *dir, struct delta_table **ret, struct e
         delta_state_init(&t->state);
         t->log_dir = path_join(dir, "_delta_log");
         st = t->log_dir ? delta_replay_log(t->log_dir, &t->state, err) : error_no_memory(err);
+        if (!st)
+                t->last_commit = stat_commit(t, t->state.version);
         if (st)
                 delta_table_close(t);
         else
@@ -59,14 +73,14 @@ static enum status read_new_commits(struct delta_table *t, struct error *err)
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status read_whole_log(struct delta_table *t, struct error *err)
+static enum status read_whole_log(struct delta_table *t, bool may_go_back, struct error *err)
 {
         struct delta_state now;
         enum status st;
 
         delta_state_init(&now);
         st = delta_replay_log(t->log_dir, &now, err);
-        if (st || now.version < t->state.version) {
+        if (st || (now.version < t->state.version && !may_go_back)) {
                 delta_state_deinit(&now);
                 return st;
         }
@@ -76,19 +90,59 @@ static enum status read_whole_log(struct delta_table *t, struct error *err)
 }
 
 /* Commits that were made since the last refresh may have been deleted by log cleaning. */
-enum status delta_table_refresh(struct delta_table *t, struct error *err)
+static enum status refresh_state(struct delta_table *t, struct error *err)
 {
-        enum status st;
+        enum status st = read_new_commits(t, err);
 
-        pthread_mutex_lock(&t->lock);
-        st = read_new_commits(t, err);
         if (!st && delta_replay_has_gap_after(t->log_dir, t->state.version)) {
                 int64_t version = t->state.version;
 
                 st = read_new_commits(t, err); /* those of the last moment */
                 if (!st && t->state.version == version)
-                        st = read_whole_log(t, err);
+                        st = read_whole_log(t, false, err);
         }
+        return st;
+}
+
+enum status delta_table_refresh(struct delta_table *t, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        st = refresh_state(t, err);
+        pthread_mutex_unlock(&t->lock);
+        return st;
+}
+
+/* ---- tables that are replaced ---- */
+
+/* Hard links, as of snapshots, change the ctime only. */
+static bool is_same_commit(const struct stat *x, const struct stat *y)
+{
+        return x->st_dev == y->st_dev && x->st_ino == y->st_ino && x->st_size == y->st_size &&
+               x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
+}
+
+/* Cleaning deletes a commit only when there are later ones. */
+static bool is_replaced(const struct delta_table *t)
+{
+        struct stat now;
+
+        if (!t->last_commit.st_ino || delta_replay_has_gap_after(t->log_dir, t->state.version))
+                return false;
+        now = stat_commit(t, t->state.version);
+        return !is_same_commit(&now, &t->last_commit);
+}
+
+enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&t->lock);
+        *replaced_ret = is_replaced(t);
+        st = *replaced_ret ? read_whole_log(t, true, err) : refresh_state(t, err);
+        if (!st)
+                t->last_commit = stat_commit(t, t->state.version);
         pthread_mutex_unlock(&t->lock);
         return st;
 }

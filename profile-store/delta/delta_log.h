@@ -93,6 +93,14 @@ void delta_table_close(struct delta_table *t);
 /** Read what others committed since. */
 enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_CHECK;
 
+/**
+ * As delta_table_refresh(), for a reader whose table another copy may replace, as when a backup is restored: when the
+ * file of the last commit that was read is missing and no later one exists, or it is another file than it was, the
+ * state is read anew, and may be of a lower version.
+ * @param replaced_ret  files of a path that was there before may have other content.
+ */
+enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err) MUST_CHECK;
+
 /** The current state; release it with delta_snapshot_release(), also after delta_table_close(). */
 enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
 void delta_snapshot_release(struct delta_snapshot *s);

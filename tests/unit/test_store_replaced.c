@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store that is open for reading only, whose directory another copy replaces: a backup that is restored, which may
+ * be older, or as old with other samples.
+ */
+#include <stdlib.h>
+
+#include "profile-store/store_internal.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/suite.h"
+
+static struct store_fixture fixture;
+static struct profile_store *reader;
+
+static void run_command(const char *format, ...)
+{
+        _cleanup_free_ char *command = NULL;
+        va_list args;
+
+        va_start(args, format);
+        ck_assert_int_ge(vasprintf(&command, format, args), 0);
+        va_end(args);
+        ck_assert_int_eq(system(command), 0);
+}
+
+static void append_and_flush(unsigned first, unsigned count)
+{
+        for (unsigned i = first; i < first + count; i++)
+                store_fixture_append(&fixture, i, 0x1000 + 16 * i);
+        store_fixture_flush(&fixture);
+}
+
+static void begin(void)
+{
+        const struct profile_store_options options = { .size = sizeof options, .read_only = true };
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        append_and_flush(0, 1);
+        run_command("cp -a '%s' '%s.copy'", fixture.dir, fixture.dir);
+        append_and_flush(1, 2);
+        check_ok(profile_store_open(fixture.dir, &options, &reader, &err), &err);
+}
+
+static int64_t sum_of_reader(void)
+{
+        struct store_fixture f = { .store = reader };
+
+        return store_fixture_sum(&f);
+}
+
+/* The copy of 1 sample, in which `more` samples are flushed at once, in place of the directory. */
+static void restore_copy(unsigned more)
+{
+        struct profile_store *live = fixture.store;
+
+        profile_store_close(live);
+        run_command("mv '%s' '%s.old' && mv '%s.copy' '%s'", fixture.dir, fixture.dir, fixture.dir, fixture.dir);
+        store_fixture_open(&fixture);
+        if (more)
+                append_and_flush(10, more);
+}
+
+static void end(void)
+{
+        profile_store_close(reader);
+        run_command("rm -rf '%s.old'", fixture.dir);
+        store_fixture_end(&fixture);
+}
+
+START_TEST(a_reader_follows_tables_that_went_back)
+{
+        begin();
+        ck_assert_int_eq(sum_of_reader(), 3);
+        restore_copy(0);
+        ck_assert_int_eq(sum_of_reader(), 1);
+        append_and_flush(20, 5);
+        ck_assert_int_eq(sum_of_reader(), 6);
+        end();
+}
+END_TEST
+
+/* The log has as many commits, and the files have the names of those before. */
+START_TEST(a_reader_follows_tables_of_the_same_version_with_other_samples)
+{
+        begin();
+        ck_assert_int_eq(sum_of_reader(), 3);
+        restore_copy(4);
+        ck_assert_int_eq(sum_of_reader(), 5);
+        end();
+}
+END_TEST
+
+START_TEST(hard_links_of_a_snapshot_are_no_replacement)
+{
+        begin();
+        ck_assert_int_eq(sum_of_reader(), 3);
+        run_command("cp -al '%s' '%s.old'", fixture.dir, fixture.dir);
+        ck_assert_int_eq(sum_of_reader(), 3);
+        ck_assert(!reader->tables->is_replaced);
+        run_command("rm -rf '%s.copy'", fixture.dir);
+        end();
+}
+END_TEST
+
+TEST_SUITE("store replaced", a_reader_follows_tables_that_went_back,
+           a_reader_follows_tables_of_the_same_version_with_other_samples, hard_links_of_a_snapshot_are_no_replacement)
