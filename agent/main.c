@@ -9,6 +9,7 @@
 #include "agent/unwinding/unwind_table_command.h"
 #include "agent/uploads/worker_upload.h"
 #include "common/cleanup.h"
+#include "common/configuration.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/options.h"
@@ -210,6 +211,7 @@ int main(int argc, char **argv)
                                            .spool_bytes = DEFAULT_SPOOL_BYTES,
                                            .upload_rate = DEFAULT_UPLOAD_RATE,
                                            .upload_max_bytes = DEFAULT_UPLOAD_MAX } };
+        _cleanup_configuration_ struct configuration configuration = { .section = "agent" };
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
                 OPTION_STRING("token-file", 0, "FILE", &c.token_file, "file whose first line is the bearer token"),
@@ -255,11 +257,12 @@ int main(int argc, char **argv)
                 OPTION_FLAG("doctor", 0, &c.doctor, "check what this kernel and these rights allow, and exit"),
                 OPTION_FLAG("json", 0, &c.json, "with --doctor: print JSON"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
+                OPTIONS_OF_CONFIGURATION(&configuration),
                 OPTION_FLAG("version", 'V', &c.version, "print the version"),
                 OPTION_END,
         };
         struct error err = { 0 };
-        enum status st = options_parse(&USAGE, specs, &argc, &argv, &err);
+        enum status st = configuration_parse(&configuration, &USAGE, specs, &argc, &argv, &err);
         int code = EXIT_DONE;
 
         if (!st)
@@ -268,7 +271,7 @@ int main(int argc, char **argv)
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
                 st = run_doctor(&c, &code, &err);
-        } else if (!st) {
+        } else if (!st && !configuration_report(&configuration, specs)) {
                 c.run.server = c.run.server ? c.run.server : DEFAULT_SERVER;
                 st = run_agent(&c, &err);
         }

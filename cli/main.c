@@ -17,6 +17,7 @@ struct command {
 static const struct command commands[] = {
         { "record", command_record, "profile processes of this host, without a service" },
         { "serve", command_serve, "run the service" },
+        { "config", command_config, "check the configuration file, or show what is set and where" },
         { "debuginfo", command_debuginfo, "list and maintain stored debuginfo" },
         { "symbolize", command_symbolize, "resolve addresses of an ELF file or a profile" },
         { "why", command_why, "explain how an address is resolved, or why not" },

@@ -91,7 +91,7 @@ static void print_usage_page(const struct usage *usage, const struct option_spec
         exit(EXIT_DONE);
 }
 
-static enum status store_option_value(const struct option_spec *s, const char *value, struct error *err)
+enum status options_set_value(const struct option_spec *s, const char *value, struct error *err)
 {
         struct option_list *list = s->target;
         const char **items;
@@ -139,6 +139,12 @@ static const struct option_spec *find_short(const struct option_spec *specs, cha
 enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
                           struct error *err)
 {
+        return options_parse_given(usage, specs, argc, argv, NULL, err);
+}
+
+enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                                bool *given, struct error *err)
+{
         char **in = *argv;
         int kept = 0;
 
@@ -180,7 +186,9 @@ enum status options_parse(const struct usage *usage, const struct option_spec *s
                                                  s->value_name);
                         value = in[i];
                 }
-                st = store_option_value(s, value, err);
+                st = options_set_value(s, value, err);
+                if (given)
+                        given[s - specs] = true;
                 if (st)
                         return st;
         }

@@ -76,6 +76,13 @@ struct usage {
 enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
                           struct error *err) MUST_CHECK;
 
+/** As options_parse(); given[i] (one for each spec, or NULL) becomes true where an option was given. */
+enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                                bool *given, struct error *err) MUST_CHECK;
+
+/** Set an option's target to a value, which is borrowed; a flag becomes true. ST_USAGE names the option. */
+enum status options_set_value(const struct option_spec *s, const char *value, struct error *err) MUST_CHECK;
+
 void options_list_deinit(struct option_list *list);
 
 /** A whole unsigned number in text: decimal or 0x. */

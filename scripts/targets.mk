@@ -97,10 +97,9 @@ lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
 
 UNITS := $(wildcard deploy/systemd/*.service)
 install: programs ## install programs, manual pages, systemd units, SQL views and Grafana files under DESTDIR$(PREFIX)
-	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
-	$(Q)for page in $(wildcard docs/man/*.1); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man1; done
-	$(Q)for page in $(wildcard docs/man/*.8); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man8; done
+	$(Q)for page in $(wildcard docs/man/*.[158]); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}; done
 	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/cairn/sql
 	$(Q)for unit in $(UNITS); do sed 's|/usr/bin|$(PREFIX)/bin|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
@@ -114,6 +113,7 @@ uninstall: ## remove what install put there
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/share/cairn
 	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))
+	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man5/%,$(wildcard docs/man/*.5))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man8/%,$(wildcard docs/man/*.8))
 
 clean: ## remove build/ and build-fresh/

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "common/configuration.h"
 #include "common/limits.h"
 #include "common/options.h"
 #include "common/standard_output.h"
@@ -51,6 +52,8 @@ struct command_options {
         const char *server, *token_file, *ca_file;
         struct send_options how;
         struct option_list sources, source_maps;
+        struct configuration configuration;
+        bool report_only; /* --check-config or --print-config was answered */
         bool json, dry_run, executables, strip, symbols_only;
         uint64_t jobs;
 };
@@ -264,12 +267,16 @@ static enum status parse_upload_options(struct command_options *o, int *argc, ch
                               "label of the objects, for the service's retention rules, such as release"),
                 OPTION_UINT("jobs", 'j', "N", &o->jobs, "files in flight at a time (default 4)"),
                 OPTION_FLAG("json", 0, &o->json, "print the result as JSON on stdout"),
+                OPTIONS_OF_CONFIGURATION(&o->configuration),
                 OPTION_END,
         };
-        enum status st = options_parse(&usage, specs, argc, argv, err);
+        enum status st = configuration_parse(&o->configuration, &usage, specs, argc, argv, err);
 
         if (st)
                 return st;
+        o->report_only = configuration_report(&o->configuration, specs);
+        if (o->report_only)
+                return ST_OK;
         if (*argc == 0)
                 return error_set(err, ST_USAGE, "no PATH given (try 'cairn-upload --help')");
         o->how.sources = (struct source_options){ .roots = o->sources.items,
@@ -315,7 +322,7 @@ static int run_extract_worker(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        struct command_options o = { .server = DEFAULT_SERVER, .jobs = 4 };
+        struct command_options o = { .server = DEFAULT_SERVER, .jobs = 4, .configuration = { .section = "upload" } };
         const struct sigaction action = { .sa_handler = on_stop_signal };
         struct upload_search f = { 0 };
         struct error err = { 0 };
@@ -333,7 +340,7 @@ int main(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         report_init(&f.report);
         st = parse_upload_options(&o, &argc, &argv, &err);
-        if (!st)
+        if (!st && !o.report_only)
                 st = run_upload(&o, &f, argv, argc, &err);
         if (st)
                 fprintf(stderr, "cairn-upload: %s\n", PRINTABLE(err.text));
@@ -343,5 +350,6 @@ int main(int argc, char **argv)
         unpacked_deinit(&f.unpacked);
         options_list_deinit(&o.sources);
         options_list_deinit(&o.source_maps);
+        configuration_deinit(&o.configuration);
         return exit_code_from_status(st);
 }

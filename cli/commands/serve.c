@@ -4,6 +4,7 @@
 
 #include "cli/commands/command.h"
 #include "common/cleanup.h"
+#include "common/configuration.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "query/sample_rules.h"
@@ -112,6 +113,7 @@ int command_serve(int argc, char **argv)
         _cleanup_sample_rules_ struct sample_rules sample_rules = { 0 };
         uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
+        _cleanup_configuration_ struct configuration configuration = { .section = "serve" };
         struct error err;
         enum status st;
         const struct option_spec specs[] = {
@@ -173,10 +175,11 @@ int command_serve(int argc, char **argv)
                 OPTION_STRING("accept-future", 0, "AGE", &max_ahead, "older name of --max-ahead"),
                 OPTION_STRING("port-file", 0, "FILE", &o.port_file, "write the port to FILE once the service is ready"),
                 OPTION_STRING("log-level", 0, "LEVEL", &level_name, "debug, info, warn or error (info)"),
+                OPTIONS_OF_CONFIGURATION(&configuration),
                 OPTION_END,
         };
 
-        st = options_parse(&usage, specs, &argc, &argv, &err);
+        st = configuration_parse(&configuration, &usage, specs, &argc, &argv, &err);
         if (!st && argc > 0)
                 st = error_set(&err, ST_USAGE, "unexpected argument '%s'", argv[0]);
         if (!st && log_level_parse(level_name, &level))
@@ -219,7 +222,7 @@ int command_serve(int argc, char **argv)
                 o.max_age_s = o.sample_limits.age_s;
         if (!st)
                 st = retention_rules_parse(rules.items, rules.count, retention, &err);
-        if (!st) {
+        if (!st && !configuration_report(&configuration, specs)) {
                 log_set_level(level);
                 o.upstreams = (const char *const *)upstreams.urls;
                 o.upstream_headers = (const char *const *)upstreams.headers;

@@ -43,6 +43,7 @@ def test(name, mistakes):
 
 COMMANDS_OF = {  # of a manual page, where it is not the command of its name
     "cairn": [],
+    "cairn.yaml": [],
     "cairn-agent": [["cairn-agent"], ["cairn-agent", "unwind-table"]],
     "cairn-upload": [["cairn-upload"]],
 }

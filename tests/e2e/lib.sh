@@ -21,7 +21,7 @@ server_log=$tmp/serve.log
 data=$tmp/data
 url=
 unset DEBUGINFOD_URLS
-export CAIRN_CACHE_DIR=
+export CAIRN_CACHE_DIR= CAIRN_CONFIG=
 
 # list_below PID...: their descendants.
 list_below() {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_COMMON_CONFIGURATION_H
+#define CAIRN_COMMON_CONFIGURATION_H
+
+/**
+ * @file
+ * The options of a program from three places, all of one table (common/options.h): the command line, the environment
+ * (CAIRN_ and the option's name in capitals, "-" as "_"), and a section of the configuration file. The first of these
+ * that has an option decides; a list is taken whole from one place.
+ *
+ *     _cleanup_configuration_ struct configuration c = { .section = "serve" };
+ *     const struct option_spec specs[] = {
+ *             OPTION_STRING("listen", 0, "HOST:PORT", &o.listen, "where to listen"),
+ *             OPTIONS_OF_CONFIGURATION(&c),
+ *             OPTION_END,
+ *     };
+ *     st = configuration_parse(&c, &usage, specs, &argc, &argv, &err);
+ *
+ * The environment has a flag as true or false, and several values of a list in a line each. Values point into argv, the
+ * environment and the configuration, which must outlive them.
+ */
+#include "common/config_file.h"
+#include "common/options.h"
+
+#define CONFIGURATION_FILE "/etc/cairn/cairn.yaml" /* read where it exists and nothing else is named */
+
+enum option_source { OPTION_DEFAULT, OPTION_FROM_FILE, OPTION_FROM_ENVIRONMENT, OPTION_FROM_COMMAND_LINE };
+
+struct configuration {
+        const char *section; /* serve, agent or upload */
+        const char *path;    /* --config, CAIRN_CONFIG, or NULL; an empty text: no file */
+        bool print, check;   /* --print-config, --check-config: the caller calls configuration_report() */
+        /* private */
+        struct config_section file;
+        char **environment; /* copies of values that are split */
+        size_t environment_count;
+        enum option_source *sources; /* of each spec */
+        size_t *lines;               /* of those from the file */
+};
+
+#define OPTIONS_OF_CONFIGURATION(c)                                                                                    \
+        OPTION_STRING("config", 0, "FILE", &(c)->path, "configuration file (" CONFIGURATION_FILE " if there is one)"), \
+                OPTION_FLAG("check-config", 0, &(c)->check, "check the configuration and exit"),                       \
+                OPTION_FLAG("print-config", 0, &(c)->print,                                                            \
+                            "print what each option is set to, and where, as YAML, and exit")
+
+/** As options_parse(), with the other two places. ST_USAGE names the file and line, or the variable. */
+enum status configuration_parse(struct configuration *c, const struct usage *usage, const struct option_spec *specs,
+                                int *argc, char ***argv, struct error *err) MUST_CHECK;
+
+/** Whether --check-config or --print-config was given: then their answer is on stdout, and the program should end. */
+bool configuration_report(const struct configuration *c, const struct option_spec *specs);
+
+void configuration_deinit(struct configuration *c);
+
+#define _cleanup_configuration_ _cleanup_(configuration_deinit)
+
+#endif

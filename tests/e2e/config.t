@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One option from three places: the command line, the environment, and a section of the configuration file.
+. tests/e2e/lib.sh
+
+cat >"$tmp/cairn.yaml" <<END
+serve:
+  data: $data
+  listen: 127.0.0.1:0
+  port-file: $tmp/port
+  max-age: any
+  retain-samples:
+    - '{env="dev"},age=3d'
+    - age=30d
+agent:
+  server: http://127.0.0.1:9
+  label: [env=dev, team=a]
+upload:
+  label: nightly
+END
+export CAIRN_CONFIG="$tmp/cairn.yaml"
+
+# ---- what is set, and where ----
+
+out=$("$cairn" config show serve)
+like "$out" "data: \"$data\"  # $tmp/cairn.yaml:2" "show names the line of the file"
+like "$out" 'query-timeout: 60  # default' "  and what is the default"
+like "$(CAIRN_QUERY_TIMEOUT=5 "$cairn" config show serve)" 'query-timeout: 5  # CAIRN_QUERY_TIMEOUT' "  and the variable"
+like "$("$cairn" serve --query-timeout 6 --print-config)" 'query-timeout: 6  # command line' "  and the command line"
+"$cairn" config show >"$tmp/shown.yaml"
+like "$(cat "$tmp/shown.yaml")" 'label: \["env=dev", "team=a"\]  # ' "the agent reads its section"
+like "$(cat "$tmp/shown.yaml")" 'label: "nightly"  # ' "  and the uploader its own"
+out=$("$cairn" config check --config "$tmp/shown.yaml")
+is $? 0 "what show prints is a configuration file"
+like "$out" "section 'agent'" "  that all programs read"
+
+out=$("$cairn" config check --config deploy/cairn.yaml 2>&1)
+is $? 0 "the file to start from is valid"
+sed 's/^  # \( *[a-z-]*:\)/  \1/; s/^  #   - /    - /; /^  [A-Z]/d' deploy/cairn.yaml | awk '!($1 == "listen:" && seen++)' >"$tmp/all.yaml"
+out=$("$cairn" config check --config "$tmp/all.yaml" 2>&1)
+is $? 0 "  and so it is with everything that it leaves out" "$out"
+
+# ---- mistakes ----
+
+sed 's/max-age/max-aeg/' "$tmp/cairn.yaml" >"$tmp/wrong.yaml"
+out=$("$cairn" config check --config "$tmp/wrong.yaml" serve 2>&1)
+is $? 64 "a misspelt option is an error"
+like "$out" "wrong.yaml:5: 'serve' has no option 'max-aeg'" "  that names the line"
+sed 's/age=30d/age=30x/' "$tmp/cairn.yaml" >"$tmp/wrong.yaml"
+out=$("$cairn" config check --config "$tmp/wrong.yaml" 2>&1)
+is $? 64 "check finds a wrong rule too"
+like "$out" 'age=30x' "  and names it"
+out=$("$cairn" serve --config "$tmp/absent.yaml" 2>&1)
+is $? 1 "a file that is named must exist"
+like "$out" 'absent.yaml' "  and is named in the message"
+
+# ---- a service that is set up by the file alone ----
+
+"$cairn" serve 2>"$server_log" &
+server_pid=$!
+wait_for "the service to start" test -s "$tmp/port"
+url=http://127.0.0.1:$(cat "$tmp/port")
+like "$(curl -s "$url/healthz")" ok "the service runs with the options of the file"
+ok "  on the directory of the file" test -d "$data/profiles"
+stop_server
+done_testing

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A section of a configuration file: what is taken has names and values without NUL bytes, each name once. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/config_file.h"
+#include "common/file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok)
+{
+        if (!ok)
+                abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        _cleanup_close_ int fd = memfd_create("config", 0);
+        _cleanup_config_section_ struct config_section section = { 0 };
+        char path[64];
+        struct error err;
+
+        must(fd >= 0 && file_write_all(fd, data, size, "config", NULL) == ST_OK);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (config_section_read(path, "serve", &section, &err)) {
+                must(section.count == 0);
+                return 0;
+        }
+        for (size_t i = 0; i < section.count; i++) {
+                must(section.entries[i].line > 0);
+                for (size_t v = 0; v < section.entries[i].count; v++)
+                        must(section.entries[i].values[v] != NULL);
+                for (size_t k = 0; k < i; k++)
+                        must(strcmp(section.entries[i].name, section.entries[k].name) != 0);
+        }
+        return 0;
+}

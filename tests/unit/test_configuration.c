@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of the command line, the environment and the file decides, and what is refused. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/configuration.h"
+#include "common/file.h"
+#include "tests/support/suite.h"
+
+struct values {
+        const char *listen, *limit;
+        uint64_t jobs;
+        bool quiet;
+        struct option_list upstream;
+        struct configuration configuration;
+};
+
+/* The values of a command line beside a file of this text; each test has a process of its own. */
+static enum status parse_beside(const char *yaml, char **argv, struct values *v, struct error *err)
+{
+        const struct usage usage = { .synopsis = "x", .about = "y" };
+        const struct option_spec specs[] = {
+                OPTION_STRING("listen", 0, "HOST", &v->listen, "where"),
+                OPTION_STRING("limit", 0, "N", &v->limit, "most"),
+                OPTION_STRING("old-limit", 0, "N", &v->limit, "older name of --limit"),
+                OPTION_UINT("jobs", 0, "N", &v->jobs, "how many"),
+                OPTION_FLAG("quiet", 0, &v->quiet, "say nothing"),
+                OPTION_LIST("up-stream", 0, "URL", &v->upstream, "whom to ask"),
+                OPTIONS_OF_CONFIGURATION(&v->configuration),
+                OPTION_END,
+        };
+        char path[] = "/tmp/cairn-configuration-XXXXXX";
+        int argc = 0, fd = mkstemp(path);
+        enum status st;
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(file_write_all(fd, yaml, strlen(yaml), path, err), ST_OK);
+        close(fd);
+        *v = (struct values){ .jobs = 4, .configuration = { .section = "serve" } };
+        setenv("CAIRN_CONFIG", path, 1);
+        while (argv[argc])
+                argc++;
+        st = configuration_parse(&v->configuration, &usage, specs, &argc, &argv, err);
+        unlink(path);
+        return st;
+}
+
+static void free_values(struct values *v)
+{
+        options_list_deinit(&v->upstream);
+        configuration_deinit(&v->configuration);
+}
+
+START_TEST(the_nearest_place_decides)
+{
+        char *args[] = { "x", "--listen=line", "--up-stream", "line", NULL };
+        struct values v;
+        struct error err;
+
+        setenv("CAIRN_LISTEN", "environment", 1);
+        setenv("CAIRN_JOBS", "7", 1);
+        setenv("CAIRN_QUIET", "Yes", 1);
+        ck_assert_int_eq(parse_beside("serve:\n  listen: file\n  jobs: 9\n  limit: file\n  quiet: false\n"
+                                      "  up-stream: [file, other]\n",
+                                      args, &v, &err),
+                         ST_OK);
+        ck_assert_str_eq(v.listen, "line");
+        ck_assert_uint_eq(v.jobs, 7);
+        ck_assert_str_eq(v.limit, "file");
+        ck_assert(v.quiet);
+        ck_assert_uint_eq(v.upstream.count, 1);
+        ck_assert_str_eq(v.upstream.items[0], "line");
+        free_values(&v);
+}
+END_TEST
+
+START_TEST(lists_come_from_one_place)
+{
+        char *args[] = { "x", NULL };
+        struct values v;
+        struct error err;
+
+        ck_assert_int_eq(
+                parse_beside("agent:\n  anything: 1\nserve:\n  up-stream:\n    - a\n    - 'b c'\n", args, &v, &err),
+                ST_OK);
+        ck_assert_uint_eq(v.upstream.count, 2);
+        ck_assert_str_eq(v.upstream.items[1], "b c");
+        free_values(&v);
+        setenv("CAIRN_UP_STREAM", "one\ntwo words\n\nthree", 1);
+        ck_assert_int_eq(parse_beside("serve:\n  up-stream: a\n", args, &v, &err), ST_OK);
+        ck_assert_uint_eq(v.upstream.count, 3);
+        ck_assert_str_eq(v.upstream.items[1], "two words");
+        free_values(&v);
+}
+END_TEST
+
+START_TEST(an_older_name_is_the_same_option)
+{
+        char *args[] = { "x", "--old-limit=line", NULL };
+        struct values v;
+        struct error err;
+
+        ck_assert_int_eq(parse_beside("serve:\n  limit: file\n", args, &v, &err), ST_OK);
+        ck_assert_str_eq(v.limit, "line");
+        free_values(&v);
+        args[1] = NULL;
+        ck_assert_int_eq(parse_beside("serve:\n  limit: file\n  old-limit: again\n", args, &v, &err), ST_USAGE);
+        ck_assert_ptr_nonnull(strstr(err.text, ":3: "));
+        free_values(&v);
+}
+END_TEST
+
+START_TEST(mistakes_are_named_with_their_line)
+{
+        static const struct {
+                const char *yaml, *text;
+        } cases[] = {
+                { "serve:\n  lisen: x\n", ":2: 'serve' has no option 'lisen'" },
+                { "server:\n  listen: x\n", ":1: unknown section 'server'" },
+                { "serve:\n  jobs: many\n", ":2: option '--jobs' takes a number, not 'many'" },
+                { "serve:\n  quiet: perhaps\n", ":2: 'quiet' takes true or false, not 'perhaps'" },
+                { "serve:\n  listen: [a, b]\n", ":2: 'listen' takes one value, not a list" },
+                { "serve:\n  listen: {a: b}\n", ":2: 'listen' takes a text or a list of texts" },
+                { "serve:\n  up-stream: [[a]]\n", ":2: 'up-stream' takes a text or a list of texts" },
+                { "serve:\n  listen: a\n  listen: b\n", ":3: 'listen' is already set in line 2" },
+                { "serve:\n  listen: a\nserve:\n  limit: b\n", ":3: section 'serve' is there twice" },
+                { "serve:\n  print-config: true\n", ":2: 'print-config' belongs on the command line" },
+                { "serve:\n  listen: \"a\\0b\"\n", ":2: 'listen' takes a text" },
+                { "serve: [a]\n", ":1: section 'serve' is not a mapping" },
+                { "- serve\n", ":1: not a mapping of sections" },
+                { "serve:\n  listen: 'a\n", "not YAML: " },
+                { "? [a]\n: b\n", ":1: unknown section ''" },
+        };
+        char *args[] = { "x", NULL };
+        struct values v;
+        struct error err;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                ck_assert_int_eq(parse_beside(cases[i].yaml, args, &v, &err), ST_USAGE);
+                ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s: %s", cases[i].yaml, err.text);
+                free_values(&v);
+        }
+        setenv("CAIRN_JOBS", "many", 1);
+        ck_assert_int_eq(parse_beside("", args, &v, &err), ST_USAGE);
+        ck_assert_str_eq(err.text, "CAIRN_JOBS: option '--jobs' takes a number, not 'many'");
+        free_values(&v);
+}
+END_TEST
+
+START_TEST(a_file_that_is_named_must_exist)
+{
+        char *args[] = { "x", "--config", "/nonexistent/cairn.yaml", NULL };
+        char *none[] = { "x", "--config=", NULL };
+        struct values v;
+        struct error err;
+
+        ck_assert_int_eq(parse_beside("serve:\n  nonsense: 1\n", args, &v, &err), ST_NOT_FOUND);
+        ck_assert_ptr_nonnull(strstr(err.text, "/nonexistent/cairn.yaml"));
+        free_values(&v);
+        ck_assert_int_eq(parse_beside("serve:\n  nonsense: 1\n", none, &v, &err), ST_OK);
+        free_values(&v);
+}
+END_TEST
+
+TEST_SUITE("configuration", the_nearest_place_decides, lists_come_from_one_place, an_older_name_is_the_same_option,
+           mistakes_are_named_with_their_line, a_file_that_is_named_must_exist)
