@@ -66,6 +66,8 @@
 #define LIMIT_GRPC_STREAMS 64               /* calls of one connection at one time */
 #define LIMIT_GRPC_HEADER_BYTES KiB(8)      /* header list of a call: the default of gRPC */
 #define LIMIT_GRPC_WINDOW_BYTES MiB(1)      /* flow control: data of a connection and of a call in flight */
+#define LIMIT_GRPC_SMALL_MESSAGES 1000      /* of one stream that have less than */
+#define LIMIT_GRPC_SMALL_MESSAGE_BYTES 1024 /* on average of all; an upload has pieces of 4 KiB to 8 MiB */
 #define LIMIT_GRPC_OUTPUT_BYTES KiB(16)     /* output collected for one write */
 #define LIMIT_GRPC_CONNECTION_BYTES KiB(96) /* reserved for a connection: nghttp2, TLS, output */
 #define LIMIT_GRPC_CALL_BYTES KiB(4)        /* and for each of its calls, without headers and message */
@@ -79,6 +81,7 @@
 #define LIMIT_ZSTD_CONTEXT_BYTES (MiB(8) + KiB(512)) /* memory of a decoder with this window */
 
 /* Debuginfo */
+#define LIMIT_UPLOAD_MESSAGE_BYTES MiB(16) /* of an upload over gRPC; parca-agent's have 8 MiB */
 #define LIMIT_UPLOADS 256           /* objects that are received at one time, */
 #define LIMIT_UPLOADS_PER_CLIENT 64 /* and of one token and address; others get 429 */
 /* unpacked, hashed and written before other requests have their turn */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -10,39 +9,9 @@
 #include "common/clock.h"
 #include "common/compress.h"
 #include "common/content_coding.h"
-#include "common/metrics.h"
 #include "grpc/grpc_internal.h"
 
-#define RETRY_LATER_S 5 /* RetryInfo of what is busy */
-#define ACCEPTED_CODINGS "identity,gzip,deflate,zstd,snappy"
 #define SECOND_NS INT64_C(1000000000)
-
-#define CALLS(code) METRIC_COUNTER("cairn_grpc_calls_total", "Calls, by status code.", "code=\"" code "\"")
-static struct metric calls_by_code[GRPC_CODES] = {
-        [GRPC_OK] = CALLS("ok"),
-        [GRPC_CANCELLED] = CALLS("cancelled"),
-        [GRPC_UNKNOWN] = CALLS("unknown"),
-        [GRPC_INVALID_ARGUMENT] = CALLS("invalid_argument"),
-        [GRPC_DEADLINE_EXCEEDED] = CALLS("deadline_exceeded"),
-        [GRPC_NOT_FOUND] = CALLS("not_found"),
-        [GRPC_ALREADY_EXISTS] = CALLS("already_exists"),
-        [GRPC_PERMISSION_DENIED] = CALLS("permission_denied"),
-        [GRPC_RESOURCE_EXHAUSTED] = CALLS("resource_exhausted"),
-        [GRPC_FAILED_PRECONDITION] = CALLS("failed_precondition"),
-        [GRPC_ABORTED] = CALLS("aborted"),
-        [GRPC_OUT_OF_RANGE] = CALLS("out_of_range"),
-        [GRPC_UNIMPLEMENTED] = CALLS("unimplemented"),
-        [GRPC_INTERNAL] = CALLS("internal"),
-        [GRPC_UNAVAILABLE] = CALLS("unavailable"),
-        [GRPC_DATA_LOSS] = CALLS("data_loss"),
-        [GRPC_UNAUTHENTICATED] = CALLS("unauthenticated"),
-};
-
-void register_grpc_call_metrics(void)
-{
-        for (size_t i = 0; i < GRPC_CODES; i++)
-                metric_register(&calls_by_code[i]);
-}
 
 /* ---- coming and going ---- */
 
@@ -60,21 +29,74 @@ struct grpc_call *grpc_call_create(struct grpc_session *session, int32_t stream_
         call->deadline = (struct deadline){ .expires_ns = INT64_MAX, .cancelled = &call->cancelled };
         buf_init_budget(&call->headers, LIMIT_GRPC_HEADER_BYTES, MEMORY_CONNECTIONS);
         buf_init(&call->message, 0);
+        buf_init(&call->pending, 0);
         buf_init(&call->reply, 0);
         grpc_session_copy_peer(session, call);
         return call;
+}
+
+static struct handler_pool *get_grpc_pool(const struct grpc_call *call)
+{
+        const struct grpc_options *o = &call->dispatcher->options;
+
+        return call->method->at_once || !o->http ? NULL : http_server_get_pool(o->http, call->method->pool);
+}
+
+/* On the pool thread where there is one. */
+static void abandon_grpc_stream(struct grpc_call *call)
+{
+        if (call->state_of_stream && call->method->abandon)
+                call->method->abandon(call, call->dispatcher->options.context);
+        call->state_of_stream = NULL;
+}
+
+static void return_grpc_call(struct grpc_call *call)
+{
+        struct grpc_dispatcher *d = call->dispatcher;
+        const uint64_t one = 1;
+
+        pthread_mutex_lock(&d->lock);
+        STAILQ_INSERT_TAIL(&d->handled, call, handled);
+        (void)!write(d->event_fd, &one, sizeof one); /* under the lock: the stop waits for it before it closes this */
+        pthread_mutex_unlock(&d->lock);
+}
+
+static void run_grpc_abandon(struct pool_task *task)
+{
+        struct grpc_call *call = (struct grpc_call *)task;
+
+        abandon_grpc_stream(call);
+        return_grpc_call(call);
+}
+
+/* Freeing what a stream has received may take a while. False: it is done. */
+static bool abandon_in_pool(struct grpc_call *call)
+{
+        struct handler_pool *pool = call->state_of_stream ? get_grpc_pool(call) : NULL;
+
+        call->session = NULL;
+        call->task.run = run_grpc_abandon;
+        if (pool && handler_pool_push(pool, &call->task)) {
+                call->dispatcher->handling++;
+                return true;
+        }
+        abandon_grpc_stream(call);
+        return false;
 }
 
 void grpc_call_destroy(struct grpc_call *call)
 {
         const struct grpc_options *o = &call->dispatcher->options;
 
+        if (abandon_in_pool(call))
+                return;
         if (call->state != CALL_ANSWERED) /* its stream has ended before */
-                metric_add(&calls_by_code[GRPC_CANCELLED], 1);
+                count_grpc_call(GRPC_CANCELLED);
         if (o->finished)
                 o->finished(o->context, call);
         buf_deinit(&call->headers);
         buf_deinit(&call->message);
+        buf_deinit(&call->pending);
         buf_deinit(&call->reply);
         free(call);
 }
@@ -201,24 +223,43 @@ static void check_grpc_coding(struct grpc_call *call)
                                "the compression '%.40s' is not known; use gzip, zstd, snappy or none", coding);
 }
 
-static void set_grpc_deadline(struct grpc_call *call)
+static int64_t add_clamped(int64_t a, int64_t b)
+{
+        int64_t sum;
+
+        return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* From now on: as long as the client waits, and no longer than the pool allows (limit_s; 0: any time). */
+static void set_grpc_deadline(struct grpc_call *call, unsigned limit_s)
+{
+        int64_t now_ns = monotonic_ns(), limit_ns = limit_s ? add_clamped(now_ns, limit_s * SECOND_NS) : INT64_MAX;
+
+        call->has_client_deadline = call->client_expires_ns < limit_ns;
+        call->deadline.expires_ns = call->has_client_deadline ? call->client_expires_ns : limit_ns;
+        call->deadline.timeout_s =
+                call->has_client_deadline ? (uint64_t)(call->client_expires_ns - call->began_ns) / SECOND_NS : limit_s;
+}
+
+static unsigned get_grpc_limit(const struct grpc_call *call)
+{
+        struct handler_pool *pool = get_grpc_pool(call);
+
+        return pool ? handler_pool_get_timeout(pool) : 0;
+}
+
+/* The time limit of a stream's pool is one for each message. */
+static void read_grpc_timeout(struct grpc_call *call)
 {
         const char *timeout = grpc_call_metadata(call, "grpc-timeout");
-        const struct grpc_options *o = &call->dispatcher->options;
-        unsigned limit_s = o->http && !call->method->at_once
-                                   ? handler_pool_get_timeout(http_server_get_pool(o->http, call->method->pool))
-                                   : 0;
-        int64_t ns = INT64_MAX, expires_ns;
+        int64_t ns = INT64_MAX;
 
         if (timeout && !parse_grpc_timeout(timeout, &ns)) {
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "grpc-timeout is no number with a unit");
                 return;
         }
-        call->has_client_deadline = timeout && (!limit_s || ns < limit_s * SECOND_NS);
-        if (!call->has_client_deadline)
-                ns = limit_s ? limit_s * SECOND_NS : INT64_MAX;
-        call->deadline.timeout_s = (uint64_t)ns / SECOND_NS;
-        call->deadline.expires_ns = __builtin_add_overflow(call->began_ns, ns, &expires_ns) ? INT64_MAX : expires_ns;
+        call->client_expires_ns = add_clamped(call->began_ns, ns);
+        set_grpc_deadline(call, call->method->stream ? 0 : get_grpc_limit(call));
 }
 
 static void check_grpc_headers(struct grpc_call *call)
@@ -239,38 +280,125 @@ static void check_grpc_headers(struct grpc_call *call)
         if (!call->answered)
                 check_grpc_coding(call);
         if (!call->answered)
-                set_grpc_deadline(call);
+                read_grpc_timeout(call);
+        if (!call->answered && call->method->refuse)
+                call->method->refuse(call, call->dispatcher->options.context);
+}
+
+static void begin_grpc_message(struct grpc_call *call)
+{
+        call->state = CALL_READING;
+        call->reader = (struct message_reader){ 0 };
+        buf_deinit(&call->message);
+        buf_init_budget(&call->message, call->method->max_message, call->method->memory);
 }
 
 void grpc_call_start(struct grpc_call *call)
 {
         call->state = CALL_READING;
         check_grpc_headers(call);
-        if (call->answered)
+        if (call->answered) {
                 grpc_call_submit_answer(call);
-        else
-                buf_init_budget(&call->message, call->method->max_message, call->method->memory);
+                return;
+        }
+        begin_grpc_message(call);
+        buf_init_budget(&call->pending, 2 * LIMIT_GRPC_WINDOW_BYTES, call->method->memory);
 }
 
 /* ---- the message ---- */
 
-void grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n)
+static void submit_grpc_task(struct grpc_call *call);
+
+static void free_received(struct grpc_call *call)
+{
+        buf_deinit(&call->message);
+        buf_deinit(&call->pending);
+}
+
+static void fail_reading(struct grpc_call *call, enum status st, const struct error *err)
+{
+        free_received(call);
+        grpc_call_fail_status(call, st, err);
+        grpc_call_submit_answer(call);
+}
+
+/* Each message takes a turn of the pool. */
+static bool has_small_messages(struct grpc_call *call)
+{
+        return ++call->messages > LIMIT_GRPC_SMALL_MESSAGES + call->received_bytes / LIMIT_GRPC_SMALL_MESSAGE_BYTES;
+}
+
+/* Until a message is handled, or all bytes are used. */
+static size_t read_stream_messages(struct grpc_call *call, const uint8_t *data, size_t n)
+{
+        struct error err;
+        size_t at = 0, used;
+
+        while (at < n && call->state == CALL_READING) {
+                enum status st = message_reader_feed(&call->reader, data + at, n - at, &call->message, &used, &err);
+
+                if (st) {
+                        fail_reading(call, st, &err);
+                        break;
+                }
+                at += used;
+                call->received_bytes += used;
+                if (!message_reader_is_complete(&call->reader, &call->message))
+                        continue;
+                if (has_small_messages(call))
+                        fail_reading(call,
+                                     error_set(&err, ST_TOO_BIG, "more than %d messages of less than %d bytes",
+                                               LIMIT_GRPC_SMALL_MESSAGES, LIMIT_GRPC_SMALL_MESSAGE_BYTES),
+                                     &err);
+                else
+                        submit_grpc_task(call);
+        }
+        return call->state == CALL_ANSWERED ? n : at;
+}
+
+/* At most a window that is not consumed, behind as much that was used. A failure stays in the buffer. */
+static void keep_pending(struct grpc_call *call, const uint8_t *data, size_t n)
+{
+        struct buf *b = &call->pending;
+
+        if (call->pending_used && call->pending_used >= b->size / 2) {
+                memmove(b->data, b->data + call->pending_used, b->size - call->pending_used);
+                b->size -= call->pending_used;
+                call->pending_used = 0;
+        }
+        (void)!buf_append(b, data, n);
+}
+
+static size_t receive_stream(struct grpc_call *call, const uint8_t *data, size_t n)
+{
+        size_t used = 0;
+
+        if (call->state == CALL_READING)
+                used = read_stream_messages(call, data, n);
+        else if (call->state != CALL_HANDLING)
+                used = n;
+        if (used < n)
+                keep_pending(call, data + used, n - used);
+        return used;
+}
+
+size_t grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n)
 {
         struct error err;
         enum status st;
         size_t used = 0;
 
+        if (call->method && call->method->stream)
+                return receive_stream(call, data, n);
         if (call->state != CALL_READING)
-                return;
+                return n;
         call->received_bytes += n;
         st = message_reader_feed(&call->reader, data, n, &call->message, &used, &err);
         if (!st && used < n)
                 st = error_set(&err, ST_BAD_DATA, "'%s' takes one message", call->path);
-        if (!st)
-                return;
-        buf_deinit(&call->message);
-        grpc_call_fail_status(call, st, &err);
-        grpc_call_submit_answer(call);
+        if (st)
+                fail_reading(call, st, &err);
+        return n;
 }
 
 static enum status unpack_grpc_message(struct grpc_call *call, struct error *err)
@@ -296,7 +424,7 @@ static enum status unpack_grpc_message(struct grpc_call *call, struct error *err
                 error_set(err, st, "the message is larger than %zu bytes after unpacking", call->method->max_message);
         if (st)
                 return error_prefix(err, st, "cannot unpack the message");
-        call->unpacked_bytes = out.size;
+        call->unpacked_bytes += out.size;
         buf_deinit(&call->message);
         call->message = out;
         buf_init(&out, 0);
@@ -305,24 +433,27 @@ static enum status unpack_grpc_message(struct grpc_call *call, struct error *err
 
 static void handle_grpc_call(struct grpc_call *call)
 {
+        void *context = call->dispatcher->options.context;
         struct error err;
         enum status st = unpack_grpc_message(call, &err);
 
         if (st)
                 grpc_call_fail_status(call, st, &err);
-        else
-                call->method->handle(call, call->dispatcher->options.context);
+        else if (!call->has_all_messages) {
+                call->method->stream(call, context);
+                return;
+        } else {
+                call->method->handle(call, context);
+                call->state_of_stream = NULL;
+        }
         if (!call->answered)
                 grpc_call_fail(call, GRPC_INTERNAL, 0, "no answer was made");
-        buf_deinit(&call->message);
 }
 
 /* On a pool thread. */
 static void run_grpc_call(struct pool_task *task)
 {
         struct grpc_call *call = (struct grpc_call *)task;
-        struct grpc_dispatcher *d = call->dispatcher;
-        const uint64_t one = 1;
 
         if (!deadline_expired(&call->deadline))
                 handle_grpc_call(call);
@@ -330,37 +461,94 @@ static void run_grpc_call(struct pool_task *task)
                 grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0,
                                "no thread was free for this in the time of the client");
         else
-                grpc_call_fail(call, GRPC_UNAVAILABLE, RETRY_LATER_S, "no thread was free for this in time");
+                grpc_call_fail(call, GRPC_UNAVAILABLE, GRPC_RETRY_LATER_S, "no thread was free for this in time");
         buf_deinit(&call->message);
-        pthread_mutex_lock(&d->lock);
-        STAILQ_INSERT_TAIL(&d->handled, call, handled);
-        (void)!write(d->event_fd, &one, sizeof one); /* under the lock: the stop waits for it before it closes this */
-        pthread_mutex_unlock(&d->lock);
+        if (call->answered)
+                abandon_grpc_stream(call);
+        return_grpc_call(call);
+}
+
+/* A stream whose message was handled: its next one, or its end. */
+static void resume_stream(struct grpc_call *call)
+{
+        struct buf *pending = &call->pending;
+        size_t used = 0;
+        struct error err;
+
+        begin_grpc_message(call);
+        set_grpc_deadline(call, 0);
+        if (buf_status(pending, &err, "a message"))
+                fail_reading(call, pending->failed, &err);
+        else if (pending->size)
+                used = read_stream_messages(call, pending->data + call->pending_used,
+                                            pending->size - call->pending_used);
+        (void)!nghttp2_session_consume_stream(grpc_session_http2(call->session), call->stream_id, used);
+        call->pending_used += used;
+        if (call->state != CALL_READING)
+                return;
+        buf_clear(pending);
+        call->pending_used = 0;
+        if (call->has_ended)
+                grpc_call_end_request(call);
+}
+
+void grpc_call_take_back(struct grpc_call *call)
+{
+        if (!call->session)
+                grpc_call_destroy(call);
+        else if (call->answered)
+                grpc_call_submit_answer(call);
+        else
+                resume_stream(call);
+}
+
+/* Have the message handled, or the end of all. Handled at once, the call is answered or reads on when this returns. */
+static void submit_grpc_task(struct grpc_call *call)
+{
+        struct handler_pool *pool = get_grpc_pool(call);
+        struct error err;
+
+        if (call->method->stream)
+                set_grpc_deadline(call, get_grpc_limit(call));
+        if (pool) {
+                call->state = CALL_HANDLING;
+                call->task.run = run_grpc_call;
+                if (!handler_pool_submit(pool, &call->task, &err)) {
+                        call->dispatcher->handling++;
+                        return;
+                }
+                grpc_call_fail(call, GRPC_UNAVAILABLE, GRPC_RETRY_LATER_S, "%s", err.text);
+        } else {
+                handle_grpc_call(call);
+        }
+        buf_deinit(&call->message);
+        if (call->answered)
+                grpc_call_submit_answer(call);
+        else
+                begin_grpc_message(call);
+}
+
+/* The end of a stream is one after a whole message; of another call it is the end of its only one. */
+static bool is_cut_off(const struct grpc_call *call)
+{
+        if (call->method->stream)
+                return call->reader.prefix_size > 0;
+        return !message_reader_is_complete(&call->reader, &call->message);
 }
 
 void grpc_call_end_request(struct grpc_call *call)
 {
-        const struct grpc_options *o = &call->dispatcher->options;
-        struct error err;
-
         call->has_ended = true;
         if (call->state != CALL_READING)
                 return;
-        if (!message_reader_is_complete(&call->reader, &call->message)) {
+        if (is_cut_off(call)) {
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0,
                                call->reader.prefix_size ? "the message is cut off" : "there is no message");
-        } else if (call->method->at_once || !o->http) {
-                handle_grpc_call(call);
-        } else {
-                call->state = CALL_HANDLING;
-                call->task.run = run_grpc_call;
-                if (!handler_pool_submit(http_server_get_pool(o->http, call->method->pool), &call->task, &err)) {
-                        call->dispatcher->handling++;
-                        return;
-                }
-                grpc_call_fail(call, GRPC_UNAVAILABLE, RETRY_LATER_S, "%s", err.text);
+                grpc_call_submit_answer(call);
+                return;
         }
-        grpc_call_submit_answer(call);
+        call->has_all_messages = true;
+        submit_grpc_task(call);
 }
 
 void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
@@ -381,142 +569,8 @@ void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
                                (size_t)LIMIT_HTTP_LEAST_BYTES_PER_S);
         else
                 return;
-        buf_deinit(&call->message);
+        free_received(call);
         grpc_call_submit_answer(call);
-}
-
-/* ---- the answer ---- */
-
-void grpc_call_reply(struct grpc_call *call, struct buf *message)
-{
-        struct error err;
-
-        if (buf_status(message, &err, "response")) {
-                grpc_call_fail_status(call, message->failed, &err);
-                buf_deinit(message);
-                return;
-        }
-        call->answered = true;
-        call->code = GRPC_OK;
-        call->reply = *message;
-        buf_init(message, 0);
-}
-
-void grpc_call_fail(struct grpc_call *call, enum grpc_code code, uint64_t retry_after_s, const char *fmt, ...)
-{
-        va_list args;
-
-        va_start(args, fmt);
-        vsnprintf(call->text, sizeof call->text, fmt, args);
-        va_end(args);
-        call->answered = true;
-        call->code = code;
-        call->retry_after_s = retry_after_s;
-}
-
-void grpc_call_fail_status(struct grpc_call *call, enum status st, const struct error *err)
-{
-        enum grpc_code code = grpc_code_from_status(st);
-
-        grpc_call_fail(call, code, code == GRPC_UNAVAILABLE ? RETRY_LATER_S : 0, "%s",
-                       err ? err->text : status_name(st));
-}
-
-static nghttp2_nv make_header(const char *name, const char *value)
-{
-        return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name), strlen(value),
-                             NGHTTP2_NV_FLAG_NONE };
-}
-
-static ssize_t read_grpc_reply(nghttp2_session *h2, int32_t stream_id, uint8_t *to, size_t n, uint32_t *flags,
-                               nghttp2_data_source *source, void *context)
-{
-        const nghttp2_nv trailer = make_header("grpc-status", "0");
-        struct grpc_call *call = source->ptr;
-        size_t rest = call->reply.size - call->reply_sent;
-
-        (void)context;
-        if (n > rest)
-                n = rest;
-        memcpy(to, call->reply.data + call->reply_sent, n);
-        call->reply_sent += n;
-        if (call->reply_sent < call->reply.size)
-                return (ssize_t)n;
-        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        return nghttp2_submit_trailer(h2, stream_id, &trailer, 1) ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : (ssize_t)n;
-}
-
-static int submit_grpc_reply(struct grpc_call *call, nghttp2_session *h2)
-{
-        const nghttp2_nv headers[] = { make_header(":status", "200"), make_header("content-type", "application/grpc"),
-                                       make_header("grpc-accept-encoding", ACCEPTED_CODINGS) };
-        nghttp2_data_provider provider = { .source.ptr = call, .read_callback = read_grpc_reply };
-        struct buf framed;
-
-        buf_init(&framed, call->reply.size + MESSAGE_PREFIX_BYTES);
-        put_message_prefix(&framed, (uint32_t)call->reply.size);
-        if (call->reply.size)
-                buf_append(&framed, call->reply.data, call->reply.size);
-        buf_deinit(&call->reply);
-        call->reply = framed;
-        if (framed.failed)
-                return NGHTTP2_ERR_NOMEM;
-        return nghttp2_submit_response(h2, call->stream_id, headers, sizeof headers / sizeof *headers, &provider);
-}
-
-/* Only headers, which are trailers at the same time. */
-static int submit_grpc_failure(struct grpc_call *call, nghttp2_session *h2)
-{
-        _cleanup_buf_ struct buf message, details;
-        nghttp2_nv headers[6];
-        size_t count = 0;
-        char code[4];
-
-        buf_init(&message, 4 * sizeof call->text);
-        buf_init(&details, KiB(4));
-        put_grpc_message(&message, call->text);
-        put_grpc_status_details(&details, call->code, call->text, call->retry_after_s);
-        snprintf(code, sizeof code, "%u", (unsigned)call->code);
-        headers[count++] = make_header(":status", "200");
-        headers[count++] = make_header("content-type", "application/grpc");
-        headers[count++] = make_header("grpc-accept-encoding", ACCEPTED_CODINGS);
-        headers[count++] = make_header("grpc-status", code);
-        if (buf_cstr(&message))
-                headers[count++] = make_header("grpc-message", buf_cstr(&message));
-        if (buf_cstr(&details))
-                headers[count++] = make_header("grpc-status-details-bin", buf_cstr(&details));
-        return nghttp2_submit_response(h2, call->stream_id, headers, count, NULL);
-}
-
-static int submit_http_failure(struct grpc_call *call, nghttp2_session *h2)
-{
-        char code[12];
-        nghttp2_nv headers[2];
-        size_t count = 1;
-
-        snprintf(code, sizeof code, "%u", call->http_code);
-        headers[0] = make_header(":status", code);
-        if (call->http_code == 405)
-                headers[count++] = make_header("allow", "POST");
-        return nghttp2_submit_response(h2, call->stream_id, headers, count, NULL);
-}
-
-void grpc_call_submit_answer(struct grpc_call *call)
-{
-        nghttp2_session *h2 = grpc_session_http2(call->session);
-        int failed;
-
-        call->state = CALL_ANSWERED;
-        call->answered_ns = monotonic_ns();
-        metric_add(&calls_by_code[call->code], 1);
-        if (call->http_code)
-                failed = submit_http_failure(call, h2);
-        else if (call->code == GRPC_OK)
-                failed = submit_grpc_reply(call, h2);
-        else
-                failed = submit_grpc_failure(call, h2);
-        if (failed)
-                (void)!nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, call->stream_id, NGHTTP2_INTERNAL_ERROR);
 }
 
 /* ---- what handlers ask ---- */
@@ -526,10 +580,25 @@ const char *grpc_call_path(const struct grpc_call *call)
         return call->path;
 }
 
+const struct grpc_method *grpc_call_method(const struct grpc_call *call)
+{
+        return call->method;
+}
+
 const uint8_t *grpc_call_message(const struct grpc_call *call, size_t *size_ret)
 {
         *size_ret = call->message.size;
         return call->message.data;
+}
+
+void grpc_call_set_state(struct grpc_call *call, void *state)
+{
+        call->state_of_stream = state;
+}
+
+void *grpc_call_state(const struct grpc_call *call)
+{
+        return call->state_of_stream;
 }
 
 const char *grpc_call_token(const struct grpc_call *call)

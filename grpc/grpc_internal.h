@@ -3,21 +3,27 @@
 #define CAIRN_GRPC_GRPC_INTERNAL_H
 
 /*
- * Three layers, each of which could have another one above or below it:
+ * Four layers, each of which could have another one above or below it:
  *
  *   grpc_server.c   listener, epoll, time limits of connections, graceful stop
  *   transport.c     bytes of a socket, with or without TLS
  *   session.c       HTTP/2 of one connection (nghttp2), without a socket: bytes in, bytes out; flood limits
- *   call.c          gRPC of one stream: checks, message, handler, answer
+ *   call.c          gRPC of one stream: checks, messages, handler
+ *   call_answer.c   and its answer
  *
  * States of a call, and the thread that owns it:
  *
  *   HEADERS   connection thread   headers arrive
- *   READING   connection thread   the message arrives
- *   HANDLING  pool thread         queued, or being handled; then it is in the dispatcher's list of handled calls
+ *   READING   connection thread   a message arrives
+ *   HANDLING  pool thread         queued, or being handled; then it is in the dispatcher's list of handled calls, from
+ *                                 which a stream that is not answered goes back to READING
  *   ANSWERED  connection thread   the answer is sent; what still arrives of the message is discarded
  *
- * A stream that ends while its call is HANDLING leaves the call without a session: it is freed when it was handled.
+ * A stream that ends while its call is HANDLING leaves the call without a session: it is freed when it was handled. A
+ * call with client streaming that ends with a state goes to the pool once more, to abandon that.
+ *
+ * What arrives of such a call while a message of it is handled waits in `pending`, at most a window of flow control: it
+ * is consumed of the connection's window at once, and of the stream's when the handler has returned.
  */
 #include <nghttp2/nghttp2.h>
 #include <pthread.h>
@@ -57,11 +63,16 @@ struct grpc_call {
         bool admitted;
 
         struct message_reader reader;
-        struct buf message;
+        struct buf message, pending;
+        size_t pending_used;
+        uint64_t messages; /* of a stream */
+        void *state_of_stream;
+        bool has_all_messages; /* handle has the call, or had it */
         uint64_t received_bytes, unpacked_bytes;
         atomic_bool cancelled;
         struct deadline deadline;
-        bool has_client_deadline; /* it comes from grpc-timeout */
+        int64_t client_expires_ns; /* by grpc-timeout; INT64_MAX: none */
+        bool has_client_deadline;  /* deadline is that */
 
         bool answered;
         unsigned http_code; /* of an answer that is not gRPC's: 405, 415; 0: none */
@@ -91,14 +102,22 @@ void grpc_call_destroy(struct grpc_call *call);
 bool grpc_call_add_header(struct grpc_call *call, const char *name, const char *value);
 /** The headers are complete: check them, and answer when they do not pass. */
 void grpc_call_start(struct grpc_call *call);
-/** Bytes of the stream. */
-void grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n);
+/** Bytes of the stream. @return those that are to be consumed of its window; the call consumes the others later. */
+size_t grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n);
 /** The client has sent everything: hand the call to its handler. */
 void grpc_call_end_request(struct grpc_call *call);
+/** Answer a call that its handler has returned, or go on with its stream; free it when that has ended. */
+void grpc_call_take_back(struct grpc_call *call);
 /** Answer a call whose message is late, and end one whose answer the client does not take. */
 void grpc_call_check_time(struct grpc_call *call, int64_t now_ns);
+
+/* ---- call_answer.c; on the connection thread, but for grpc_call_reply() and grpc_call_fail() ---- */
+
+#define GRPC_RETRY_LATER_S 5 /* RetryInfo of what is busy */
+
 /** Submit the answer to nghttp2. */
 void grpc_call_submit_answer(struct grpc_call *call);
+void count_grpc_call(enum grpc_code code);
 void register_grpc_call_metrics(void);
 
 /* ---- session.c; all on the connection thread ---- */

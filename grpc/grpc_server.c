@@ -308,13 +308,10 @@ static void take_handled_calls(struct grpc_server *s)
                 STAILQ_REMOVE_HEAD(&handled, handled);
                 assert(d->handling > 0);
                 d->handling--;
-                if (!call->session) {
-                        grpc_call_destroy(call);
-                        continue;
-                }
-                c = grpc_session_owner(call->session);
-                grpc_call_submit_answer(call);
-                settle_connection(s, c);
+                c = call->session ? grpc_session_owner(call->session) : NULL;
+                grpc_call_take_back(call);
+                if (c)
+                        settle_connection(s, c);
         }
 }
 

@@ -4,10 +4,12 @@
 
 /**
  * @file
- * gRPC server: a table of unary methods over nghttp2, with limits, tokens, compression and status details.
+ * gRPC server: a table of unary and client-streaming methods over nghttp2, with limits, tokens, compression and status
+ * details.
  *
  * A call is checked when its headers are complete (content type, method, rate, token, compression), before its message
- * is received. The message is then unpacked and handled in a thread pool of an HTTP server, whose bounds apply.
+ * is received. The message is then unpacked and handled in a thread pool of an HTTP server, whose bounds apply. A
+ * method with client streaming handles its messages one after the other; flow control stops the client meanwhile.
  *
  * Threads: one thread moves the bytes of all connections and runs methods with at_once; the others' handlers run in
  * their pool. A call belongs to one thread at a time.
@@ -34,9 +36,14 @@ struct grpc_method {
         enum http_scope scope;
         size_t max_message; /* bytes of a request, as sent and after unpacking */
         enum memory_use memory;
-        grpc_handler *handle; /* the message is there: answer with grpc_call_reply() or grpc_call_fail() */
-        unsigned pool;        /* of the HTTP server; its threads run handle */
-        bool at_once;         /* handle runs on the thread of the connections, and must not wait */
+        grpc_handler *handle;  /* the message is there: answer with grpc_call_reply() or grpc_call_fail() */
+        grpc_handler *stream;  /* client streaming: a message is there; may fail the call, which ends it. handle is
+                                  called  without a message when the client has sent all. NULL: one message */
+        grpc_handler *abandon; /* streams only: handle will not be called; free grpc_call_state(), which is not NULL */
+        grpc_handler *refuse;  /* fail the call before its message is received. NULL: it is received */
+        bool writes;           /* modifies shared data: logged in the audit log */
+        unsigned pool;         /* of the HTTP server; its threads run handle */
+        bool at_once;          /* handle runs on the thread of the connections, and must not wait */
 };
 
 struct grpc_options {
@@ -66,8 +73,13 @@ void grpc_server_stop(struct grpc_server *s);
 
 /* ---- the call ---- */
 const char *grpc_call_path(const struct grpc_call *call);
+/** NULL until one was found. */
+const struct grpc_method *grpc_call_method(const struct grpc_call *call);
 /** The unpacked message; valid until the handler returns. */
 const uint8_t *grpc_call_message(const struct grpc_call *call, size_t *size_ret);
+/** Something a stream's first message made, for the next ones, handle and abandon. */
+void grpc_call_set_state(struct grpc_call *call, void *state);
+void *grpc_call_state(const struct grpc_call *call);
 /** Value of a header (lower-case name), or NULL. Borrowed. */
 const char *grpc_call_metadata(const struct grpc_call *call, const char *name);
 /** The bearer token that was sent, or NULL; the name that authorize gave it, "" for none. */
@@ -76,13 +88,14 @@ const char *grpc_call_token_name(const struct grpc_call *call);
 /** Numeric address of the client, and the same as a number, equal for all of an IPv6 /64. */
 const char *grpc_call_peer(const struct grpc_call *call);
 uint64_t grpc_call_peer_number(const struct grpc_call *call);
-/** Bytes of the message, as sent or unpacked, whichever is more. */
+/** Bytes of the messages, as sent or unpacked, whichever is more. */
 uint64_t grpc_call_received_bytes(const struct grpc_call *call);
 /** Whether admit let the call in. */
 bool grpc_call_is_admitted(const struct grpc_call *call);
 /** The code of the answer; GRPC_CANCELLED without one. */
 enum grpc_code grpc_call_code(const struct grpc_call *call);
-/** When the client stops waiting (grpc-timeout) or the time limit of the pool is over. */
+/** When the client stops waiting (grpc-timeout) or the time limit of the pool, for each message of a stream, is over.
+ */
 const struct deadline *grpc_call_deadline(const struct grpc_call *call);
 
 /* ---- the answer: exactly one of these per call ---- */

@@ -8,6 +8,31 @@
 
 #define RETRY_INFO_TYPE "type.googleapis.com/google.rpc.RetryInfo"
 
+unsigned grpc_code_to_http(enum grpc_code code)
+{
+        static const unsigned short codes[GRPC_CODES] = {
+                [GRPC_OK] = 200,
+                [GRPC_CANCELLED] = 499,
+                [GRPC_UNKNOWN] = 500,
+                [GRPC_INVALID_ARGUMENT] = 400,
+                [GRPC_DEADLINE_EXCEEDED] = 504,
+                [GRPC_NOT_FOUND] = 404,
+                [GRPC_ALREADY_EXISTS] = 409,
+                [GRPC_PERMISSION_DENIED] = 403,
+                [GRPC_RESOURCE_EXHAUSTED] = 429,
+                [GRPC_FAILED_PRECONDITION] = 400,
+                [GRPC_ABORTED] = 409,
+                [GRPC_OUT_OF_RANGE] = 400,
+                [GRPC_UNIMPLEMENTED] = 501,
+                [GRPC_INTERNAL] = 500,
+                [GRPC_UNAVAILABLE] = 503,
+                [GRPC_DATA_LOSS] = 500,
+                [GRPC_UNAUTHENTICATED] = 401,
+        };
+
+        return codes[code];
+}
+
 enum grpc_code grpc_code_from_status(enum status st)
 {
         switch (st) {

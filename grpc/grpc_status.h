@@ -37,6 +37,9 @@ enum grpc_code {
 /** The code of a failure. ST_BUSY is UNAVAILABLE: repeat the request later. */
 enum grpc_code grpc_code_from_status(enum status st);
 
+/** The code of HTTP for the same, as google/rpc/code.proto maps them. */
+unsigned grpc_code_to_http(enum grpc_code code);
+
 /** grpc-timeout: at most 8 digits and a unit (H, M, S, m, u, n). @param ns_ret at most about 11,000 years: clamped. */
 bool parse_grpc_timeout(const char *text, int64_t *ns_ret);
 

@@ -197,11 +197,13 @@ static int on_h2_data(nghttp2_session *h2, uint8_t flags, int32_t stream_id, con
                       void *context)
 {
         struct grpc_call *call = get_stream_call(context, stream_id);
+        size_t used = call ? grpc_call_receive(call, data, n) : n;
 
         (void)flags;
-        if (call)
-                grpc_call_receive(call, data, n);
-        return nghttp2_session_consume(h2, stream_id, n) == NGHTTP2_ERR_NOMEM ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+        if (nghttp2_session_consume_connection(h2, n) == NGHTTP2_ERR_NOMEM ||
+            nghttp2_session_consume_stream(h2, stream_id, used) == NGHTTP2_ERR_NOMEM)
+                return NGHTTP2_ERR_CALLBACK_FAILURE;
+        return 0;
 }
 
 /* An answer that came before the end of the request: the client need not send the rest. */
@@ -327,7 +329,7 @@ struct grpc_activity grpc_session_get_activity(const struct grpc_session *s)
                 ret.is_handling |= call->state == CALL_HANDLING;
                 ret.is_sending |= call->state == CALL_ANSWERED;
                 if (call->state == CALL_READING)
-                        ret.held_bytes += call->message.memory.bytes;
+                        ret.held_bytes += call->message.memory.bytes + call->pending.memory.bytes;
         }
         return ret;
 }

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static size_t begun, ended;
+static size_t begun, ended, streams;
 
 static void must(bool ok)
 {
@@ -32,6 +32,33 @@ static void echo_message(struct grpc_call *call, void *context)
         if (n)
                 buf_append(&answer, message, n);
         grpc_call_reply(call, &answer);
+}
+
+/* A stream whose state is its last message; one of three bytes fails it. */
+static void take_stream_message(struct grpc_call *call, void *context)
+{
+        size_t n;
+
+        (void)context;
+        (void)grpc_call_message(call, &n);
+        must(n <= KiB(4));
+        streams += !grpc_call_state(call);
+        grpc_call_set_state(call, &streams);
+        if (n == 3)
+                grpc_call_fail(call, GRPC_ABORTED, 0, "three");
+}
+
+static void end_stream(struct grpc_call *call, void *context)
+{
+        streams -= grpc_call_state(call) != NULL;
+        echo_message(call, context);
+}
+
+static void abandon_stream(struct grpc_call *call, void *context)
+{
+        (void)context;
+        must(grpc_call_state(call) == &streams);
+        streams--;
 }
 
 static void refuse_message(struct grpc_call *call, void *context)
@@ -102,23 +129,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                   .memory = MEMORY_INGEST,
                   .at_once = true,
                   .handle = refuse_message },
+                { .path = "/s/S",
+                  .scope = SCOPE_NONE,
+                  .max_message = KiB(4),
+                  .memory = MEMORY_INGEST,
+                  .at_once = true,
+                  .stream = take_stream_message,
+                  .handle = end_stream,
+                  .abandon = abandon_stream },
         };
         const struct sockaddr_in peer = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
         struct grpc_dispatcher d = { .options = { .methods = methods,
-                                                  .method_count = 2,
+                                                  .method_count = 3,
                                                   .authorize = authorize_any_token,
                                                   .admit = admit_every_call,
                                                   .finished = count_end },
                                      .event_fd = -1 };
         struct grpc_session *s = NULL;
 
-        begun = ended = 0;
+        begun = ended = streams = 0;
         if (size < 2)
                 return 0;
         must(grpc_session_create(&d, (const struct sockaddr *)&peer, NULL, &s, NULL) == ST_OK);
         feed_session(s, data + 1, size - 1, data[0] ? (size_t)data[0] * 7 : size);
         grpc_session_destroy(s);
         must(begun == ended); /* each call is finished once */
+        must(streams == 0);   /* and the state of each stream is freed */
         must(memory_use_held(MEMORY_CONNECTIONS) == 0 && memory_use_held(MEMORY_INGEST) == 0);
         return 0;
 }

@@ -126,12 +126,51 @@ static uint64_t admit_if_let_in(void *context, const struct grpc_call *call, str
         return let_in ? 0 : (error_set(err, ST_BUSY, "not now"), 7);
 }
 
+/* ---- a stream: the lengths of its messages, added up ---- */
+
+static size_t stream_total, stream_messages, abandoned;
+
+static void add_stream_message(struct grpc_call *call, void *context)
+{
+        size_t n;
+
+        (void)context;
+        (void)grpc_call_message(call, &n);
+        ck_assert((grpc_call_state(call) == NULL) == (stream_messages == 0));
+        stream_messages++;
+        stream_total += n;
+        grpc_call_set_state(call, &stream_total);
+        if (n == 5)
+                grpc_call_fail(call, GRPC_ABORTED, 0, "five");
+}
+
+static void end_stream(struct grpc_call *call, void *context)
+{
+        ck_assert_ptr_eq(grpc_call_state(call), &stream_total);
+        give_nothing(call, context);
+}
+
+static void note_abandoned(struct grpc_call *call, void *context)
+{
+        (void)context;
+        ck_assert_ptr_eq(grpc_call_state(call), &stream_total);
+        abandoned++;
+}
+
 static const struct grpc_method methods[] = { { .path = "/t/T",
                                                 .scope = SCOPE_INGEST,
                                                 .max_message = 1000,
                                                 .memory = MEMORY_INGEST,
                                                 .at_once = true,
-                                                .handle = give_nothing } };
+                                                .handle = give_nothing },
+                                              { .path = "/t/S",
+                                                .scope = SCOPE_INGEST,
+                                                .max_message = 1000,
+                                                .memory = MEMORY_INGEST,
+                                                .at_once = true,
+                                                .stream = add_stream_message,
+                                                .handle = end_stream,
+                                                .abandon = note_abandoned } };
 
 struct pair {
         struct grpc_dispatcher dispatcher;
@@ -205,11 +244,11 @@ static void open_pair(struct pair *p)
         nghttp2_session_callbacks *callbacks;
 
         *p = (struct pair){ .dispatcher = { .options = { .methods = methods,
-                                                         .method_count = 1,
+                                                         .method_count = 2,
                                                          .admit = admit_if_let_in,
                                                          .finished = note_finished },
                                             .event_fd = -1 } };
-        finished = 0;
+        finished = stream_total = stream_messages = abandoned = 0;
         let_in = true;
         ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
         nghttp2_session_callbacks_set_on_header_callback(callbacks, on_client_header);
@@ -405,6 +444,85 @@ START_TEST(a_client_that_gives_up_ends_its_call)
         ck_assert_uint_eq(finished, 1);
         ck_assert_int_eq(finished_code, GRPC_CANCELLED);
         ck_assert_uint_eq(memory_use_held(MEMORY_INGEST), 0);
+        close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_stream_hands_over_each_message_and_its_end)
+{
+        struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0\0\0\0\0\0\0\0\3abc", .size = 19, .is_last = true };
+        struct pair p;
+
+        open_pair(&p);
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_str_eq(p.grpc_status, "0");
+        ck_assert_uint_eq(stream_messages, 3);
+        ck_assert_uint_eq(stream_total, 4);
+        ck_assert_uint_eq(abandoned, 0);
+        ck_assert_uint_eq(finished, 1);
+        close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_stream_that_fails_is_abandoned)
+{
+        struct sent_data d = { .bytes = "\0\0\0\0\5abcde\0\0\0\0\1x", .size = 16 };
+        struct pair p;
+
+        open_pair(&p);
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_str_eq(p.grpc_status, "10");
+        ck_assert_uint_eq(stream_messages, 1);
+        ck_assert_uint_eq(abandoned, 1);
+        ck_assert_uint_eq(finished, 1);
+        close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_stream_whose_client_leaves_is_abandoned)
+{
+        struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0", .size = 8 };
+        struct pair p;
+        int32_t id;
+
+        open_pair(&p);
+        id = begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_uint_eq(abandoned, 0);
+        ck_assert_int_eq(nghttp2_submit_rst_stream(p.client, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
+        move_frames(&p);
+        ck_assert_uint_eq(abandoned, 1);
+        ck_assert_uint_eq(finished, 1);
+        ck_assert_int_eq(finished_code, GRPC_CANCELLED);
+        close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_stream_that_ends_within_a_message_is_refused)
+{
+        struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0", .size = 8, .is_last = true };
+        struct pair p;
+
+        open_pair(&p);
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_str_eq(p.grpc_status, "3");
+        ck_assert_str_eq(p.message, "the message is cut off");
+        ck_assert_uint_eq(abandoned, 1);
+        close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_stream_of_empty_messages_is_refused)
+{
+        static char empty[5 * (LIMIT_GRPC_SMALL_MESSAGES + 10)];
+        struct sent_data d = { .bytes = empty, .size = sizeof empty, .is_last = true };
+        struct pair p;
+
+        open_pair(&p);
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_str_eq(p.grpc_status, "8");
+        ck_assert_uint_ge(stream_messages, LIMIT_GRPC_SMALL_MESSAGES);
+        ck_assert_uint_le(stream_messages, LIMIT_GRPC_SMALL_MESSAGES + 5);
+        ck_assert_uint_eq(abandoned, 1);
         close_pair(&p);
 }
 END_TEST
@@ -608,8 +726,11 @@ TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_per
            an_answer_before_the_end_of_the_message_resets_the_stream,
            a_call_past_its_rate_is_refused_before_its_message, a_message_that_stops_arriving_is_given_up,
            an_answer_that_is_not_taken_is_given_up, the_time_limit_of_the_client_holds,
-           a_client_that_gives_up_ends_its_call, opening_and_resetting_streams_ends_the_connection,
-           many_honest_calls_do_not, calls_that_are_refused_do_not_pay, honest_calls_pay_for_no_flood,
+           a_client_that_gives_up_ends_its_call, a_stream_hands_over_each_message_and_its_end,
+           a_stream_that_fails_is_abandoned, a_stream_whose_client_leaves_is_abandoned,
+           a_stream_that_ends_within_a_message_is_refused, a_stream_of_empty_messages_is_refused,
+           opening_and_resetting_streams_ends_the_connection, many_honest_calls_do_not,
+           calls_that_are_refused_do_not_pay, honest_calls_pay_for_no_flood,
            a_header_block_without_end_ends_the_connection,
            headers_that_unpack_to_much_end_their_stream_and_soon_the_connection, headers_of_refused_streams_count_too,
            a_session_that_stops_finishes_what_has_begun)
