@@ -29,7 +29,7 @@ static void add_validated_alias(struct validated_object *j, const struct build_i
 
 /*
  * The htlhash identifies the executable; a split debuginfo file has a different one, and so has a program before it is
- * stripped.
+ * stripped. A file that has no id itself is stored under the htlhash if its uploader claims nothing else.
  */
 static enum status find_file_identity(struct validated_object *j, const struct object_claim *claim, int fd,
                                       uint64_t size, struct error *err)
@@ -40,6 +40,8 @@ static enum status find_file_identity(struct validated_object *j, const struct o
         if (st)
                 return st;
         j->build_id = j->verified.build_id.size ? j->verified.build_id : htlhash;
+        if (!j->build_id.size && !claim->build_id.size)
+                j->build_id = claim->htlhash;
         add_validated_alias(j, &j->verified.go_id, false);
         add_validated_alias(j, &htlhash, false);
         if (claim->kind == OBJECT_DEBUGINFO || claim->kind == OBJECT_SYMBOLS)
@@ -52,7 +54,7 @@ static enum status check_claimed_identity(struct validated_object *j, const stru
 {
         char claimed_hex[BUILD_ID_HEX_MAX], found_hex[BUILD_ID_HEX_MAX];
 
-        if (build_id_equal(&j->build_id, &claim->build_id))
+        if (!claim->build_id.size || build_id_equal(&j->build_id, &claim->build_id))
                 return ST_OK;
         for (size_t i = 0; i < j->links.alias_count; i++)
                 if (!j->links.aliases[i].is_claimed && build_id_equal(&j->links.aliases[i].id, &claim->build_id))

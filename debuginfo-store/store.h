@@ -109,7 +109,7 @@ enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct 
 struct object_upload; /* one thread; at most one per connection */
 
 struct object_claim {
-        struct build_id build_id;
+        struct build_id build_id; /* size 0: not claimed; htlhash is then */
         enum object_kind kind;
         enum object_source source;
         uint64_t size_bytes; /* uncompressed; 0: not claimed */

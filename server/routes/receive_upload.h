@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ROUTES_RECEIVE_UPLOAD_H
+#define CAIRN_SERVER_ROUTES_RECEIVE_UPLOAD_H
+
+/**
+ * @file
+ * Upload of one object, whatever protocol brings it: limits on uploads in progress, metrics, and the way from the
+ * received file to the index.
+ *
+ * Threads: any; an upload belongs to one thread at a time.
+ */
+#include "server/server_internal.h"
+
+struct receiving_upload;
+
+/** Whose upload it is: a token at an address. */
+struct upload_sender {
+        const char *token_name; /* "": none */
+        uint64_t peer_number;
+};
+
+/**
+ * Begin an upload.
+ * @return ST_BUSY when LIMIT_UPLOADS are in progress, or LIMIT_UPLOADS_PER_CLIENT of this sender.
+ */
+enum status receive_upload_begin(struct server *s, const struct object_claim *claim, const struct upload_sender *from,
+                                 struct receiving_upload **ret, struct error *err) MUST_CHECK;
+/** For object_upload_append_some() and object_upload_get_size(). Borrowed. */
+struct object_upload *receive_upload_get(struct receiving_upload *r);
+/** Discard it; the received part of a resumable upload is kept. NULL is allowed. */
+void receive_upload_abort(struct receiving_upload *r);
+
+struct received_upload {
+        uint64_t size_bytes; /* unpacked */
+        bool is_same;        /* it, or with content_with_better something as good, was there */
+};
+
+/**
+ * Verify, store and index the object. @param r taken.
+ * @param content_with_better an equal or better stored object is a success.
+ * @param ret size_bytes is set on failure too. Failures have an enum refusal as error.reason.
+ */
+enum status receive_upload_finish(struct server *s, struct receiving_upload *r, bool content_with_better,
+                                  struct received_upload *ret, struct error *err) MUST_CHECK;
+
+/** Count a failure, and log one of the service. @param path of the request. */
+void report_upload_failure(const char *path, enum status st, const struct error *err);
+/** Count an upload that its client broke off. */
+void count_broken_upload(void);
+
+#endif
