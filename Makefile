@@ -109,9 +109,9 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 # The pages' scripts and styles, in the order in which they run: what both pages have, then what only the service's has,
 # and only the page with one flame graph.
 WEB_SCRIPTS_SHARED := dom theme units search flame_layout palette table flame
-WEB_SCRIPTS_SERVICE := icons api times selection series flame_view top_view diff_view missing_view app
+WEB_SCRIPTS_SERVICE := icons api times selection selector_text popover completion recent query_builder time_picker chart series flame_view top_view diff_view missing_view app
 WEB_SCRIPTS_OFFLINE := offline
-WEB_STYLES := base
+WEB_STYLES := base shell
 WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js offline.js style.css)
 
 $(O)/gen/web/shared.js: $(WEB_SCRIPTS_SHARED:%=web/script/%.js)

@@ -68,13 +68,14 @@ async function tryPolicy(browser) {
   }
 }
 
-run(async browser => {
-  await look(browser);
-  await lookAtSaved(browser);
-  await tryPolicy(browser);
+const selectionOf = page => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+const total = page => page.textContent('#series .readout');
+const hasSelection = (page, name, pattern) => page.waitForFunction(([n, p]) =>
+  new RegExp(p).test(new URLSearchParams(location.hash.slice(1)).get(n) || ''), [name, pattern.source]);
+
+async function goThroughHistory(browser) {
   const page = await openPage(browser, url + '/');
   await ready(page);
-
   await page.click('#tab-top');
   await ready(page);
   match(page.url(), /#view=top&from=now-15m&to=now$/, 'the selection is in the address');
@@ -83,9 +84,157 @@ run(async browser => {
   await page.goForward();
   await page.waitForSelector('#tab-top[aria-selected=true]');
   check(true, 'the browser goes back and forward through selections');
-
   await page.focus('#tab-top');
   await page.keyboard.press('ArrowRight');
   await page.waitForSelector('#tab-diff[aria-selected=true]:focus');
   check(true, 'arrow keys move between tabs');
+
+  await page.click('#theme');
+  equal(await page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]),
+    ['dark', 'rgb(22, 24, 27)'], 'the switch makes it dark');
+  await page.reload();
+  await ready(page);
+  equal(await page.getAttribute('#theme', 'aria-pressed'), 'true', '  and a reload leaves it so');
+  await page.click('#theme');
+  equal(await page.evaluate(() => localStorage.getItem('cairn-theme')), null, '  as the system has it is not kept');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+async function chooseTimes(browser) {
+  const page = await openPage(browser, url + '/#view=top&from=now-15m&to=now');
+  await ready(page);
+  await page.click('#range');
+  await page.click('text=Last 1 hour');
+  equal([selectionOf(page).from, await page.textContent('#range')], ['now-1h', 'Last 1 hour'], 'a relative range is chosen');
+  await page.click('#wider');
+  equal(selectionOf(page).from, 'now-2h', '  and doubled');
+
+  await page.click('#range');
+  await page.fill('#range-panel input >> nth=0', 'yesterdayish');
+  await page.keyboard.press('Enter');
+  match(await page.textContent('#range-panel [role=alert]'), /"yesterdayish" is not a time/, 'a wrong time is refused');
+  await page.fill('#range-panel input >> nth=0', '2026-01-31 12:00');
+  await page.fill('#range-panel input >> nth=1', '2026-01-31T14:00:00+01:00');
+  await page.keyboard.press('Enter');
+  await ready(page);
+  equal([selectionOf(page).from, selectionOf(page).to], ['2026-01-31T12:00:00Z', '2026-01-31T13:00:00Z'], '  fields take what the API takes');
+  equal(await page.textContent('#range'), '2026-01-31 12:00:00 – 13:00:00', '  and the button shows it');
+  await page.click('#earlier');
+  equal([selectionOf(page).from, selectionOf(page).to], ['2026-01-31T11:00:00Z', '2026-01-31T12:00:00Z'], '  one range earlier');
+  await page.click('#later');
+  await page.click('#later');
+  equal(selectionOf(page).from, '2026-01-31T13:00:00Z', '  and later');
+  await page.click('#wider');
+  equal([selectionOf(page).from, selectionOf(page).to], ['2026-01-31T12:30:00Z', '2026-01-31T14:30:00Z'], '  and wider, around its middle');
+  await page.click('#range');
+  await page.keyboard.press('Escape');
+  check(await page.isHidden('#range-panel') && await page.evaluate(() => document.activeElement.id === 'range'), '  Escape closes the panel');
+
+  await page.goto(url + '/#view=top&from=now-15m&to=now');
+  await ready(page);
+  const before = await total(page), chart = await page.locator('.chart').boundingBox();
+  await page.mouse.move(chart.x + chart.width * 0.3, chart.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(chart.x + chart.width * 0.4, chart.y + 40);
+  await page.mouse.move(chart.x + chart.width * 0.6, chart.y + 40);
+  match(await page.textContent('#series .readout'), /^2.* – .*: [0-9.]+ m?s$/, 'dragging over the chart says what it selects');
+  await page.mouse.up();
+  await hasSelection(page, 'from', /^20.*Z$/);
+  await ready(page);
+  const { from, to } = selectionOf(page), length = Date.parse(to) - Date.parse(from);
+  check(length > 240e3 && length < 340e3, '  and selects that range', `${from} ${to}`);
+  check(await total(page) !== before, '  with its cost', await total(page));
+
+  await page.focus('.chart');
+  for (const key of ['Home', 'ArrowRight', 'ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(old => new URLSearchParams(location.hash.slice(1)).get('from') !== old, from);
+  await ready(page);
+  const keyed = selectionOf(page);
+  check(Date.parse(keyed.to) - Date.parse(keyed.from) < 20e3 && Date.parse(keyed.from) >= Date.parse(from), 'keys select a range on the chart', JSON.stringify(keyed));
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+async function buildQueries(browser) {
+  const page = await openPage(browser, url + '/#view=top&from=now-1h&to=now', { permissions: ['clipboard-read', 'clipboard-write'] });
+  await ready(page);
+  const all = await total(page);
+  await page.click('#add-filter');
+  await page.waitForSelector('.option');
+  await page.keyboard.type('serv');
+  await page.waitForFunction(() => document.querySelectorAll('.option').length === 1);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.option-detail:not(:empty)');
+  const values = await page.$$eval('.option', rows => rows.map(r => r.textContent));
+  match(values[0], /^zstd40\.\d\d% · \d+ samples$/, 'values are completed with their share, the greatest first');
+  check(values.length >= 5, '  all of them', values);
+  await axe(page, '  axe has no complaint about the list');
+  await screenshot(page, 'values');
+  await page.keyboard.type('"py');
+  await page.waitForFunction(() => document.querySelectorAll('.option').length === 1);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await hasSelection(page, 'selector', /python/);
+  await ready(page);
+  equal(selectionOf(page).selector, 'service_name="python3.11"', '  and the chosen one is the query');
+  check(await total(page) !== all, '  which is shown', await total(page));
+  await page.click('#add-filter');
+  await page.waitForSelector('.option >> text=version');
+  await page.keyboard.type('version="');
+  await page.waitForSelector('.option-detail:not(:empty)');
+  await page.click('.option >> nth=0');
+  await hasSelection(page, 'selector', /version/);
+  match(selectionOf(page).selector, /^service_name="python3.11", version="[12]"$/, 'another filter is added with the mouse');
+  await ready(page);
+
+  await page.click('#recent');
+  await page.click('#recent-panel .menu-item >> nth=1');
+  await hasSelection(page, 'selector', /^service_name="python3.11"$/);
+  check(true, 'recent queries are offered');
+  await page.fill('#selector', '');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => !/selector/.test(location.hash));
+
+  await page.selectOption('#by', 'service_name');
+  await page.waitForSelector('.group-legend .group');
+  await ready(page);
+  match(await page.textContent('.group-legend'), /^zstd40\.\d\d%python3\.11/, 'groups are stacked, with a legend');
+  await page.click('text=Side by side');
+  await page.waitForSelector('.charts-apart .chart');
+  check(await page.locator('.charts-apart .chart').count() >= 5, '  or each has its chart');
+  await axe(page, '  axe has no complaint');
+  await screenshot(page, 'groups');
+  await page.click('.charts-apart .group >> nth=0');
+  await hasSelection(page, 'selector', /zstd/);
+  await ready(page);
+  equal([selectionOf(page).selector, selectionOf(page).by], ['service_name="zstd"', undefined], '  a group is gone into');
+
+  await page.click('#copy-link');
+  await page.waitForSelector('text=Link copied');
+  const link = await page.evaluate(() => navigator.clipboard.readText()), shared = new URLSearchParams(new URL(link).hash.slice(1));
+  match(`${shared.get('from')} ${shared.get('to')} ${shared.get('selector')}`, /^20\S+Z 20\S+Z service_name="zstd"$/, 'a copied link has absolute times');
+  const here = await total(page);
+  await page.goto('about:blank');
+  await page.goto(link);
+  await ready(page);
+  equal((await total(page)).split(',')[0], here.split(',')[0], '  and shows the same');
+
+  await page.goto(url + '/#view=top&selector=' + encodeURIComponent('{broken'));
+  await page.waitForSelector('#error:not([hidden])');
+  match(await page.textContent('#error'), /\S/, 'a wrong selector is an error in words');
+  page.problems = page.problems.filter(p => !/status of 400/.test(p));
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+run(async browser => {
+  await look(browser);
+  await lookAtSaved(browser);
+  await tryPolicy(browser);
+  await goThroughHistory(browser);
+  await chooseTimes(browser);
+  await buildQueries(browser);
 });

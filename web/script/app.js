@@ -5,7 +5,7 @@
 // aborted when another selection is to be shown. The context:
 //   api            CairnApi.create()
 //   go(change)     changes keys of the selection (null removes one) and shows it
-//   about(text)    says what is shown, beside the tabs
+//   about(text)    says what is shown, below the chart
 //   theme          CairnTheme; its changes are the event "cairn-theme"
 'use strict';
 {
@@ -15,7 +15,7 @@
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'missing', title: 'Missing debuginfo', view: CairnMissingView },
   ];
-  const LIVE_MS = 5000;
+  const LIVE_MS = 5000; // as the label of the switch says
   const { make } = CairnDom, $ = id => document.getElementById(id);
   const api = CairnApi.create({
     unauthorized: () => dispatchEvent(new Event('cairn-unauthorized')),
@@ -37,13 +37,17 @@
     refresh();
   });
 
-  function fillForm() {
-    for (const name of ['selector', 'from', 'to']) $(name).value = selection[name] || '';
-    addType(selection.type);
+  function fillControls() {
+    builder.show(selection.selector);
+    times.show(selection);
+    addOption($('type'), selection.type, CairnSelection.typeText);
     $('type').value = selection.type || '';
+    addOption($('by'), selection.by);
+    $('by').value = selection.by || '';
     const p = CairnSelection.params(selection);
     $('pprof').href = CairnApi.makeUrl('api/v1/query/pprof', p);
     $('folded').href = CairnApi.makeUrl('api/v1/query/folded', p);
+    $('csv').href = CairnApi.makeUrl('api/v1/query/top', { ...p, by: selection.by, format: 'csv' });
     $('page').href = CairnApi.makeUrl('api/v1/query/flame', { ...p, format: 'html' });
   }
 
@@ -77,30 +81,32 @@
       panel.tab.tabIndex = other === id ? 0 : -1;
     }
     const panel = panels.get(id);
-    $('about').textContent = panel.about;
+    series.about(panel.about);
     if (!panel.instance) {
       const about = text => {
         panel.about = text;
-        if (!panel.root.hidden) $('about').textContent = text;
+        if (!panel.root.hidden) series.about(text);
       };
       panel.instance = viewOf(id).view.create(panel.root, { api, go, about, theme: CairnTheme });
     }
     return panel;
   }
 
-  const series = CairnSeries.create($('series'), (from, to) => go({ from: CairnTimes.toIso(Math.floor(from)), to: CairnTimes.toIso(Math.ceil(to)) }));
+  const series = CairnSeries.create($('series'), { api, go });
 
   async function refresh() {
     if (running) running.abort();
     const mine = running = new AbortController(), { signal } = mine;
     const panel = showPanel(viewOf(selection.view).id);
-    fillForm();
+    fillControls();
+    loadChoicesOnce();
     $('note').hidden = true;
     panel.root.setAttribute('aria-busy', 'true');
     try {
-      await Promise.all([panel.instance.show(selection, signal),
-        api.query('series', CairnSelection.params(selection), signal).then(s => { if (!signal.aborted) series.show(s); })]);
-      if (running === mine) $('error').hidden = true;
+      await Promise.all([panel.instance.show(selection, signal), series.show(selection, signal)]);
+      if (running !== mine) return;
+      $('error').hidden = true;
+      CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
       $('error').textContent = e.message;
@@ -112,22 +118,27 @@
 
   // ---- controls -----------------------------------------------------------------------------------
 
-  function addType(id) {
-    if (id && ![...$('type').options].some(o => o.value === id)) $('type').add(new Option(id.split(':').slice(0, 3).join(' · '), id));
+  function addOption(select, value, text = v => v) {
+    if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(text(value), value));
   }
-  async function loadHints() {
-    const { from, to } = selection;
-    const [types, labels] = await Promise.all([api.query('types', { from, to }), api.query('labels', { from, to })]);
-    types.forEach(addType);
-    $('hints').replaceChildren(...labels.map(l => new Option(`{${l}=""}`)));
+  // What the range has to choose from; a failure shows with the query itself.
+  async function loadChoices() {
+    const { from, to, selector } = selection;
+    const [types, labels] = await Promise.all([api.query('types', { from, to, selector }), api.query('labels', { from, to })]);
+    $('type').replaceChildren(new Option('CPU, or what there is', ''), ...types.map(t => new Option(CairnSelection.typeText(t), t)));
+    $('by').replaceChildren(new Option('nothing', ''), ...labels.map(l => new Option(l, l)));
+    addOption($('type'), selection.type, CairnSelection.typeText);
+    addOption($('by'), selection.by);
+    $('type').value = selection.type || '';
+    $('by').value = selection.by || '';
   }
-  $('selector').addEventListener('change', async () => { // {comm=""} offers the values of comm
-    const open = /([\w.\/-]+)\s*=~?\s*""/.exec($('selector').value);
-    if (!open) return;
-    const { from, to } = selection;
-    const values = await api.query('label/' + encodeURIComponent(open[1]) + '/values', { from, to, limit: 200 }).catch(() => []);
-    $('hints').replaceChildren(...values.map(v => new Option($('selector').value.replace('""', JSON.stringify(v)))));
-  });
+  let choicesOf = '';
+  function loadChoicesOnce() {
+    const { from, to, selector } = selection, of = JSON.stringify([from, to, selector]);
+    if (of === choicesOf) return;
+    choicesOf = of;
+    loadChoices().catch(() => { choicesOf = ''; });
+  }
 
   async function copyLink() {
     const link = location.href.replace(/#.*/, '') + CairnSelection.format(CairnSelection.makeAbsolute(selection, Date.now()));
@@ -141,20 +152,28 @@
     }
   }
 
-  $('ask').addEventListener('submit', event => {
-    event.preventDefault();
-    loadHints().catch(() => {});
-    go({ selector: $('selector').value.trim(), from: $('from').value.trim(), to: $('to').value.trim() });
-  });
+  function run() {
+    const selector = $('selector').value.trim();
+    if (selector === (selection.selector || '')) refresh();
+    else go({ selector });
+  }
+  $('ask').addEventListener('submit', event => { event.preventDefault(); run(); });
   $('type').addEventListener('change', () => go({ type: $('type').value }));
+  $('by').addEventListener('change', () => go({ by: $('by').value }));
+  $('refresh').addEventListener('click', refresh);
   $('live').addEventListener('change', () => {
     clearInterval(timer);
     if ($('live').checked) timer = setInterval(() => { if (!document.hidden) refresh(); }, LIVE_MS);
   });
   $('copy-link').addEventListener('click', copyLink);
+  for (const [id, icon] of [['earlier', 'M10 3 5 8l5 5'], ['later', 'm6 3 5 5-5 5'], ['wider', 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9M10.5 10.5 14 14M5 7h4'],
+    ['refresh', 'M13 8a5 5 0 1 1-1.5-3.5L13 6M13 2.5V6H9.5'], ['theme', 'M13 9.5A5.5 5.5 0 1 1 6.5 3 4.5 4.5 0 0 0 13 9.5']]) $(id).prepend(CairnIcons.makeIcon(icon));
   CairnTheme.connectButton($('theme'));
-  $('type').add(new Option('CPU, or what there is', ''));
+  const current = () => selection;
+  const builder = CairnQueryBuilder.create({ input: $('selector'), list: $('completions'), add: $('add-filter'), recent: $('recent'), recentPanel: $('recent-panel') },
+    { api, selection: current, run, go });
+  const times = CairnTimePicker.create({ button: $('range'), panel: $('range-panel'), earlier: $('earlier'), later: $('later'), wider: $('wider') },
+    { go, selection: current });
   makeTabs();
-  loadHints().catch(() => {});
   refresh();
 }

@@ -22,13 +22,13 @@ const CairnFlameView = (() => {
 
     return {
       async show(selection, signal) {
-        const { callees_of, callers_of } = selection;
+        const { callees_of, callers_of, by } = selection;
         current = selection;
         focus.hidden = !focused();
         name.textContent = focused();
         callees.setAttribute('aria-pressed', Boolean(callees_of));
         callers.setAttribute('aria-pressed', !callees_of && Boolean(callers_of));
-        const json = await context.api.query('flame', { ...CairnSelection.params(selection), callees_of, callers_of }, signal);
+        const json = await context.api.query('flame', { ...CairnSelection.params(selection), callees_of, callers_of, by }, signal);
         const words = flame ? flame.query() : '', data = CairnLayout.parse(json);
         if (flame) flame.destroy();
         flame = CairnFlame.create(graph, data, { onFunction: f => context.go({ callees_of: f, callers_of: null }) });

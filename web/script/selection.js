@@ -3,7 +3,7 @@
 // The selection: what the page shows, as a plain object of strings. It lives in the address behind "#", so that the
 // browser's history goes through it, and a link opens the same view elsewhere.
 //   selector, type, from, to     as the query API takes them
-//   by                           label names with commas
+//   by, charts                   label names with commas; "multiples" for a chart of each group
 //   base_selector, base_from, base_to   of a comparison
 //   view                         the id of a view; other keys belong to views
 'use strict';
@@ -30,7 +30,7 @@ const CairnSelection = (() => {
   }
 
   // A change as go() takes it: null or '' removes a key. The keys that the old view alone knows go with it.
-  const SHARED = new Set(['view', 'selector', 'type', 'by', ...TIMES, 'base_selector']);
+  const SHARED = new Set(['view', 'selector', 'type', 'by', 'charts', ...TIMES, 'base_selector']);
   function change(selection, changes) {
     const next = {};
     const moved = changes.view !== undefined && changes.view !== selection.view;
@@ -56,5 +56,12 @@ const CairnSelection = (() => {
   // The parameters of a query.
   const params = ({ selector, type, from, to }) => ({ selector, type, from, to });
 
-  return { parse, format, change, makeAbsolute, params };
+  // A type id for people: "process_cpu:cpu:nanoseconds:cpu:nanoseconds" is "CPU time".
+  const TYPES = { 'process_cpu:cpu': 'CPU time', 'process_cpu:samples': 'CPU samples', 'wall:wall': 'Wall-clock time' };
+  function typeText(id) {
+    const [name, sample = ''] = id.split(':');
+    return TYPES[name + ':' + sample] || [name, sample].filter(Boolean).join(' · ').replaceAll('_', ' ');
+  }
+
+  return { parse, format, change, makeAbsolute, params, typeText };
 })();

@@ -1,54 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost per step of time, as bars; dragging over them chooses a range.
+// The cost over time: of the selection, or of the groups by a label, as one stacked chart or a chart for each.
 'use strict';
 const CairnSeries = (() => {
-  // onRange(from, to) is called with milliseconds.
-  function create(root, onRange) {
-    const canvas = CairnDom.make('canvas', { className: 'series', role: 'img', 'aria-label': 'Cost over time; drag to choose a range' });
-    let shown = null, dragFrom = -1, dragTo = -1;
-    root.append(canvas);
+  const { make } = CairnDom;
+  const GROUPS_SHOWN = 20;
+  // At least 3:1 against the page, told apart by lightness too; the same order in both themes.
+  const COLOURS = {
+    light: ['#0b6e8a', '#c05a00', '#6b3fa0', '#2f7d32', '#b3266b', '#7a6a00', '#3f51b5', '#8a4b2f'],
+    dark: ['#58b7d1', '#f0a860', '#b79df0', '#7fcf8f', '#f08fb5', '#d9c75a', '#8fa4ff', '#d69a7a'],
+  };
+  const REST = { light: '#85888d', dark: '#868d96' };
 
-    function draw() {
-      const c = canvas.getContext('2d'), ratio = devicePixelRatio || 1;
-      const w = canvas.clientWidth, h = canvas.clientHeight, style = getComputedStyle(document.documentElement);
-      canvas.width = w * ratio;
-      canvas.height = h * ratio;
-      c.setTransform(ratio, 0, 0, ratio, 0, 0);
-      if (!shown || !shown.points.length) return;
-      const max = Math.max(1, ...shown.points.map(p => p[1])), step = w / shown.points.length;
-      c.fillStyle = style.getPropertyValue('--accent');
-      shown.points.forEach((p, i) => {
-        const bar = p[1] / max * (h - 18);
-        c.fillRect(i * step, h - bar, Math.max(step - 1, 0.5), bar);
-      });
-      c.fillStyle = style.getPropertyValue('--soft');
-      c.font = '11px system-ui, sans-serif';
-      c.fillText(CairnTimes.toText(shown.points[0][0]), 4, 12);
-      const last = CairnTimes.toText(shown.points[shown.points.length - 1][0] + shown.step_ms);
-      c.fillText(last, w - c.measureText(last).width - 4, 12);
-      c.fillText('up to ' + CairnUnits.formatValue(max, shown.unit) + ' per ' + shown.step_ms / 1000 + ' s', w / 2 - 60, 12);
-      if (dragFrom >= 0) {
-        c.globalAlpha = 0.25;
-        c.fillRect(Math.min(dragFrom, dragTo), 0, Math.abs(dragTo - dragFrom), h);
-        c.globalAlpha = 1;
-      }
+  const colourOf = (i, isRest) => {
+    const theme = CairnTheme.isDark() ? 'dark' : 'light';
+    return isRest || i >= COLOURS[theme].length ? REST[theme] : COLOURS[theme][i];
+  };
+  const valuesText = labels => Object.values(labels).map(v => v || '(none)').join(', ');
+
+  // context: api, go(change).
+  function create(root, { api, go }) {
+    const readout = make('span', { className: 'soft readout', role: 'status' });
+    const stacked = make('button', { type: 'button', textContent: 'Stacked', onclick: () => go({ charts: null }) });
+    const multiples = make('button', { type: 'button', textContent: 'Side by side', onclick: () => go({ charts: 'multiples' }) });
+    const ways = make('div', { className: 'segments', role: 'group', 'aria-label': 'Charts', hidden: true }, stacked, multiples);
+    const body = make('div', { className: 'charts' });
+    const legend = make('ul', { className: 'group-legend', hidden: true, 'aria-label': 'Groups' });
+    root.append(body, legend, make('div', { className: 'bar chart-foot' }, readout, make('span', { className: 'grow' }), ways));
+    let shown = null, selection = {}, charts = [], kind = '', about = '';
+
+    const onRange = (from, to) => go({ from: CairnTimes.toIso(from), to: CairnTimes.toIso(to) });
+    const onHover = text => { readout.textContent = text || about; };
+    const only = group => go({ by: null, selector: Object.entries(group.labels)
+      .reduce((text, [name, value]) => CairnSelectorText.withMatcher(text, name, value), selection.selector || '') });
+
+    function addChart(label, data, small) {
+      const chart = CairnChart.create({ label, small, onRange, onHover });
+      chart.show(data);
+      charts.push(chart);
+      return chart.element;
+    }
+    const maxOf = groups => Math.max(1, ...groups[0].points.map((_, i) => groups.reduce((s, g) => s + g.points[i][1], 0)));
+
+    // A button that goes on with the group alone; the rest is no button.
+    function nameOf(group, i) {
+      const swatch = make('i', { className: 'swatch', 'aria-hidden': 'true' });
+      swatch.style.background = colourOf(i, !group.labels);
+      const texts = [make('span', { className: 'mono group-name', textContent: group.labels ? valuesText(group.labels) : 'all others' }),
+        make('span', { className: 'soft', textContent: CairnUnits.percent(group.total, shown.total) })];
+      if (!group.labels) return make('span', { className: 'group' }, swatch, ...texts);
+      const title = 'Only ' + Object.entries(group.labels).map(([n, v]) => `${n}="${v}"`).join(', ');
+      return make('button', { type: 'button', className: 'group', title, onclick: () => only(group) }, swatch, ...texts);
     }
 
-    canvas.addEventListener('pointerdown', e => { dragFrom = dragTo = e.offsetX; canvas.setPointerCapture(e.pointerId); });
-    canvas.addEventListener('pointermove', e => { if (dragFrom >= 0) { dragTo = e.offsetX; draw(); } });
-    canvas.addEventListener('pointerup', () => {
-      const from = Math.max(0, Math.min(dragFrom, dragTo)), to = Math.min(canvas.clientWidth, Math.max(dragFrom, dragTo));
-      dragFrom = -1;
-      draw();
-      if (!shown || !shown.points.length || to - from <= 3) return;
-      const at = x => shown.points[0][0] + x / canvas.clientWidth * shown.points.length * shown.step_ms;
-      onRange(at(from), at(to));
-    });
-    new ResizeObserver(draw).observe(canvas);
-    addEventListener('cairn-theme', draw);
+    function clearCharts(next) {
+      for (const chart of charts) chart.destroy();
+      charts = [];
+      kind = next;
+    }
+    function build() {
+      const grouped = Boolean(shown && shown.by), apart = grouped && selection.charts === 'multiples';
+      ways.hidden = !grouped;
+      legend.hidden = !grouped || apart;
+      stacked.setAttribute('aria-pressed', !apart);
+      multiples.setAttribute('aria-pressed', apart);
+      body.className = apart ? 'charts charts-apart' : 'charts';
+      if (!shown || !shown.groups.length) {
+        clearCharts('');
+        body.replaceChildren(make('p', { className: 'soft', textContent: 'No samples in this range.' }));
+        legend.replaceChildren();
+        return;
+      }
+      const { unit, step_ms } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped) }));
+      if (apart) {
+        clearCharts('apart');
+        const max = Math.max(...groups.map(g => maxOf([g])));
+        body.replaceChildren(...groups.map((g, i) => make('div', { className: 'chart-cell' }, nameOf(g, i),
+          addChart(g.labels ? valuesText(g.labels) : 'All others', { unit, step_ms, max, groups: [g] }, true))));
+      } else {
+        const label = grouped ? `Cost over time by ${shown.by}` : 'Cost over time', data = { unit, step_ms, max: maxOf(groups), groups };
+        if (kind === label) charts[0].show(data); // which keeps the focus
+        else {
+          clearCharts(label);
+          body.replaceChildren(addChart(label, data, false));
+        }
+      }
+      legend.replaceChildren(...groups.map((g, i) => make('li', {}, nameOf(g, i))));
+    }
 
-    return { show(series) { shown = series; draw(); } };
+    addEventListener('cairn-theme', build);
+    return {
+      // What stands below the chart while nothing of it is pointed at.
+      about(text) {
+        about = text;
+        readout.textContent = text;
+      },
+      async show(next, signal) {
+        const { by } = next, params = CairnSelection.params(next);
+        const series = await api.query('series', { ...params, by, groups: by ? GROUPS_SHOWN : '' }, signal);
+        if (signal.aborted) return;
+        const groups = by ? series.groups : series.points.length ? [{ labels: null, points: series.points }] : [];
+        const total = groups.reduce((s, g) => s + g.points.reduce((t, p) => t + p[1], 0), 0);
+        selection = next;
+        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, total };
+        build();
+      },
+    };
   }
 
   return { create };

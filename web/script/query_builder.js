@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The field of the selector: completes names of labels, and their values with the share of the cost that each has.
+'use strict';
+const CairnQueryBuilder = (() => {
+  const { make } = CairnDom;
+  const VALUES_MAX = 500;
+
+  // parts: input, list, add (button), recent (button), recentPanel. api and selection() as the page has them; run() shows
+  // what the field says, go(change) another selection.
+  function create({ input, list, add, recent, recentPanel }, { api, selection, run, go }) {
+    let edited = null; // the context that the offered completions are of
+
+    async function offerNames(context, text, signal) {
+      const { from, to } = selection(), used = new Set(CairnSelectorText.matchers(text).map(m => m.name));
+      const names = await api.query('labels', { from, to }, signal);
+      const fits = names.filter(n => n.toLowerCase().includes(context.prefix.toLowerCase()) && !used.has(n));
+      return { title: 'Labels', items: fits.map(name => ({ label: name, name })) };
+    }
+    async function offerValues(context, text, signal) {
+      const { from, to, type } = selection();
+      const range = CairnTimes.resolveRange(selection(), Date.now());
+      const params = { from, to, type, by: context.name, groups: VALUES_MAX, step: Math.max(1, Math.ceil((range.to - range.from) / 1000)) + 's' };
+      const series = await api.query('series', { ...params, selector: CairnSelectorText.without(text, context) }, signal);
+      const groups = series.groups.filter(g => g.labels), sum = series.groups.reduce((s, g) => s + g.total, 0);
+      const fits = groups.map(g => ({ ...g, value: g.labels[context.name] ?? Object.values(g.labels)[0] }))
+        .filter(g => g.value.toLowerCase().includes(context.prefix.toLowerCase()));
+      return {
+        title: `Values of ${context.name}`,
+        items: fits.map(g => ({ label: g.value === '' ? '(none)' : g.value, value: g.value, share: sum ? g.total / sum : 0,
+          detail: `${CairnUnits.percent(g.total, sum)} · ${g.samples.toLocaleString('en')} samples` })),
+      };
+    }
+    function offer(text, caret, signal) {
+      edited = CairnSelectorText.contextAt(text, caret);
+      if (!edited) return null;
+      return edited.kind === 'name' ? offerNames(edited, text, signal) : offerValues(edited, text, signal);
+    }
+
+    function replaceEdited(text) {
+      input.setRangeText(text, edited.start, edited.end, 'end');
+    }
+    function accept(item) {
+      if (item.name !== undefined) {
+        replaceEdited(item.name + '=');
+        completion.open();
+      } else {
+        replaceEdited(CairnSelectorText.quote(item.value));
+        run();
+      }
+    }
+    const completion = CairnCompletion.attach(input, list, offer, accept);
+
+    add.addEventListener('click', () => {
+      const text = input.value.trim().replace(/^\{|\}$/g, '').replace(/[,\s]+$/, '');
+      input.value = text ? text + ', ' : '';
+      input.focus();
+      input.setSelectionRange(input.value.length, input.value.length);
+      completion.open();
+    });
+
+    const panel = CairnPopover.attach(recent, recentPanel, () => {
+      const queries = CairnRecent.read();
+      const rows = queries.map(q => make('button', { type: 'button', className: 'menu-item', onclick: () => { panel.close(); go({ selector: null, type: null, by: null, ...q }); } },
+        make('span', { className: 'mono', textContent: q.selector }),
+        make('span', { className: 'soft', textContent: [q.type && CairnSelection.typeText(q.type), q.by && 'by ' + q.by].filter(Boolean).join(' · ') })));
+      const clear = make('button', { type: 'button', textContent: 'Forget them', onclick: () => { CairnRecent.clear(); panel.close(); } });
+      recentPanel.replaceChildren(make('h2', { textContent: 'Recent queries' }),
+        ...(rows.length ? [...rows, clear] : [make('p', { className: 'soft', textContent: 'None yet. Queries are kept in this browser alone.' })]));
+    });
+
+    return { show(selector) { if (document.activeElement !== input || input.value === '') input.value = selector || ''; } };
+  }
+
+  return { create };
+})();

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text of a selector, {name="value", other=~"a|b"}, as it is being written: what stands at the caret, and changes to
+// single matchers. The service parses selectors; this only has to agree with it on texts that are complete.
+'use strict';
+const CairnSelectorText = (() => {
+  const NAME = '[A-Za-z_][\\w.\\/-]*';
+  const MATCHER = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`[^\`]*\`)`, 'g');
+
+  // Quoted as the service unquotes it: escapes as in Go.
+  const quote = value => '"' + value.replace(/[\\"]/g, '\\$&').replace(/[\u0000-\u001f\u007f]/g, c =>
+    '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0')) + '"';
+  function unquote(text) {
+    if (text[0] === '`') return text.slice(1, -1);
+    return text.slice(1, -1).replace(/\\x([0-9a-fA-F]{2})|\\(.)/g, (all, hex, c) =>
+      hex ? String.fromCharCode(parseInt(hex, 16)) : { n: '\n', t: '\t', r: '\r' }[c] || c);
+  }
+
+  // [{ name, op, value, start, end }]
+  const matchers = text => [...text.matchAll(MATCHER)].map(m =>
+    ({ name: m[1], op: m[2], value: unquote(m[3]), start: m.index, end: m.index + m[0].length }));
+
+  const format = list => list.map(m => m.name + m.op + quote(m.value)).join(', ');
+
+  // What stands before the caret: { kind: 'name', prefix, start, end } or { kind: 'value', name, op, prefix, start, end },
+  // where start to end is replaced by a completion; null inside of anything else.
+  function contextAt(text, caret) {
+    const before = text.slice(0, caret), after = text.slice(caret);
+    const value = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*|)$`).exec(before);
+    if (value && !/^\s*[=!~]/.test(after)) {
+      const rest = value[3] ? /^(?:[^"\\]|\\.)*"?/.exec(after)[0].length : 0;
+      return { kind: 'value', name: value[1], op: value[2], prefix: value[3].slice(1), matcher: value.index,
+        start: caret - value[3].length, end: caret + rest };
+    }
+    const name = new RegExp(`(^|[{,])\\s*((?:${NAME})?)$`).exec(before);
+    if (!name) return null;
+    return { kind: 'name', prefix: name[2], start: caret - name[2].length, end: caret + /^[\w.\/-]*/.exec(after)[0].length };
+  }
+
+  // The other matchers than the one at the caret.
+  const without = (text, context) => format(matchers(text).filter(m => m.end <= context.matcher || m.start >= context.end));
+
+  // With one matcher more; one of the same name that also is an equality is replaced.
+  const withMatcher = (text, name, value) =>
+    format([...matchers(text).filter(m => m.name !== name || m.op !== '='), { name, op: '=', value }]);
+
+  return { quote, matchers, format, contextAt, without, withMatcher };
+})();
