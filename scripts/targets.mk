@@ -95,11 +95,19 @@ format: ## run clang-format over the files changed against HEAD
 lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
 	$(Q)scripts/lint.sh
 
+COMPLETION_DIRS := bash-completion/completions zsh/vendor-completions fish/vendor_completions.d
 UNITS := $(wildcard deploy/systemd/*.service)
-install: programs ## install programs, manual pages, systemd units, SQL views and Grafana files under DESTDIR$(PREFIX)
+completions: programs
+	$(Q)scripts/completions.sh $(O) $(O)/completions
+
+install: programs completions ## install programs, manual pages, systemd units, SQL views and Grafana files under DESTDIR$(PREFIX)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for page in $(wildcard docs/man/*.[158]); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}; done
+	$(Q)install -d $(COMPLETION_DIRS:%=$(DESTDIR)$(PREFIX)/share/%)
+	$(Q)install -m 0644 $(O)/completions/bash/* $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(Q)install -m 0644 $(O)/completions/zsh/* $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	$(Q)install -m 0644 $(O)/completions/fish/* $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/cairn/sql
 	$(Q)for unit in $(UNITS); do sed 's|/usr/bin|$(PREFIX)/bin|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
@@ -108,10 +116,23 @@ install: programs ## install programs, manual pages, systemd units, SQL views an
 	$(Q)for file in datasources/cairn.yaml dashboards/cairn.yaml; do sed 's|/usr/local/share|$(PREFIX)/share|' deploy/grafana/provisioning/$$file \
 		>$(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/$$file; done
 
+DIST := cairn-$(VERSION)
+dist: ## write build/cairn-VERSION.tar.xz with the committed files; the same commit gives the same bytes
+	$(Q)mkdir -p build
+	$(Q)git archive --format=tar --prefix=$(DIST)/ HEAD | xz -9 --threads=1 >build/$(DIST).tar.xz
+	$(Q)echo build/$(DIST).tar.xz
+
+deb: dist ## build the Debian packages from the tarball, in build/deb
+	$(Q)rm -rf build/deb && mkdir -p build/deb
+	$(Q)tar -C build/deb -xf build/$(DIST).tar.xz
+	$(Q)cd build/deb/$(DIST) && dpkg-buildpackage -us -uc -b -j$(JOBS)
+
 uninstall: ## remove what install put there
 	$(Q)rm -f $(patsubst deploy/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/share/cairn
 	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	$(Q)rm -f $(foreach p,$(PROGRAMS),$(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/$(p) \
+		zsh/vendor-completions/_$(p) fish/vendor_completions.d/$(p).fish))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/man/*.1))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man5/%,$(wildcard docs/man/*.5))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man8/%,$(wildcard docs/man/*.8))
@@ -122,4 +143,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-fresh fuzz format lint install uninstall clean help
+.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-fresh fuzz format lint install uninstall clean help
