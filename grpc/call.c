@@ -192,6 +192,8 @@ static void check_grpc_access(struct grpc_call *call)
         call->admitted = true;
         switch (o->authorize ? o->authorize(o->context, call->token, scope, call->token_name) : ACCESS_GRANTED) {
         case ACCESS_GRANTED:
+                if (o->choose_tenant)
+                        o->choose_tenant(o->context, call);
                 break;
         case ACCESS_UNKNOWN:
                 grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0,
@@ -604,6 +606,17 @@ void *grpc_call_state(const struct grpc_call *call)
 const char *grpc_call_token(const struct grpc_call *call)
 {
         return call->token;
+}
+
+void grpc_call_set_tenant(struct grpc_call *call, void *tenant, unsigned lane)
+{
+        call->task.lane = lane;
+        call->tenant = tenant;
+}
+
+void *grpc_call_tenant(const struct grpc_call *call)
+{
+        return call->tenant;
 }
 
 const char *grpc_call_token_name(const struct grpc_call *call)

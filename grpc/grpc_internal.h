@@ -58,6 +58,7 @@ struct grpc_call {
         size_t header_bytes;
         const char *token; /* in headers; NULL: none */
         char token_name[HTTP_TOKEN_NAME_SIZE];
+        void *tenant; /* grpc_call_set_tenant() */
         char peer[46];
         uint64_t peer_number;
         bool admitted;

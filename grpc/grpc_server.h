@@ -34,6 +34,7 @@ typedef void grpc_handler(struct grpc_call *call, void *context);
 struct grpc_method {
         const char *path; /* "/package.Service/Method" */
         enum http_scope scope;
+        enum http_tenancy tenancy;
         size_t max_message; /* bytes of a request, as sent and after unpacking */
         enum memory_use memory;
         grpc_handler *handle;  /* the message is there: answer with grpc_call_reply() or grpc_call_fail() */
@@ -62,6 +63,8 @@ struct grpc_options {
                                       char name_ret[static HTTP_TOKEN_NAME_SIZE]);
         uint64_t (*admit)(void *context, const struct grpc_call *call, struct error *err);
         void (*finished)(void *context, const struct grpc_call *call);
+        /* As http_options.choose_tenant: grpc_call_set_tenant(), or grpc_call_fail(). */
+        void (*choose_tenant)(void *context, struct grpc_call *call);
         void *context; /* of these, and of handlers */
 };
 
@@ -85,6 +88,9 @@ const char *grpc_call_metadata(const struct grpc_call *call, const char *name);
 /** The bearer token that was sent, or NULL; the name that authorize gave it, "" for none. */
 const char *grpc_call_token(const struct grpc_call *call);
 const char *grpc_call_token_name(const struct grpc_call *call);
+/** The tenant that choose_tenant chose, NULL for none. @param lane of the pool, http/handler_pool.h */
+void grpc_call_set_tenant(struct grpc_call *call, void *tenant, unsigned lane);
+void *grpc_call_tenant(const struct grpc_call *call);
 /** Numeric address of the client, and the same as a number, equal for all of an IPv6 /64. */
 const char *grpc_call_peer(const struct grpc_call *call);
 uint64_t grpc_call_peer_number(const struct grpc_call *call);

@@ -7,6 +7,9 @@
  * The thread pools of an HTTP server, for what else handles requests: another listener has the same threads and the
  * same bounds.
  *
+ * Tasks wait in lanes, one for each tenant: the lanes take turns, each has the whole queue's length, and when there are
+ * several, one cannot occupy all threads.
+ *
  * Threads: any.
  */
 #include <stdbool.h>
@@ -20,6 +23,7 @@ struct http_server;
 /** A task for a pool thread; embedded in its subject, and free for other use when run is called. */
 struct pool_task {
         STAILQ_ENTRY(pool_task) next;
+        unsigned lane; /* below http_options.lanes */
         void (*run)(struct pool_task *task);
 };
 

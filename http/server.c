@@ -71,6 +71,14 @@ bool http_check_scope(struct http_request *req, enum http_scope scope)
         return false;
 }
 
+static void choose_request_tenant(struct http_request *req)
+{
+        struct http_server *s = req->server;
+
+        if (req->route->scope != SCOPE_NONE && s->options.choose_tenant)
+                s->options.choose_tenant(s->options.context, req);
+}
+
 static void fail_body_too_big(struct http_request *req)
 {
         if (req->route->max_body)
@@ -113,6 +121,8 @@ static void start_request(struct http_request *req, const char *version)
                 check_rate(req, n);
         if (!req->answered)
                 (void)http_check_scope(req, req->route->scope);
+        if (!req->answered)
+                choose_request_tenant(req);
         if (!req->answered)
                 request_check_type(req);
         if (req->answered)

@@ -39,6 +39,16 @@ struct tls;
 /** Rights a token may carry; a route needs exactly one, and may ask for another with http_check_scope(). */
 enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_HISTORY, SCOPE_ADMIN };
 
+/**
+ * Whose data a route reads or writes. http/ only hands it on; every route that needs a scope decides.
+ */
+enum http_tenancy {
+        TENANCY_UNDECIDED,
+        TENANCY_OWN,    /* the samples of the request's tenant, and of no other */
+        TENANCY_SHARED, /* what all tenants share: debuginfo, sources and symbols */
+        TENANCY_WHOLE,  /* the whole service, so not for a token that is bound to a tenant */
+};
+
 enum http_access { ACCESS_GRANTED, ACCESS_UNKNOWN /* 401: no token, or an unknown one */, ACCESS_DENIED /* 403 */ };
 
 typedef void http_handler(struct http_request *req, void *context);
@@ -55,6 +65,7 @@ struct http_route {
         const char *method; /* "GET" also answers HEAD */
         const char *path;   /* "/buildid/{id}/debuginfo"; a last "{rest...}" takes slashes too */
         enum http_scope scope;
+        enum http_tenancy tenancy;
         size_t max_body;      /* whole bodies: bytes after unpacking; 0: no body */
         http_handler *handle; /* the whole body is there (or the stream has ended) */
         http_handler
@@ -83,7 +94,7 @@ bool http_is_type(const char *value, const char *type);
 struct http_pool_options {
         const char *name;   /* at most 15 characters; borrowed until the stop */
         unsigned threads;   /* 0: one per core, at least 4 */
-        unsigned queue_max; /* requests that wait for a thread; more get 503 with Retry-After. 0: no bound */
+        unsigned queue_max; /* requests of a lane that wait for a thread; more get 503 with Retry-After. 0: no bound */
         unsigned
                 timeout_s; /* time limit of a request, from the end of its body, see http_request_deadline(). 0: none */
         unsigned niceness; /* added to the process's: other pools run first while all CPUs are busy */
@@ -98,6 +109,7 @@ struct http_options {
         unsigned threads; /* 0: one per core, at least 4 */
         const struct http_pool_options *pools; /* NULL: one, "http", of `threads` without bounds; copied */
         unsigned pool_count;                   /* at most HTTP_POOLS_MAX */
+        unsigned lanes;                        /* of each pool (http/handler_pool.h); 0: 1 */
         unsigned max_connections; /* 0: LIMIT_HTTP_CONNECTIONS; never more than half of the process's descriptors */
         unsigned max_per_address; /* 0: half of them; of IPv6 a /64 is an address */
         /*
@@ -121,6 +133,11 @@ struct http_options {
          * as far as known. 0, or in how many seconds it may: answered with 429 and the text of err. NULL: always.
          */
         uint64_t (*admit)(void *context, const struct http_request *req, uint64_t bytes, struct error *err);
+        /*
+         * Choose the tenant of a request whose token carries the route's scope, before its body: http_set_tenant(), or
+         * answer. Not called for SCOPE_NONE. NULL: there are no tenants.
+         */
+        void (*choose_tenant)(void *context, struct http_request *req);
         /*
          * Unpack a whole body in a coding other than gzip, deflate and zstd: append to ret, up to its maximum.
          * ST_UNSUPPORTED for an unknown one. NULL: there are no others.
@@ -190,6 +207,9 @@ const char *http_token(const struct http_request *req);
 const char *http_token_name(const struct http_request *req);
 /** Whether the request's token carries scope too; if not, the request is answered with 401 or 403. */
 bool http_check_scope(struct http_request *req, enum http_scope scope);
+/** The tenant that choose_tenant chose, NULL for none. @param lane in which its requests wait for a thread */
+void http_set_tenant(struct http_request *req, void *tenant, unsigned lane);
+void *http_tenant(const struct http_request *req);
 /** Numeric address of the client, "" unknown. */
 const char *http_peer(const struct http_request *req);
 /** The same as a number, equal for all of an IPv6 /64. */

@@ -191,6 +191,7 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
                 return NULL;
         }
         *p = (struct pieces){ .task.run = run_piece_task,
+                              .task.lane = req->task.lane,
                               .connection = req->connection,
                               .pool = &req->server->pools[req->route->pool],
                               .make = make,

@@ -91,6 +91,7 @@ struct http_request {
         uint64_t retry_after_s;    /* for 429 and 503; 0: the default */
         char *token;
         char token_name[HTTP_TOKEN_NAME_SIZE];
+        void *tenant; /* http_set_tenant() */
 
         struct buf body; /* a whole body, as sent, then decompressed; of a stream, the piece that chunk processes */
         size_t stepped;  /* bytes of that piece that chunk consumed */
@@ -115,14 +116,21 @@ struct http_request {
 
 STAILQ_HEAD(task_queue, pool_task);
 
+struct pool_lane {
+        struct task_queue queue;
+        unsigned queued, working;
+};
+
 /* Threads that run `handle` and make the pieces of answers. */
 struct handler_pool {
         struct http_pool_options options;
         struct metric *metrics; /* POOL_METRICS of them */
         pthread_mutex_t lock;
         pthread_cond_t work;
-        struct task_queue queue;
-        unsigned queued; /* in queue */
+        struct pool_lane *lanes;
+        unsigned lane_count, lane_most; /* lane_most: threads that one lane may occupy */
+        unsigned next_lane;             /* whose turn it is */
+        unsigned queued;                /* in all lanes */
         pthread_t *threads;
         unsigned thread_count;
         unsigned at_once; /* limit of working */
@@ -130,7 +138,7 @@ struct handler_pool {
         bool stop;
 };
 
-enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options,
+enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options, unsigned lanes,
                                struct error *err) MUST_CHECK;
 /* Runs all queued tasks, then joins the threads. */
 void handler_pool_stop(struct handler_pool *p);

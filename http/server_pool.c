@@ -15,6 +15,7 @@
 
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
+static _Thread_local struct pool_lane *lane_of_thread; /* of the task that runs */
 
 /* Metrics of one pool, unregistered with it. */
 enum { THREADS, BUSY, QUEUED, REJECTED, POOL_METRICS };
@@ -66,7 +67,8 @@ static void handler_pool_check(const struct handler_pool *p)
 {
         assert(p->working + p->waiting <= p->thread_count);
         assert(p->waiting <= LIMIT_HTTP_WAITING);
-        assert((p->queued == 0) == STAILQ_EMPTY(&p->queue));
+        for (unsigned i = 0; i < p->lane_count; i++)
+                assert((p->lanes[i].queued == 0) == STAILQ_EMPTY(&p->lanes[i].queue));
 }
 
 /* Under the lock. */
@@ -77,21 +79,35 @@ static void update_pool_metrics(struct handler_pool *p)
         metric_set(&p->metrics[QUEUED], p->queued);
 }
 
-static bool can_start_task(const struct handler_pool *p)
+/* The next lane whose turn it is and that may start a task; NULL: none. Under the lock. */
+static struct pool_lane *find_ready_lane(const struct handler_pool *p)
 {
-        return p->stop || (!STAILQ_EMPTY(&p->queue) && p->working < p->at_once);
+        if (!p->queued || (p->working >= p->at_once && !p->stop))
+                return NULL;
+        for (unsigned i = 0; i < p->lane_count; i++) {
+                struct pool_lane *lane = &p->lanes[(p->next_lane + i) % p->lane_count];
+
+                if (lane->queued && (lane->working < p->lane_most || p->stop))
+                        return lane;
+        }
+        return NULL;
 }
 
 static struct pool_task *take_task(struct handler_pool *p)
 {
-        struct pool_task *task;
+        struct pool_task *task = NULL;
+        struct pool_lane *lane;
 
         pthread_mutex_lock(&p->lock);
-        while (!can_start_task(p))
+        while (!(lane = find_ready_lane(p)) && !p->stop)
                 pthread_cond_wait(&p->work, &p->lock);
-        task = STAILQ_FIRST(&p->queue);
-        if (task) {
-                STAILQ_REMOVE_HEAD(&p->queue, next);
+        if (lane) {
+                task = STAILQ_FIRST(&lane->queue);
+                STAILQ_REMOVE_HEAD(&lane->queue, next);
+                p->next_lane = (unsigned)(lane - p->lanes + 1) % p->lane_count;
+                lane_of_thread = lane;
+                lane->queued--;
+                lane->working++;
                 p->queued--;
                 p->working++;
                 update_pool_metrics(p);
@@ -112,6 +128,7 @@ static void *run_pool_thread(void *arg)
         while ((task = take_task(p))) {
                 task->run(task);
                 pthread_mutex_lock(&p->lock);
+                lane_of_thread->working--;
                 p->working--;
                 update_pool_metrics(p);
                 pthread_mutex_unlock(&p->lock);
@@ -129,12 +146,24 @@ static int start_pool_thread(struct handler_pool *p)
         return failed;
 }
 
-enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options, struct error *err)
+/* One lane leaves a quarter of the threads to others. */
+static enum status create_pool_lanes(struct handler_pool *p, unsigned threads, unsigned count, struct error *err)
+{
+        p->lane_count = count;
+        p->lane_most = count > 1 && threads > 1 ? threads - (threads + 3) / 4 : threads;
+        p->next_lane = 0;
+        p->lanes = calloc(count, sizeof *p->lanes);
+        for (unsigned i = 0; p->lanes && i < count; i++)
+                STAILQ_INIT(&p->lanes[i].queue);
+        return p->lanes ? ST_OK : error_no_memory(err);
+}
+
+enum status handler_pool_start(struct handler_pool *p, const struct http_pool_options *options, unsigned lanes,
+                               struct error *err)
 {
         unsigned threads = options->threads;
         int failed = 0;
 
-        STAILQ_INIT(&p->queue);
         pthread_mutex_init(&p->lock, NULL);
         pthread_cond_init(&p->work, NULL);
         p->stop = false;
@@ -145,6 +174,8 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
         p->threads = calloc(threads + LIMIT_HTTP_WAITING, sizeof *p->threads);
         if (!p->threads)
                 return error_no_memory(err);
+        if (create_pool_lanes(p, threads, lanes, err))
+                return ST_NO_MEMORY;
         if (register_pool_metrics(p, err))
                 return ST_NO_MEMORY;
         pthread_mutex_lock(&p->lock);
@@ -157,7 +188,10 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
 /* Under the lock. */
 static void enqueue_task(struct handler_pool *p, struct pool_task *task)
 {
-        STAILQ_INSERT_TAIL(&p->queue, task, next);
+        struct pool_lane *lane = &p->lanes[task->lane];
+
+        STAILQ_INSERT_TAIL(&lane->queue, task, next);
+        lane->queued++;
         p->queued++;
         update_pool_metrics(p);
         pthread_cond_signal(&p->work);
@@ -187,10 +221,10 @@ enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, 
         pthread_mutex_lock(&p->lock);
         if (p->stop) {
                 st = error_set(err, ST_BUSY, "the service is stopping");
-        } else if (p->options.queue_max && p->queued >= p->options.queue_max) {
+        } else if (p->options.queue_max && p->lanes[task->lane].queued >= p->options.queue_max) {
                 metric_add(&p->metrics[REJECTED], 1);
-                st = error_set(err, ST_BUSY, "%u requests wait for a thread of the pool '%s' already", p->queued,
-                               p->options.name);
+                st = error_set(err, ST_BUSY, "%u requests wait for a thread of the pool '%s' already",
+                               p->lanes[task->lane].queued, p->options.name);
         } else {
                 enqueue_task(p, task);
         }
@@ -211,6 +245,7 @@ enum status http_begin_wait(struct error *err)
         } else {
                 p->waiting++;
                 p->working--;
+                lane_of_thread->working--;
                 update_pool_metrics(p);
                 metric_add(&waits, 1);
                 pthread_cond_signal(&p->work);
@@ -226,6 +261,7 @@ void http_end_wait(void)
         pthread_mutex_lock(&p->lock);
         p->waiting--;
         p->working++;
+        lane_of_thread->working++;
         update_pool_metrics(p);
         metric_add(&waits, -1);
         pthread_mutex_unlock(&p->lock);
@@ -249,6 +285,7 @@ void handler_pool_deinit(struct handler_pool *p)
         if (!p->threads)
                 return;
         unregister_pool_metrics(p);
+        free(p->lanes);
         free(p->threads);
         p->threads = NULL;
         pthread_cond_destroy(&p->work);

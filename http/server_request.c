@@ -302,6 +302,18 @@ const char *http_token_name(const struct http_request *req)
         return req->token_name;
 }
 
+void http_set_tenant(struct http_request *req, void *tenant, unsigned lane)
+{
+        assert(lane == 0 || lane < req->server->options.lanes);
+        req->task.lane = lane;
+        req->tenant = tenant;
+}
+
+void *http_tenant(const struct http_request *req)
+{
+        return req->tenant;
+}
+
 const struct http_route *http_route(const struct http_request *req)
 {
         return req->route;

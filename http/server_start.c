@@ -163,7 +163,7 @@ static enum status start_pools(struct http_server *s, struct error *err)
 
                 if (!o.threads)
                         o.threads = count_cores() < 4 ? 4 : count_cores();
-                st = handler_pool_start(&s->pools[s->pool_count++], &o, err);
+                st = handler_pool_start(&s->pools[s->pool_count++], &o, s->options.lanes ? s->options.lanes : 1, err);
         }
         return st;
 }

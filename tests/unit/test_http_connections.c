@@ -414,6 +414,59 @@ START_TEST(a_full_pool_refuses_delays_no_other_and_handles_nothing_late)
 }
 END_TEST
 
+/* The lane is that of the tenant, which the request names. */
+static void choose_lane(void *context, struct http_request *req)
+{
+        const char *tenant = http_header(req, "Tenant");
+
+        (void)context;
+        http_set_tenant(req, req, tenant && *tenant == 'b');
+}
+
+START_TEST(a_tenant_neither_occupies_all_threads_nor_fills_the_queue_of_another)
+{
+        static const char wait[] = "GET /wait HTTP/1.1\r\nHost: x\r\nTenant: a\r\nConnection: close\r\n\r\n";
+        static const char quick[] = "GET /short HTTP/1.1\r\nHost: x\r\nTenant: b\r\nConnection: close\r\n\r\n";
+        static const struct http_pool_options pools[] = { { .name = "shared", .threads = 2, .queue_max = 2 } };
+        static const struct http_route pooled[] = {
+                { .method = "GET", .path = "/short", .scope = SCOPE_READ, .handle = give_short },
+                { .method = "GET", .path = "/wait", .scope = SCOPE_READ, .handle = wait_long },
+        };
+        const struct http_options o = { .size = sizeof o,
+                                        .host = "127.0.0.1",
+                                        .pools = pools,
+                                        .pool_count = 1,
+                                        .lanes = 2,
+                                        .choose_tenant = choose_lane };
+        _cleanup_free_ char *refused = NULL, *other = NULL;
+        struct http_server *s;
+        int fds[3];
+
+        signal(SIGPIPE, SIG_IGN);
+        ck_assert_int_eq(http_server_start(&o, pooled, 2, NULL, &s, NULL), ST_OK);
+        for (size_t i = 0; i < 3; i++) {
+                fds[i] = raw_connect(http_server_port(s));
+                raw_send(fds[i], wait, strlen(wait));
+                for (unsigned beat = 0; beat < PATIENCE_BEATS && BUSY("shared") + QUEUED("shared") <= i; beat++)
+                        poll(NULL, 0, BEAT_MS);
+        }
+        ck_assert_uint_eq(BUSY("shared"), 1); /* of two threads */
+        ck_assert_uint_eq(QUEUED("shared"), 2);
+        refused = raw_request(http_server_port(s), wait);
+        ck_assert_int_eq(raw_status(refused), 503);
+        other = raw_request(http_server_port(s), quick);
+        ck_assert_int_eq(raw_status(other), 200);
+        atomic_store(&let_go, true);
+        for (size_t i = 0; i < 3; i++) {
+                _cleanup_free_ char *answer = raw_read_all(fds[i], NULL, NULL);
+
+                ck_assert_int_eq(raw_status(answer), 200);
+                close(fds[i]);
+        }
+        http_server_stop(s);
+}
+END_TEST
+
 START_TEST(at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest)
 {
         struct http_server *s = start(64, 4);
@@ -564,6 +617,7 @@ TEST_SUITE("http_connections", headers_that_trickle_are_ended, a_connection_that
            a_flag_is_set_when_the_client_leaves_between_pieces, a_flag_is_set_when_the_server_stops,
            a_flag_is_set_at_the_time_limit_and_the_answer_is_504,
            a_full_pool_refuses_delays_no_other_and_handles_nothing_late,
+           a_tenant_neither_occupies_all_threads_nor_fills_the_queue_of_another,
            at_the_limit_of_an_address_the_newcomer_replaces_who_waited_longest,
            requests_in_progress_are_not_replaced_and_the_newcomer_is_refused,
            where_nobody_waits_the_newcomer_replaces_who_is_slow,
