@@ -42,6 +42,12 @@ static struct metric backlog_files =
         METRIC_GAUGE("cairn_compaction_backlog_files", "Files that are to be merged now.", "");
 static struct metric backlog_bytes = METRIC_GAUGE("cairn_compaction_backlog_bytes", "Bytes of these files.", "");
 
+/*
+ * Held by the thread of a store for one merge: the stores of a process merge in turns, so that the limits of I/O and
+ * memory are those of one store. Taken before the lock of a store's compaction.
+ */
+static struct work_lock turn_of_stores = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
 /* A partition whose last merges failed. */
 struct failed_partition {
         struct compaction_partition partition;
@@ -67,6 +73,7 @@ struct compaction {
         size_t unmergeable_count, unmergeable_capacity;
         unsigned memory_shift; /* memory was refused: merges are planned with 2^-memory_shift of it */
         uint64_t calls;
+        int64_t told_backlog_files, told_backlog_bytes; /* its part of the metrics */
         int64_t paid_ns; /* of the rate limit: monotonic time until which what was read and written is paid for */
 
         pthread_mutex_t wake_lock;
@@ -519,6 +526,15 @@ static struct compaction_rules make_rules(const struct compaction *c)
 
 enum round { ROUND_MERGED, ROUND_NOTHING_DUE, ROUND_GAVE_WAY, ROUND_FAILED, ROUND_WITHOUT_PLAN };
 
+/* The metrics are those of all stores. With c->lock. */
+static void publish_backlog(struct compaction *c, int64_t files, int64_t bytes)
+{
+        metric_add(&backlog_files, files - c->told_backlog_files);
+        metric_add(&backlog_bytes, bytes - c->told_backlog_bytes);
+        c->told_backlog_files = files;
+        c->told_backlog_bytes = bytes;
+}
+
 /* One merge, with c->lock. A partition that failed is postponed. */
 static enum round run_next_merge(struct compaction_run *run, struct error *err)
 {
@@ -537,8 +553,7 @@ static enum round run_next_merge(struct compaction_run *run, struct error *err)
         enum status st = choose_compaction_job(tables, &view, &job, &run->files_due, &bytes_due, err);
         enum round ret = st == ST_NOT_FOUND ? ROUND_NOTHING_DUE : ROUND_WITHOUT_PLAN;
 
-        metric_set(&backlog_files, (int64_t)run->files_due);
-        metric_set(&backlog_bytes, (int64_t)bytes_due);
+        publish_backlog(c, (int64_t)run->files_due, (int64_t)bytes_due);
         forget_needless_failures(c, tables, &view);
         if (!st) {
                 st = run_job(&r, tables, &run->total, err);
@@ -563,10 +578,13 @@ static void run_due_merges(struct compaction *c)
         while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && is_store_open(c)) {
                 struct error err = { 0 };
 
-                if (!work_lock_acquire(&c->lock, is_store_open, c))
+                if (!work_lock_acquire(&turn_of_stores, is_store_open, c))
                         break;
-                round = run_next_merge(&run, &err);
-                work_lock_release(&c->lock);
+                if (work_lock_acquire(&c->lock, is_store_open, c)) {
+                        round = run_next_merge(&run, &err);
+                        work_lock_release(&c->lock);
+                }
+                work_lock_release(&turn_of_stores);
         }
 }
 
@@ -672,6 +690,17 @@ static void lower_priority(void)
         (void)syscall(SYS_ioprio_set, who_process, 0, best_effort_lowest);
 }
 
+static bool expire_next_day(struct compaction *c, struct label_pass *labels)
+{
+        bool goes_on;
+
+        if (!c->s->options.limits.rule_count || !work_lock_acquire(&turn_of_stores, is_store_open, c))
+                return false;
+        goes_on = label_expiry_run_next(c->s, labels);
+        work_lock_release(&turn_of_stores);
+        return goes_on;
+}
+
 static void *run_compaction_thread(void *context)
 {
         struct compaction *c = context;
@@ -688,7 +717,7 @@ static void *run_compaction_thread(void *context)
                 pthread_mutex_unlock(&c->wake_lock);
                 do
                         run_due_merges(c);
-                while (label_expiry_run_next(c->s, &labels));
+                while (expire_next_day(c, &labels));
         }
         return NULL;
 }
@@ -740,6 +769,7 @@ void compaction_stop(struct compaction *c)
                 pthread_mutex_unlock(&c->wake_lock);
                 pthread_join(c->thread, NULL);
         }
+        publish_backlog(c, 0, 0);
         for (size_t i = 0; i < c->unmergeable_count; i++)
                 free(c->unmergeable[i].path);
         free(c->unmergeable);

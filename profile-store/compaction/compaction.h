@@ -16,7 +16,8 @@
  * or a restart. Any other failure postpones its partition for a minute, then two, up to an hour; other partitions go
  * on.
  *
- * Threads: a thread of low priority (cairn-compact), limited to COMPACTION_BYTES_PER_S read and written.
+ * Threads: a thread of low priority (cairn-compact), limited to COMPACTION_BYTES_PER_S read and written. Those of
+ * several stores take turns.
  */
 #include "profile-store/store_internal.h"
 
