@@ -16,7 +16,8 @@
 
 struct snapshot {
         const char *data;
-        char *dir; /* DIR.incomplete */
+        char *dir;            /* DIR.incomplete */
+        const char *profiles; /* the store that is taken, below data: "profiles", "tenants/NAME/profiles" */
         struct snapshot_result result;
 };
 
@@ -304,9 +305,16 @@ static void table_moment_deinit(struct table_moment *m)
         table_logs_close(&m->logs);
 }
 
+static enum status make_store_pair(const struct snapshot *s, const char *name, struct path_pair *ret, struct error *err)
+{
+        _cleanup_free_ char *path = path_join(s->profiles, name);
+
+        return path ? make_path_pair(s, path, ret, err) : error_no_memory(err);
+}
+
 static enum status load_table_moment(const struct snapshot *s, struct table_moment *m, struct error *err)
 {
-        _cleanup_free_ char *profiles = path_join(s->data, "profiles");
+        _cleanup_free_ char *profiles = path_join(s->data, s->profiles);
         enum status st = profiles ? table_logs_open(profiles, true, 0, &m->logs, err) : error_no_memory(err);
 
         if (!st)
@@ -346,9 +354,9 @@ static enum status check_table_moment(struct table_moment *m, bool *same_ret, st
 
 static enum status link_table(struct snapshot *s, const struct table_moment *m, enum table t, struct error *err)
 {
-        _cleanup_free_ char *name = path_join("profiles/tables", table_name(t));
+        _cleanup_free_ char *name = path_join("tables", table_name(t));
         _cleanup_path_pair_ struct path_pair p = { 0 };
-        enum status st = name ? make_path_pair(s, name, &p, err) : error_no_memory(err);
+        enum status st = name ? make_store_pair(s, name, &p, err) : error_no_memory(err);
 
         if (!st)
                 st = make_snapshot_dir(p.to, err);
@@ -361,14 +369,13 @@ static enum status link_table(struct snapshot *s, const struct table_moment *m, 
 
 static enum status take_queue(struct snapshot *s, struct error *err)
 {
-        static const char *const folders[] = { "profiles/queue", "profiles/queue/quarantine",
-                                               "profiles/queue/batch-ids" };
+        static const char *const folders[] = { "queue", "queue/quarantine", "queue/batch-ids" };
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < sizeof folders / sizeof *folders; i++) {
                 _cleanup_path_pair_ struct path_pair p = { 0 };
 
-                st = make_path_pair(s, folders[i], &p, err);
+                st = make_store_pair(s, folders[i], &p, err);
                 if (!st)
                         st = take_folder(s, p.from, p.to, i == 1 ? link_every_file : take_queue_file, 0, err);
         }
@@ -381,10 +388,10 @@ static enum status try_profiles(struct snapshot *s, struct error *err)
         _cleanup_(table_moment_deinit) struct table_moment m = { 0 };
         _cleanup_path_pair_ struct path_pair profiles = { 0 }, tables = { 0 };
         bool same = false;
-        enum status st = make_path_pair(s, "profiles", &profiles, err);
+        enum status st = make_path_pair(s, s->profiles, &profiles, err);
 
         if (!st)
-                st = make_path_pair(s, "profiles/tables", &tables, err);
+                st = make_store_pair(s, "tables", &tables, err);
         if (!st)
                 st = file_remove_tree(profiles.to, err);
         if (!st)
@@ -404,7 +411,7 @@ static enum status try_profiles(struct snapshot *s, struct error *err)
                 st = link_table(s, &m, t, err);
         if (st)
                 return st;
-        s->result.sample_files = m.tables->part_count[TABLE_SAMPLES];
+        s->result.sample_files += m.tables->part_count[TABLE_SAMPLES];
         for (size_t i = 0; i < m.tables->part_count[TABLE_SAMPLES]; i++)
                 s->result.sample_rows += m.tables->parts[TABLE_SAMPLES][i]->rows;
         return ST_OK;
@@ -413,11 +420,11 @@ static enum status try_profiles(struct snapshot *s, struct error *err)
 static enum status take_profiles(struct snapshot *s, struct error *err)
 {
         _cleanup_path_pair_ struct path_pair p = { 0 };
-        enum status st = make_path_pair(s, "profiles/tables", &p, err);
+        enum status st = make_store_pair(s, "tables", &p, err);
 
         if (!st && access(p.from, F_OK))
-                return error_set(err, ST_NOT_FOUND, "no tables in '%s'; --data names a service's data directory",
-                                 s->data);
+                return error_set(err, ST_NOT_FOUND, "no tables in '%s/%s'; --data names a service's data directory",
+                                 s->data, s->profiles);
         for (int i = 0; !st && i < ATTEMPTS; i++) {
                 const struct snapshot_result before = s->result;
 
@@ -429,6 +436,42 @@ static enum status take_profiles(struct snapshot *s, struct error *err)
                 s->result = before;
                 st = ST_OK;
         }
+        return st;
+}
+
+/* The folder that holds the store must exist in the copy. */
+static enum status take_tenant(struct snapshot *s, const char *name, struct error *err)
+{
+        _cleanup_free_ char *folder = path_join("tenants", name);
+        _cleanup_free_ char *profiles = folder ? path_join(folder, "profiles") : NULL;
+        _cleanup_path_pair_ struct path_pair p = { 0 }, tables = { 0 };
+        enum status st = profiles ? make_path_pair(s, folder, &p, err) : error_no_memory(err);
+
+        s->profiles = profiles;
+        if (!st)
+                st = make_store_pair(s, "tables", &tables, err);
+        if (!st && access(tables.from, F_OK) == 0) { /* else a tenant's store that is being created */
+                st = make_snapshot_dir(p.to, err);
+                if (!st)
+                        st = take_profiles(s, err);
+        }
+        s->profiles = "profiles";
+        return st;
+}
+
+static enum status take_tenants(struct snapshot *s, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = make_path_pair(s, "tenants", &p, err);
+        _cleanup_closedir_ DIR *d = st ? NULL : opendir(p.from);
+        struct dirent *e;
+
+        if (st || !d)
+                return st || errno == ENOENT ? st : error_os(err, errno, "cannot list '%s'", p.from);
+        st = make_snapshot_dir(p.to, err);
+        while (!st && (e = readdir(d)))
+                if (!is_temporary_entry(e->d_name))
+                        st = take_tenant(s, e->d_name, err);
         return st;
 }
 
@@ -444,6 +487,8 @@ static enum status fill_snapshot(struct snapshot *s, struct error *err)
                 st = link_if_there(s, "supplement-needs", err);
         if (!st)
                 st = take_profiles(s, err);
+        if (!st)
+                st = take_tenants(s, err);
         return st ? st : take_objects(s, err);
 }
 
@@ -496,7 +541,7 @@ static char *trim_slashes(const char *path)
 enum status take_snapshot(const char *data, const char *target, struct snapshot_result *ret, struct error *err)
 {
         _cleanup_free_ char *dir = trim_slashes(target);
-        struct snapshot s = { .data = data };
+        struct snapshot s = { .data = data, .profiles = "profiles" };
         struct error ignored;
         struct stat info;
         enum status st;

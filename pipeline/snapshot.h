@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Consistent copy of a data directory, also beside the service that writes it: tables with their logs, raw queue,
- * batch ids, index, records and files of objects. Not copied: what is made again or belongs to a process (scanned
- * trees' cache, unfinished uploads, locks).
+ * Consistent copy of a data directory, also beside the service that writes it: of each tenant the tables with their
+ * logs, raw queue and batch ids; index, records and files of objects. Not copied: what is made again or belongs to a
+ * process (scanned trees' cache, unfinished uploads, locks).
  *
  * Every batch that was acknowledged before the call is in the copy once, with the index and objects of that time or
  * later. No lock is taken; the order makes it consistent:
