@@ -15,7 +15,8 @@
 #define WINDOW_NS (24 * 3600 * 1000000000ll)
 
 struct missing_retry {
-        struct profile_store *profiles;
+        struct profile_store *const *stores;
+        size_t store_count;
         void (*want)(void *context, const struct build_id *ids, size_t count);
         void *context;
         pthread_mutex_t lock;
@@ -31,7 +32,7 @@ static bool is_worth_requesting(const char *state)
                strcmp(state, symbol_state_name(SYMBOL_STRIPPED)) == 0;
 }
 
-static enum status list_missing_objects(struct missing_retry *w, bool of_any_age, struct build_id **ret,
+static enum status list_missing_objects(struct profile_store *store, bool of_any_age, struct build_id **ret,
                                         size_t *count_ret, struct error *err)
 {
         const struct scan_filter filter = { .from_unix_ns = of_any_age ? 0 : wall_clock_ns() - WINDOW_NS,
@@ -40,7 +41,7 @@ static enum status list_missing_objects(struct missing_retry *w, bool of_any_age
         struct store_scan *scan;
         struct build_id *ids;
         size_t count = 0, n = 0;
-        enum status st = store_scan_begin(w->profiles, &scan, err);
+        enum status st = store_scan_begin(store, &scan, err);
 
         if (st)
                 return st;
@@ -61,14 +62,16 @@ static enum status list_missing_objects(struct missing_retry *w, bool of_any_age
 
 static void request_missing(struct missing_retry *w, bool of_any_age)
 {
-        _cleanup_free_ struct build_id *ids = NULL;
-        struct error err;
-        size_t count = 0;
+        for (size_t i = 0; i < w->store_count; i++) {
+                _cleanup_free_ struct build_id *ids = NULL;
+                struct error err;
+                size_t count = 0;
 
-        if (list_missing_objects(w, of_any_age, &ids, &count, &err))
-                log_warn("federation", "cannot list missing objects: %s", err.text);
-        else if (count)
-                w->want(w->context, ids, count);
+                if (list_missing_objects(w->stores[i], of_any_age, &ids, &count, &err))
+                        log_warn("federation", "cannot list missing objects: %s", err.text);
+                else if (count)
+                        w->want(w->context, ids, count);
+        }
 }
 
 static void *run_missing_retry(void *arg)
@@ -92,7 +95,7 @@ static void *run_missing_retry(void *arg)
         return NULL;
 }
 
-enum status missing_retry_start(struct profile_store *profiles,
+enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
                                 void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
                                 struct missing_retry **ret, struct error *err)
 {
@@ -101,7 +104,8 @@ enum status missing_retry_start(struct profile_store *profiles,
 
         if (!w)
                 return error_no_memory(err);
-        w->profiles = profiles;
+        w->stores = stores;
+        w->store_count = store_count;
         w->want = want;
         w->context = context;
         pthread_mutex_init(&w->lock, NULL);

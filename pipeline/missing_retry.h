@@ -12,8 +12,8 @@
 
 struct missing_retry;
 
-/** @param want called on a separate thread. */
-enum status missing_retry_start(struct profile_store *profiles,
+/** @param stores of the samples; borrowed. @param want called on a separate thread. */
+enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
                                 void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
                                 struct missing_retry **ret, struct error *err) MUST_CHECK;
 /** Request now all objects missing in stored samples of any age. */

@@ -60,7 +60,8 @@ struct noted_upload {
 };
 
 struct resymbolizer {
-        struct profile_store *profiles;
+        struct profile_store *const *stores;
+        size_t store_count;
         char *queue_path;
         pthread_mutex_t lock;
         pthread_cond_t changed;
@@ -264,13 +265,30 @@ static bool may_be_caused_by_one_object(enum status st)
         return st == ST_NO_MEMORY || st == ST_TOO_BIG || st == ST_BAD_DATA;
 }
 
+/* In all stores, whatever fails in one of them. The first failure is returned. */
+static enum status resymbolize_stores(const struct resymbolizer *h, const struct build_id *ids, size_t count,
+                                      struct resymbolize_result *sum, struct error *err)
+{
+        const struct resymbolize_request request = { .ids = ids, .count = count };
+        enum status first = ST_OK;
+
+        for (size_t i = 0; i < h->store_count; i++) {
+                struct resymbolize_result result = { 0 };
+                enum status st = profile_store_resymbolize(h->stores[i], &request, &result, first ? NULL : err);
+
+                first = first ? first : st;
+                sum->locations_changed += result.locations_changed;
+                sum->locations_seen += result.locations_seen;
+        }
+        return first;
+}
+
 /*
  * Re-symbolize these objects together; on failure bisect, down to the objects that fail alone. Called with the lock
  * held, which is released meanwhile.
  */
 static void resymbolize_objects(struct resymbolizer *h, struct round *r, const struct build_id *ids, size_t count)
 {
-        const struct resymbolize_request request = { .ids = ids, .count = count };
         struct resymbolize_result result = { 0 };
         struct error err;
         enum status st;
@@ -282,7 +300,7 @@ static void resymbolize_objects(struct resymbolizer *h, struct round *r, const s
                 return;
         }
         pthread_mutex_unlock(&h->lock);
-        st = profile_store_resymbolize(h->profiles, &request, &result, &err);
+        st = resymbolize_stores(h, ids, count, &result, &err);
         pthread_mutex_lock(&h->lock);
         if (!st) {
                 remove_failing_objects(h, ids, count);
@@ -357,8 +375,8 @@ static void *run_resymbolizer(void *arg)
         return NULL;
 }
 
-enum status resymbolizer_start(struct profile_store *profiles, const char *queue_path, struct resymbolizer **ret,
-                               struct error *err)
+enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
+                               struct resymbolizer **ret, struct error *err)
 {
         struct resymbolizer *h = calloc(1, sizeof *h);
         enum status st;
@@ -377,7 +395,8 @@ enum status resymbolizer_start(struct profile_store *profiles, const char *queue
         metric_register(&waiting);
         pthread_mutex_init(&h->lock, NULL);
         pthread_cond_init(&h->changed, NULL);
-        h->profiles = profiles;
+        h->stores = stores;
+        h->store_count = store_count;
         h->queue_path = strdup(queue_path);
         st = h->queue_path ? load_queue(h, err) : error_no_memory(err);
         if (!st) {

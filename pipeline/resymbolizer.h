@@ -20,9 +20,9 @@
 
 struct resymbolizer;
 
-/** Starts with the queue in the file at queue_path. */
-enum status resymbolizer_start(struct profile_store *profiles, const char *queue_path, struct resymbolizer **ret,
-                               struct error *err) MUST_CHECK;
+/** Starts with the queue in the file at queue_path. @param stores whose locations are rewritten; borrowed. */
+enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
+                               struct resymbolizer **ret, struct error *err) MUST_CHECK;
 /** Unfinished objects stay in the file. NULL is allowed. */
 void resymbolizer_stop(struct resymbolizer *h);
 

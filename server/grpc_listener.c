@@ -26,12 +26,48 @@ static uint64_t admit_call(void *context, const struct grpc_call *call, struct e
         return admission_admit(s->access_control.admission, &sender, 0, err);
 }
 
+static void select_grpc_tenant(void *context, struct grpc_call *call)
+{
+        struct server *s = context;
+        struct tokens *tokens = s->access_control.tokens;
+        char says[TENANT_NAME_SIZE];
+        struct tenant_request r = { .header = grpc_call_metadata(call, "x-scope-orgid"),
+                                    .token_says = tokens ? says : NULL,
+                                    .tenancy = grpc_call_method(call)->tenancy };
+        struct tenant *tenant;
+        struct error err;
+        unsigned refused;
+        uint64_t wait_s;
+
+        if (tokens && !tokens_get_tenant(tokens, grpc_call_token(call), says)) {
+                grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0, "the token is not known here");
+                return;
+        }
+        refused = tenants_choose(s->tenants, &r, &tenant, &err);
+        if (refused) {
+                grpc_call_fail(call,
+                               refused == 400   ? GRPC_INVALID_ARGUMENT
+                               : refused == 404 ? GRPC_NOT_FOUND
+                                                : GRPC_PERMISSION_DENIED,
+                               0, "%s", err.text);
+                return;
+        }
+        wait_s = tenants_admit(s->tenants, tenant, grpc_call_method(call)->scope, 0, &err);
+        if (wait_s)
+                grpc_call_fail(call, GRPC_RESOURCE_EXHAUSTED, wait_s, "%s", err.text);
+        else
+                grpc_call_set_tenant(call, tenant, tenant->lane);
+}
+
 static void finish_call(void *context, const struct grpc_call *call)
 {
         const struct request_sender sender = get_call_sender(call);
         enum grpc_code code = grpc_call_code(call);
         struct server *s = context;
 
+        if (grpc_call_tenant(call))
+                tenants_finish(s->tenants, grpc_call_tenant(call), grpc_call_method(call)->scope, 0,
+                               grpc_call_received_bytes(call));
         if (grpc_call_is_admitted(call))
                 admission_finished(s->access_control.admission, &sender, 0, grpc_call_received_bytes(call));
         if (code == GRPC_UNAUTHENTICATED || code == GRPC_PERMISSION_DENIED)
@@ -55,6 +91,7 @@ enum status start_grpc_listener(struct server *s, const struct listen_address *l
                                         .max_per_address = (unsigned)s->options->max_per_address,
                                         .authorize = s->access_control.tokens ? authorize_call : NULL,
                                         .admit = admit_call,
+                                        .choose_tenant = select_grpc_tenant,
                                         .finished = finish_call,
                                         .context = s };
         enum status st = grpc_server_start(&o, &s->grpc, err);

@@ -21,19 +21,26 @@ struct state {
         char text[256];
 };
 
+struct watched_store {
+        struct readiness_store of;
+        bool has_stat;
+        struct profile_store_stat stat;
+        struct state states[READY_CONDITION_COUNT]; /* those that a store reports */
+};
+
 struct readiness {
         const char *dir;
-        struct profile_store *store;
+        size_t store_count;
         pthread_t thread;
         pthread_mutex_t lock; /* of what follows; never held during I/O */
         pthread_cond_t asked, answered;
-        bool stop, has_stat;
+        struct watched_store *stores; /* of is read without the lock */
+        bool stop;
         uint64_t asked_count, answered_count;
-        struct profile_store_stat stat;
         int64_t stat_ns; /* monotonic, of the last statistics */
         uint64_t clock_steps;
-        int64_t clock_step_ns; /* monotonic, when the last of them was noticed */
-        struct state states[READY_CONDITION_COUNT];
+        int64_t clock_step_ns;                      /* monotonic, when the last of them was noticed */
+        struct state states[READY_CONDITION_COUNT]; /* the others */
 };
 
 static const struct {
@@ -78,10 +85,9 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
 };
 
 /* Under the lock. */
-PRINTF(4, 5)
-static void set_state(struct readiness *r, enum ready_condition condition, bool holds, const char *fmt, ...)
+PRINTF(3, 4)
+static void set_state(struct state *s, bool holds, const char *fmt, ...)
 {
-        struct state *s = &r->states[condition];
         va_list args;
 
         s->holds = holds;
@@ -106,7 +112,7 @@ static void watch_disk(struct readiness *r)
                 return;
         free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
         pthread_mutex_lock(&r->lock);
-        set_state(r, READY_DISK_FULL, free_bytes < LIMIT_DISK_LOW_BYTES,
+        set_state(&r->states[READY_DISK_FULL], free_bytes < LIMIT_DISK_LOW_BYTES,
                   "%" PRIu64 " MiB are free in '%s', less than %zu", free_bytes >> 20, r->dir,
                   (size_t)(LIMIT_DISK_LOW_BYTES >> 20));
         pthread_mutex_unlock(&r->lock);
@@ -120,10 +126,10 @@ void readiness_watch_clock(struct readiness *r, uint64_t steps, int64_t held_s, 
                 r->clock_step_ns = mono_ns;
         }
         if (held_s > 0)
-                set_state(r, READY_CLOCK_JUMP, true,
+                set_state(&r->states[READY_CLOCK_JUMP], true,
                           "the clock stepped forward by %" PRId64 " s, which does not count as age yet", held_s);
         else
-                set_state(r, READY_CLOCK_JUMP,
+                set_state(&r->states[READY_CLOCK_JUMP],
                           steps && mono_ns - r->clock_step_ns <= LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS,
                           "the clock was set within the last hour, %" PRIu64 " times since the start", steps);
         pthread_mutex_unlock(&r->lock);
@@ -138,26 +144,36 @@ static void watch_process_clock(struct readiness *r)
         readiness_watch_clock(r, steps, held_s, monotonic_ns());
 }
 
-static void *watch_store(void *arg)
+/* With the lock, which is released meanwhile. */
+static void update_store_stat(struct readiness *r, struct watched_store *w)
+{
+        struct profile_store_stat stat;
+        bool is_right;
+
+        pthread_mutex_unlock(&r->lock);
+        is_right = !profile_store_stat(w->of.store, &stat, NULL);
+        pthread_mutex_lock(&r->lock);
+        if (is_right)
+                w->stat = stat;
+        w->has_stat |= is_right;
+}
+
+static void *watch_stores(void *arg)
 {
         struct readiness *r = arg;
 
         pthread_mutex_lock(&r->lock);
         while (!r->stop) {
                 uint64_t answering = r->asked_count;
-                struct profile_store_stat stat;
-                bool is_right;
 
                 pthread_mutex_unlock(&r->lock);
                 if (r->dir) {
                         watch_process_clock(r);
                         watch_disk(r);
                 }
-                is_right = !profile_store_stat(r->store, &stat, NULL);
                 pthread_mutex_lock(&r->lock);
-                if (is_right)
-                        r->stat = stat;
-                r->has_stat |= is_right;
+                for (size_t i = 0; i < r->store_count && !r->stop; i++)
+                        update_store_stat(r, &r->stores[i]);
                 r->stat_ns = monotonic_ns();
                 r->answered_count = answering;
                 pthread_cond_broadcast(&r->answered);
@@ -168,7 +184,7 @@ static void *watch_store(void *arg)
         return NULL;
 }
 
-void readiness_get_store_stat(struct readiness *r, struct profile_store_stat *ret)
+void readiness_get_store_stats(struct readiness *r, struct profile_store_stat *ret)
 {
         int64_t until = monotonic_ns() + STAT_PATIENCE_NS;
         uint64_t mine;
@@ -178,8 +194,9 @@ void readiness_get_store_stat(struct readiness *r, struct profile_store_stat *re
         pthread_cond_signal(&r->asked);
         while (r->answered_count < mine && condition_wait_until(&r->answered, &r->lock, until))
                 ;
-        if (r->has_stat)
-                *ret = r->stat;
+        for (size_t i = 0; i < r->store_count; i++)
+                if (r->stores[i].has_stat)
+                        ret[i] = r->stores[i].stat;
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -188,44 +205,84 @@ void readiness_get_store_stat(struct readiness *r, struct profile_store_stat *re
 void readiness_report(struct readiness *r, enum ready_condition condition, const struct error *err)
 {
         pthread_mutex_lock(&r->lock);
-        set_state(r, condition, err != NULL, "%s", err ? err->text : "");
+        set_state(&r->states[condition], err != NULL, "%s", err ? err->text : "");
         pthread_mutex_unlock(&r->lock);
 }
 
-static void look_at_health(struct readiness *r)
+static void look_at_store_health(struct watched_store *w)
 {
+        struct state *states = w->states;
         struct profile_store_health h;
-        int64_t late_s;
 
-        profile_store_get_health(r->store, &h);
-        late_s = (monotonic_ns() - r->stat_ns) / SECOND_NS;
-        set_state(r, READY_FLUSH_FAILING, h.flush_failing_since != 0, "cannot flush: %s", h.flush_failure);
-        set_state(r, READY_SYNC_FAILING, h.sync_failing_since != 0, "the queue refuses batches: %s", h.sync_failure);
-        set_state(r, READY_QUEUE_FULL, h.queue_full, "%" PRIu64 " of %" PRIu64 " bytes are queued", h.queued_bytes,
-                  h.queue_limit_bytes);
-        set_state(r, READY_QUARANTINE, h.quarantined_batches != 0,
+        profile_store_get_health(w->of.store, &h);
+        set_state(&states[READY_FLUSH_FAILING], h.flush_failing_since != 0, "cannot flush: %s", h.flush_failure);
+        set_state(&states[READY_SYNC_FAILING], h.sync_failing_since != 0, "the queue refuses batches: %s",
+                  h.sync_failure);
+        set_state(&states[READY_QUEUE_FULL], h.queue_full, "%" PRIu64 " of %" PRIu64 " bytes are queued",
+                  h.queued_bytes, h.queue_limit_bytes);
+        set_state(&states[READY_QUARANTINE], h.quarantined_batches != 0,
                   "%" PRIu64 " batches of %" PRIu64 " bytes are set aside%s%.150s", h.quarantined_batches,
                   h.quarantined_bytes, h.quarantine_reason[0] ? ", the newest: " : "", h.quarantine_reason);
-        set_state(r, READY_COMPACTION_FAILING, h.compaction_failing_since != 0, "cannot merge files: %s",
+        set_state(&states[READY_COMPACTION_FAILING], h.compaction_failing_since != 0, "cannot merge files: %s",
                   h.compaction_failure);
-        set_state(r, READY_RETENTION_FAILING, h.label_expiry_failing_since != 0,
+        set_state(&states[READY_RETENTION_FAILING], h.label_expiry_failing_since != 0,
                   "cannot remove samples by their labels: %s", h.label_expiry_failure);
-        set_state(r, READY_STALLED, late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s", late_s);
+}
+
+/* A queue that is full keeps the service from its work when all are: the other tenants' batches are taken. */
+static bool are_all_queues_full(const struct readiness *r)
+{
+        for (size_t i = 0; i < r->store_count; i++)
+                if (!r->stores[i].states[READY_QUEUE_FULL].holds)
+                        return false;
+        return true;
+}
+
+/* @param tenant NULL: not named.  @return whether it is an error. */
+static bool write_condition(const struct readiness *r, enum ready_condition condition, const struct state *s,
+                            const char *tenant, struct buf *to)
+{
+        bool is_error = strcmp(kinds[condition].severity, "error") == 0 &&
+                        (condition != READY_QUEUE_FULL || are_all_queues_full(r));
+
+        buf_printf(to, "%s %s: %s%s%s%s; %s\n", is_error ? "error" : "warning", kinds[condition].name,
+                   tenant ? "tenant " : "", tenant ? tenant : "", tenant ? ": " : "", s->text,
+                   kinds[condition].next_step);
+        return is_error;
+}
+
+/* Of what the stores report, what they say counts. */
+static bool is_of_stores(enum ready_condition condition)
+{
+        return condition == READY_FLUSH_FAILING || condition == READY_SYNC_FAILING || condition == READY_QUEUE_FULL ||
+               condition == READY_QUARANTINE || condition == READY_COMPACTION_FAILING ||
+               condition == READY_RETENTION_FAILING;
 }
 
 bool readiness_write(struct readiness *r, struct buf *to)
 {
         bool is_ready = true;
+        int64_t late_s;
 
         pthread_mutex_lock(&r->lock);
-        look_at_health(r);
+        late_s = (monotonic_ns() - r->stat_ns) / SECOND_NS;
+        set_state(&r->states[READY_STALLED], late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s",
+                  late_s);
+        for (size_t k = 0; k < r->store_count; k++)
+                look_at_store_health(&r->stores[k]);
         for (unsigned i = 0; i < READY_CONDITION_COUNT; i++) {
-                metric_set(&metrics[i], r->states[i].holds);
-                if (!r->states[i].holds)
-                        continue;
-                is_ready &= strcmp(kinds[i].severity, "error") != 0;
-                buf_printf(to, "%s %s: %s; %s\n", kinds[i].severity, kinds[i].name, r->states[i].text,
-                           kinds[i].next_step);
+                bool holds = !is_of_stores(i) && r->states[i].holds;
+
+                if (holds)
+                        is_ready &= !write_condition(r, i, &r->states[i], NULL, to);
+                for (size_t k = 0; k < r->store_count && is_of_stores(i); k++) {
+                        const struct watched_store *w = &r->stores[k];
+
+                        holds |= w->states[i].holds;
+                        if (w->states[i].holds)
+                                is_ready &= !write_condition(r, i, &w->states[i], w->of.tenant, to);
+                }
+                metric_set(&metrics[i], holds);
         }
         pthread_mutex_unlock(&r->lock);
         return is_ready;
@@ -238,25 +295,33 @@ static void readiness_destroy(struct readiness *r)
         pthread_cond_destroy(&r->asked);
         pthread_cond_destroy(&r->answered);
         pthread_mutex_destroy(&r->lock);
+        free(r->stores);
         free(r);
 }
 
-enum status readiness_start(const char *dir, struct profile_store *store, struct readiness **ret, struct error *err)
+enum status readiness_start(const char *dir, const struct readiness_store *stores, size_t count, struct readiness **ret,
+                            struct error *err)
 {
         struct readiness *r = calloc(1, sizeof *r);
         int failed;
 
-        if (!r)
+        if (r)
+                r->stores = calloc(count + 1, sizeof *r->stores);
+        if (!r || !r->stores) {
+                free(r);
                 return error_no_memory(err);
+        }
         r->dir = dir;
-        r->store = store;
+        r->store_count = count;
+        for (size_t i = 0; i < count; i++)
+                r->stores[i].of = stores[i];
         r->stat_ns = monotonic_ns();
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->asked, NULL);
         pthread_cond_init(&r->answered, NULL);
         for (unsigned i = 0; i < READY_CONDITION_COUNT; i++)
                 metric_register(&metrics[i]);
-        failed = pthread_create(&r->thread, NULL, watch_store, r);
+        failed = pthread_create(&r->thread, NULL, watch_stores, r);
         if (failed) {
                 readiness_destroy(r);
                 return error_os(err, failed, "cannot start a thread");

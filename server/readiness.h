@@ -8,8 +8,9 @@
  * (cairn_ready_condition{condition}). docs/operations.md lists them.
  *
  * An error makes /readyz 503: batches are not taken, or taken and not written to the tables. A warning is listed in
- * the body of a 200. A thread looks at what may wait for the disk (free space, statistics of the store) once a second
- * and when asked, and publishes a copy, so that the other calls never wait for I/O.
+ * the body of a 200, as is a full queue while another store's queue has room. A thread looks at what may wait for the
+ * disk (free space, statistics of the store) once a second and when asked, and publishes a copy, so that the other
+ * calls never wait for I/O.
  *
  * Threads: any, but for start and stop.
  */
@@ -35,11 +36,18 @@ enum ready_condition {
 
 struct readiness;
 
+/** A store to watch. */
+struct readiness_store {
+        const char *tenant; /* named in what is said of it; NULL: not. Borrowed, as is the store */
+        struct profile_store *store;
+};
+
 /**
  * @param dir data directory, whose free space is watched, as is the clock; NULL: read-only, neither is watched.
- *         Borrowed until the stop, as is the store.
+ *         Borrowed until the stop.
+ * @param stores copied.
  */
-enum status readiness_start(const char *dir, struct profile_store *store, struct readiness **ret,
+enum status readiness_start(const char *dir, const struct readiness_store *stores, size_t count, struct readiness **ret,
                             struct error *err) MUST_CHECK;
 /** NULL is allowed. */
 void readiness_stop(struct readiness *r);
@@ -54,10 +62,11 @@ void readiness_report(struct readiness *r, enum ready_condition condition, const
 bool readiness_write(struct readiness *r, struct buf *to);
 
 /**
- * The store's statistics: current ones, unless they take more than about 100 ms, then the previous ones. Unchanged when
+ * The stores' statistics: current ones, unless they take more than about 100 ms, then the previous ones. Unchanged when
  * there are none yet.
+ * @param ret one for each store, in the order of the start.
  */
-void readiness_get_store_stat(struct readiness *r, struct profile_store_stat *ret);
+void readiness_get_store_stats(struct readiness *r, struct profile_store_stat *ret);
 
 /**
  * A new number of steps of the wall clock sets READY_CLOCK_JUMP for LIMIT_CLOCK_JUMP_SHOWN_S, and for as long as a step

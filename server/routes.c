@@ -90,6 +90,14 @@ static bool changes_something(const struct http_route *r)
         return r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
 }
 
+static enum status fail_undecided(struct http_route *routes, const struct http_route *r, struct error *err)
+{
+        error_set(err, ST_UNSUPPORTED, "%s %s: a route has a tenancy if, and only if, it needs a scope", r->method,
+                  r->path);
+        free(routes);
+        return ST_UNSUPPORTED;
+}
+
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err)
 {
         size_t count = 0;
@@ -106,6 +114,8 @@ enum status routes_join(bool read_only, struct http_route **ret, size_t *count_r
                         struct http_route *r = &routes[count++];
 
                         *r = tables[i]->routes[k];
+                        if ((r->scope == SCOPE_NONE) != (r->tenancy == TENANCY_UNDECIDED))
+                                return fail_undecided(routes, r, err);
                         if (read_only && changes_something(r))
                                 *r = (struct http_route){ .method = r->method,
                                                           .path = r->path,

@@ -69,8 +69,6 @@ static void log_clock_steps(struct clock_watch *w)
 #define MALLOC_MMAP_BYTES (256 << 10)
 #define MALLOC_TRIM_BYTES (1 << 20)
 #define MALLOC_ARENAS 8
-#define FLUSH_BYTES (UINT64_C(64) << 20)
-#define QUEUED_BYTES (UINT64_C(512) << 20)
 
 /* ---- what the parts tell each other ---- */
 
@@ -108,12 +106,50 @@ static uint64_t admit_request(void *context, const struct http_request *req, uin
         return admission_admit(s->access_control.admission, &sender, bytes, err);
 }
 
+static void select_http_tenant(void *context, struct http_request *req)
+{
+        struct server *s = context;
+        struct tokens *tokens = s->access_control.tokens;
+        char says[TENANT_NAME_SIZE];
+        struct tenant_request r = { .header = http_header(req, TENANT_HEADER),
+                                    .token_says = tokens ? says : NULL,
+                                    .tenancy = http_route(req)->tenancy };
+        struct tenant *tenant;
+        char retry_after[24];
+        struct error err;
+        unsigned refused;
+        uint64_t wait_s;
+
+        if (tokens && !tokens_get_tenant(tokens, http_token(req), says)) { /* the tokens were reloaded just now */
+                http_fail_code(req, 401, "bad_token", "the token is not known here");
+                return;
+        }
+        refused = tenants_choose(s->tenants, &r, &tenant, &err);
+        if (refused) {
+                http_fail_code(req, refused, "tenant", "%s", err.text);
+                return;
+        }
+        wait_s = tenants_admit(s->tenants, tenant, http_route(req)->scope, http_admitted_bytes(req), &err);
+        if (!wait_s) {
+                http_set_tenant(req, tenant, tenant->lane);
+                if (http_route(req)->cacheable && r.tenancy == TENANCY_OWN && tenants_count(s->tenants) > 1)
+                        http_set_header(req, "Vary", "Authorization, " TENANT_HEADER);
+                return;
+        }
+        snprintf(retry_after, sizeof retry_after, "%" PRIu64, wait_s);
+        http_set_header(req, "Retry-After", retry_after);
+        http_fail_code(req, 429, "rate", "%s", err.text);
+}
+
 static void finish_request(void *context, const struct http_request *req)
 {
         const struct request_sender sender = get_sender(req);
         struct server *s = context;
 
         admission_finished(s->access_control.admission, &sender, http_admitted_bytes(req), http_received_bytes(req));
+        if (http_tenant(req))
+                tenants_finish(s->tenants, http_tenant(req), http_route(req)->scope, http_admitted_bytes(req),
+                               http_received_bytes(req));
 }
 
 /* Called after a flush with build-ids that have no debuginfo. */
@@ -202,7 +238,7 @@ static void expire_shares(void *context)
 {
         struct server *s = context;
 
-        share_store_expire(s->shares);
+        tenants_expire_shares(s->tenants);
 }
 
 static void on_symbols_superseded(void *context, const struct stored_object *symbols)
@@ -216,32 +252,27 @@ static void on_symbols_superseded(void *context, const struct stored_object *sym
 
 /* ---- opening ---- */
 
-/* A small budget flushes sooner, and the queue is full before its memory reservation is refused. */
-static uint64_t compute_queue_share(uint64_t most, unsigned divisor)
+static enum status start_readiness(struct server *s, struct error *err)
 {
-        uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7 / divisor;
+        struct profile_store *const *stores = tenants_get_stores(s->tenants);
+        struct readiness_store watched[1 + LIMIT_TENANTS];
+        size_t count = tenants_count(s->tenants);
 
-        return share < most ? share : most;
+        for (size_t i = 0; i < count; i++)
+                watched[i] = (struct readiness_store){ tenants_get_name(s->tenants, i), stores[i] };
+        return readiness_start(s->options->read_only ? NULL : s->options->dir, watched, count, &s->readiness, err);
 }
 
-static enum status open_profiles(struct server *s, const char *dir, struct error *err)
+static enum status open_tenants(struct server *s, struct error *err)
 {
-        const struct profile_store_options o = {
-                .size = sizeof o,
-                .read_only = s->options->read_only,
-                .flush_interval_ms = s->options->flush_interval_ms,
-                .removed_grace_ms = s->options->removed_grace_ms,
-                .limits = s->options->sample_limits,
-                .flush_bytes = compute_queue_share(FLUSH_BYTES, 4),
-                .max_queued_bytes = compute_queue_share(QUEUED_BYTES, 1),
-                .symbols = s->symbols,
-                .missing_debuginfo = request_missing_objects,
-                .missing_context = s,
-        };
+        const struct tenants_options o = { .server = s->options,
+                                           .configs = s->access_control.tenants,
+                                           .symbols = s->symbols,
+                                           .missing_debuginfo = request_missing_objects,
+                                           .missing_context = s };
+        enum status st = tenants_open(&o, &s->tenants, err);
 
-        enum status st = profile_store_open(dir, &o, &s->profiles, err);
-
-        return st ? st : readiness_start(o.read_only ? NULL : s->options->dir, s->profiles, &s->readiness, err);
+        return st ? st : start_readiness(s, err);
 }
 
 /* Tables alone can be served, from a copy for example. */
@@ -256,16 +287,14 @@ static enum status ignore_missing_store(const struct server *s, enum status st, 
 static enum status open_stores(struct server *s, struct error *err)
 {
         const char *dir = s->options->dir;
-        const struct share_limits shares = { s->options->share_bytes, s->options->share_age_s };
         bool read_only = s->options->read_only;
         _cleanup_free_ char *index = path_join(dir, "index");
-        _cleanup_free_ char *objects = path_join(dir, "debuginfo"), *profiles = path_join(dir, "profiles");
+        _cleanup_free_ char *objects = path_join(dir, "debuginfo");
         enum status st = ST_OK;
 
         s->scratch_dir = path_join(dir, "tmp");
-        s->tables_dir = path_join(dir, "profiles/tables");
         s->symbol_texts = text_cache_create();
-        if (!index || !objects || !profiles || !s->scratch_dir || !s->tables_dir || !s->symbol_texts)
+        if (!index || !objects || !s->scratch_dir || !s->symbol_texts)
                 return error_no_memory(err);
         if (!read_only) {
                 st = file_make_dirs(s->scratch_dir, err);
@@ -281,9 +310,7 @@ static enum status open_stores(struct server *s, struct error *err)
         }
         if (!st)
                 st = ignore_missing_store(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
-        if (!st)
-                st = share_store_open(dir, &shares, read_only, &s->shares, err);
-        return st ? st : open_profiles(s, profiles, err);
+        return st ? st : open_tenants(s, err);
 }
 
 static enum status open_scanned_trees(struct server *s, struct error *err)
@@ -325,8 +352,10 @@ static enum status start_pipeline(struct server *s, struct error *err)
                                        .rule_count = s->options->retention_count,
                                        .hourly = expire_shares,
                                        .context = s };
-        enum status st = queue && companions ? resymbolizer_start(s->profiles, queue, &s->resymbolizer, err)
-                                             : error_no_memory(err);
+        enum status st = queue && companions
+                                 ? resymbolizer_start(tenants_get_stores(s->tenants), tenants_count(s->tenants), queue,
+                                                      &s->resymbolizer, err)
+                                 : error_no_memory(err);
 
         o.resymbolizer = s->resymbolizer;
         if (!st)
@@ -370,7 +399,8 @@ static enum status start_missing_retry(struct server *s, struct error *err)
 {
         struct scan *scan = s->scan_demand.scan;
         enum status st = s->federation || scan
-                                 ? missing_retry_start(s->profiles, request_missing_objects, s, &s->missing_retry, err)
+                                 ? missing_retry_start(tenants_get_stores(s->tenants), tenants_count(s->tenants),
+                                                       request_missing_objects, s, &s->missing_retry, err)
                                  : ST_OK;
 
         s->scan_demand.missing_retry = s->missing_retry;
@@ -393,6 +423,7 @@ static enum status start_http(struct server *s, const struct listen_address *lis
         };
         const struct http_options o = { .pools = pools,
                                         .pool_count = POOL_COUNT,
+                                        .lanes = (unsigned)tenants_count(s->tenants),
                                         .size = sizeof o,
                                         .host = listen->host,
                                         .port = listen->port,
@@ -404,6 +435,7 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                                         .allowed_origins = s->options->cors_origins,
                                         .allowed_origin_count = s->options->cors_origin_count,
                                         .admit = admit_request,
+                                        .choose_tenant = select_http_tenant,
                                         .decode_body = content_coding_decode,
                                         .finished = finish_request,
                                         .answered = audit_http_request,
@@ -422,7 +454,6 @@ static enum status start_http(struct server *s, const struct listen_address *lis
 static void close_server(struct server *s)
 {
         struct federation *federation;
-        struct error err;
 
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
@@ -442,20 +473,15 @@ static void close_server(struct server *s)
         scan_destroy(s->scan_demand.scan);
         resymbolizer_stop(s->resymbolizer);
         readiness_stop(s->readiness);
-        if (s->profiles && !s->options->read_only && profile_store_flush(s->profiles, &err))
-                log_error("serve", "%s; queued batches stay queued", err.text);
-        if (s->profiles)
-                profile_store_close(s->profiles);
+        tenants_close(s->tenants);
         if (s->objects)
                 debuginfo_store_close(s->objects);
-        share_store_close(s->shares);
         text_cache_destroy(s->symbol_texts);
         if (s->symbols)
                 symbol_index_close(s->symbols);
         access_close(&s->access_control);
         free(s->routes);
         free(s->scratch_dir);
-        free(s->tables_dir);
         if (s->lock_fd >= 0)
                 close(s->lock_fd);
 }
@@ -500,20 +526,39 @@ static enum status start_server(struct server *s, const struct listen_address *l
         return st ? st : announce_ready(s, listen, err);
 }
 
-/* Log failures of the profile store, which does not log itself. */
-static void log_store_failures(struct server *s, struct profile_store_stat *told)
-{
-        struct profile_store_stat now = *told;
+/* Failures that were logged. */
+struct told_failures {
+        uint64_t flushes[1 + LIMIT_TENANTS], damaged_lookups;
+};
 
-        readiness_get_store_stat(s->readiness, &now);
-        if (now.failed_flushes != told->failed_flushes)
-                log_error("store", "cannot flush: %s; retrying, queued batches are safe", now.last_failure);
-        if (now.damaged_lookups != told->damaged_lookups)
-                log_error("index",
-                          "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index' "
-                          "while the service is stopped: it is made again from the stored objects",
-                          (unsigned long long)(now.damaged_lookups - told->damaged_lookups), s->options->dir);
-        *told = now;
+static void log_flush_failure(const char *tenant, const struct profile_store_stat *now)
+{
+        log_error("store", "%s%s%scannot flush: %s; retrying, queued batches are safe", tenant ? "tenant " : "",
+                  tenant ? tenant : "", tenant ? ": " : "", now->last_failure);
+}
+
+/* Log failures of the profile stores, which do not log themselves. */
+static void log_store_failures(struct server *s, struct told_failures *told)
+{
+        size_t count = tenants_count(s->tenants);
+        _cleanup_free_ struct profile_store_stat *now = calloc(count, sizeof *now);
+
+        if (!now)
+                return;
+        readiness_get_store_stats(s->readiness, now);
+        for (size_t i = 0; i < count; i++) {
+                if (now[i].failed_flushes > told->flushes[i]) {
+                        log_flush_failure(tenants_get_name(s->tenants, i), &now[i]);
+                        told->flushes[i] = now[i].failed_flushes;
+                }
+        }
+        if (now[0].damaged_lookups <= told->damaged_lookups) /* of the process, whichever store they are of */
+                return;
+        log_error("index",
+                  "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index' "
+                  "while the service is stopped: it is made again from the stored objects",
+                  (unsigned long long)(now[0].damaged_lookups - told->damaged_lookups), s->options->dir);
+        told->damaged_lookups = now[0].damaged_lookups;
 }
 
 /* Not in the handler of /readyz: the indexer's lock may wait for the disk. */
@@ -529,7 +574,7 @@ static void report_indexing(struct server *s)
 static int wait_for_end_signal(struct server *s, const sigset_t *signals)
 {
         static const struct timespec moment = { .tv_sec = 1 };
-        struct profile_store_stat told = { 0 };
+        struct told_failures told = { 0 };
         struct clock_watch clock = { 0 };
 
         for (;;) {

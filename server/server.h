@@ -6,8 +6,9 @@
  * @file
  * The service: the stores of one data directory behind HTTP, the indexing pipeline, and the federation.
  *
- * Files: DIR/index, DIR/debuginfo, DIR/profiles; DIR/shares; DIR/lock is held by the one service that writes;
- * DIR/heal-queue lists build-ids whose symbols changed and whose locations are not re-symbolized yet.
+ * Files: DIR/index, DIR/debuginfo, DIR/shares, DIR/profiles, of tenants DIR/tenants/NAME/profiles; DIR/lock is held by
+ * the one service that writes; DIR/heal-queue lists build-ids whose symbols changed and whose locations are not
+ * re-symbolized yet.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct server_options {
         const char *listen;           /* parse_listen_address() */
         const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
         const char *token_file;       /* NULL: none */
+        const char *tenant_file;      /* server/access/tenant_config.h; NULL: there is only the default tenant */
         const char *tls_cert;         /* with tls_key: speak https; NULL: http */
         const char *tls_key;
         const char *port_file;               /* NULL: none; gets "PORT\n" when the service answers */
@@ -41,12 +43,14 @@ struct server_options {
         uint64_t scan_cache_bytes;          /* of what is taken out of archives */
         struct fork_server *nursery;        /* that forks the workers which do it; NULL: they are programs. Borrowed */
         uint64_t flush_interval_ms;         /* 0: default */
-        struct sample_limits sample_limits; /* retention of samples */
-        uint64_t removed_grace_ms;          /* of files removed from the tables; 0: default */
-        uint64_t max_age_s;                 /* older samples are rejected; 0: none */
-        uint64_t max_ahead_s;               /* samples later than now plus this are rejected; 0: none */
-        uint64_t query_timeout_s;           /* of one query */
-        uint64_t max_connections;           /* 0: default, as is the next; http_options */
+        struct sample_limits sample_limits; /* retention of samples, of the default tenant */
+        const char *const *sample_rules;    /* the same as texts, for tenants without rules of their own */
+        size_t sample_rule_count;
+        uint64_t removed_grace_ms; /* of files removed from the tables; 0: default */
+        uint64_t max_age_s;        /* older samples are rejected; 0: none */
+        uint64_t max_ahead_s;      /* samples later than now plus this are rejected; 0: none */
+        uint64_t query_timeout_s;  /* of one query */
+        uint64_t max_connections;  /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
         uint64_t query_memory_bytes, all_query_memory_bytes; /* memory_set_query_limits() */

@@ -17,6 +17,7 @@
 #include "server/readiness.h"
 #include "server/server.h"
 #include "server/symbolize/symbolize_text.h"
+#include "server/tenants.h"
 #include "pipeline/missing_retry.h"
 #include "symbol-index/lookup.h"
 
@@ -38,7 +39,6 @@ struct upload_hints {
 
 struct server {
         const struct server_options *options;
-        char *tables_dir;  /* DIR/profiles/tables */
         char *scratch_dir; /* DIR/tmp: unlinked files of running work */
         int lock_fd;
         struct access_control access_control;
@@ -46,7 +46,7 @@ struct server {
         struct debuginfo_store *objects;  /* NULL when read-only and absent, as are the symbols */
         struct symbol_index *symbols;
         struct text_cache *symbol_texts; /* of its names, for answers */
-        struct profile_store *profiles;
+        struct tenants *tenants; /* with the profile stores: handlers have that of their request's tenant only */
         pthread_mutex_t
                 federation_lock;       /* federation starts after, and stops before, the threads that request objects */
         struct federation *federation; /* NULL without upstreams */
@@ -55,13 +55,10 @@ struct server {
         struct resymbolizer *resymbolizer;   /* NULL when read-only, as are the next two */
         struct indexer *indexer;
         _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */
-        struct readiness *readiness;           /* with the profile store */
-        struct share_store *shares;
+        struct readiness *readiness;           /* with the tenants */
         struct http_server *http;
         struct grpc_server *grpc; /* NULL: no such listener */
         struct http_route *routes;
-        _Atomic uint64_t resymbolize_running; /* requested re-symbolizations, and the progress of the last */
-        _Atomic uint64_t resymbolize_done, resymbolize_all;
         atomic_bool ready, stopping;
 };
 

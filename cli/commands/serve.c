@@ -138,9 +138,11 @@ int command_serve(int argc, char **argv)
                             "host name that clients use, besides addresses and localhost; repeatable"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &origins,
                             "let pages of this origin read symbolication answers; repeatable"),
-                OPTION_STRING(
-                        "token-file", 0, "FILE", &o.token_file,
-                        "lines of TOKEN scope[,scope...] [rate=N] [bytes=N]: read, ingest, upload, history, admin"),
+                OPTION_STRING("token-file", 0, "FILE", &o.token_file,
+                              "lines of TOKEN scope[,scope...] [rate=N] [bytes=N] [tenant=NAME]: read, ingest, upload, "
+                              "history, admin"),
+                OPTION_STRING("tenants", 0, "FILE", &o.tenant_file,
+                              "lines of NAME [retain RULE | rate N | bytes N]: tenants with samples of their own"),
                 OPTION_STRING("tls-cert", 0, "FILE", &o.tls_cert, "enable https: the certificate and its chain, PEM"),
                 OPTION_STRING("tls-key", 0, "FILE", &o.tls_key, "private key of --tls-cert"),
                 OPTION_UINT("max-connections", 0, "N", &o.max_connections, "simultaneous connections (4096)"),
@@ -217,9 +219,8 @@ int command_serve(int argc, char **argv)
         for (size_t i = 0; i < samples.count && !st; i++)
                 st = sample_rules_add(&sample_rules, samples.items[i], &err);
         o.sample_limits = sample_rules.limits;
-        /* What the retention would remove again is not accepted. */
-        if (o.sample_limits.age_s && (!o.max_age_s || o.max_age_s > o.sample_limits.age_s))
-                o.max_age_s = o.sample_limits.age_s;
+        o.sample_rules = samples.items;
+        o.sample_rule_count = samples.count;
         if (!st)
                 st = retention_rules_parse(rules.items, rules.count, retention, &err);
         if (!st && !configuration_report(&configuration, specs)) {

@@ -50,8 +50,10 @@ enum status access_open(struct access_control *d, const struct server_options *o
         enum status st = ST_OK;
 
         d->options = o;
-        if (o->token_file)
-                st = tokens_load(o->token_file, &d->tokens, err);
+        if (o->tenant_file)
+                st = tenant_configs_load(o->tenant_file, &d->tenants, err);
+        if (!st && o->token_file)
+                st = tokens_load(o->token_file, d->tenants, &d->tokens, err);
         if (!st && o->tls_cert)
                 st = tls_load(o->tls_cert, o->tls_key, &d->tls, err);
         if (!st)
@@ -104,6 +106,7 @@ void access_close(struct access_control *d)
 {
         admission_destroy(d->admission);
         tokens_destroy(d->tokens);
+        tenant_configs_destroy(d->tenants);
         tls_destroy(d->tls);
 }
 

@@ -19,8 +19,9 @@ struct tls;
 
 struct access_control {
         const struct server_options *options;
-        struct tokens *tokens; /* NULL: everything is allowed */
-        struct tls *tls;       /* NULL: http */
+        struct tenant_configs *tenants; /* NULL: there is only the default one */
+        struct tokens *tokens;          /* NULL: everything is allowed */
+        struct tls *tls;                /* NULL: http */
         struct admission *admission;
 };
 

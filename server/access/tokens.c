@@ -21,10 +21,12 @@ struct token {
         uint8_t digest[SHA256_BYTES];
         unsigned scopes; /* bit of each enum http_scope */
         char name[HTTP_TOKEN_NAME_SIZE];
+        char tenant[TENANT_NAME_SIZE]; /* "" none, TOKEN_ANY_TENANT */
         struct rate_limit_config limits;
 };
 
 struct token_list {
+        const struct tenant_configs *tenants; /* borrowed; NULL: there are none */
         struct token *items;
         size_t count;
 };
@@ -70,7 +72,15 @@ static bool parse_scopes(const char *text, unsigned *ret)
         return *ret != 0;
 }
 
-static bool parse_setting(char *text, struct token *item)
+static bool parse_tenant(const char *name, const struct tenant_configs *tenants, char ret[static TENANT_NAME_SIZE])
+{
+        if (!tenants || (strcmp(name, TOKEN_ANY_TENANT) != 0 && !tenant_configs_have(tenants, name)))
+                return false;
+        snprintf(ret, TENANT_NAME_SIZE, "%s", name);
+        return true;
+}
+
+static bool parse_setting(char *text, const struct tenant_configs *tenants, struct token *item)
 {
         char *value = strchr(text, '=');
 
@@ -82,16 +92,18 @@ static bool parse_setting(char *text, struct token *item)
                        item->limits.requests_per_s <= RATE_MAX;
         if (strcmp(text, "bytes") == 0)
                 return parse_bytes(value, &item->limits.bytes_per_day);
+        if (strcmp(text, "tenant") == 0)
+                return parse_tenant(value, tenants, item->tenant);
         if (strcmp(text, "name") != 0 || !*value || !object_label_is_valid(value))
                 return false;
         snprintf(item->name, sizeof item->name, "%s", value);
         return true;
 }
 
-static bool parse_settings(char **save, struct token *item)
+static bool parse_settings(char **save, const struct tenant_configs *tenants, struct token *item)
 {
         for (char *text; (text = strtok_r(NULL, " \t\r", save));)
-                if (!parse_setting(text, item))
+                if (!parse_setting(text, tenants, item))
                         return false;
         return true;
 }
@@ -127,11 +139,12 @@ static enum status parse_token_line(struct token_list *t, char *line, const char
         st = parse_secret(token, item->digest, path, number, err);
         if (st)
                 return st;
-        if (!scopes || !parse_scopes(scopes, &item->scopes) || !parse_settings(&save, item))
+        if (!scopes || !parse_scopes(scopes, &item->scopes) || !parse_settings(&save, t->tenants, item))
                 return error_set(err, ST_BAD_DATA,
-                                 "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] with "
-                                 "read, ingest, upload, history, admin",
-                                 path, number);
+                                 "'%s' line %u: write TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] "
+                                 "[tenant=NAME] with read, ingest, upload, history, admin, and %s",
+                                 path, number,
+                                 t->tenants ? "a tenant of the tenants file or *" : "no tenant without --tenants");
         if (t->count == MAX_TOKENS)
                 return error_set(err, ST_TOO_BIG, "'%s' holds more than %d tokens", path, MAX_TOKENS);
         t->count++;
@@ -140,7 +153,7 @@ static enum status parse_token_line(struct token_list *t, char *line, const char
 
 static enum status parse_text(char *text, const char *path, struct token_list *ret, struct error *err)
 {
-        struct token_list list = { .items = calloc(MAX_TOKENS + 1, sizeof *list.items) };
+        struct token_list list = { .tenants = ret->tenants, .items = calloc(MAX_TOKENS + 1, sizeof *list.items) };
         unsigned number = 0;
         enum status st = list.items ? ST_OK : error_no_memory(err);
 
@@ -179,7 +192,7 @@ static void cleanup_tokens(struct tokens **t)
         tokens_destroy(*t);
 }
 
-enum status tokens_load(const char *path, struct tokens **ret, struct error *err)
+enum status tokens_load(const char *path, const struct tenant_configs *tenants, struct tokens **ret, struct error *err)
 {
         _cleanup_(cleanup_tokens) struct tokens *t = calloc(1, sizeof *t);
         enum status st;
@@ -188,6 +201,7 @@ enum status tokens_load(const char *path, struct tokens **ret, struct error *err
                 return error_no_memory(err);
         pthread_rwlock_init(&t->lock, NULL);
         t->path = strdup(path);
+        t->list.tenants = tenants;
         st = t->path ? read_list(path, &t->list, err) : error_no_memory(err);
         if (!st)
                 *ret = steal_ptr(t);
@@ -196,7 +210,7 @@ enum status tokens_load(const char *path, struct tokens **ret, struct error *err
 
 enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err)
 {
-        struct token_list fresh, old;
+        struct token_list fresh = { .tenants = t->list.tenants }, old;
         enum status st = read_list(t->path, &fresh, err);
 
         if (st)
@@ -255,6 +269,21 @@ enum http_access tokens_check(struct tokens *t, const char *token, enum http_sco
         }
         pthread_rwlock_unlock(&t->lock);
         return access;
+}
+
+bool tokens_get_tenant(struct tokens *t, const char *token, char ret[static TENANT_NAME_SIZE])
+{
+        uint8_t digest[SHA256_BYTES];
+        const struct token *found;
+
+        if (!token || digest_of(token, strlen(token), digest, NULL))
+                return false;
+        pthread_rwlock_rdlock(&t->lock);
+        found = find_token(t, digest);
+        if (found)
+                memcpy(ret, found->tenant, sizeof found->tenant);
+        pthread_rwlock_unlock(&t->lock);
+        return found;
 }
 
 bool tokens_get_limits(struct tokens *t, const char *token, struct token_limits *ret)

@@ -4,10 +4,11 @@
 
 /**
  * @file
- * Token file: lines "TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N]", where scope is read, ingest, upload,
- * history or admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64 hexadecimal
- * digits give its digest, so that the file contains no secret. name identifies the token in logs and stored objects.
- * rate limits its requests per second, bytes its uploaded data per day (K, M, G, T).
+ * Token file: lines "TOKEN scope[,scope...] [name=NAME] [rate=N] [bytes=N] [tenant=NAME]", where scope is read, ingest,
+ * upload, history or admin (which includes the others); '#' starts a comment. Instead of TOKEN, "sha256:" and 64
+ * hexadecimal digits give its digest, so that the file contains no secret. name identifies the token in logs and stored
+ * objects. rate limits its requests per second, bytes its uploaded data per day (K, M, G, T). tenant binds it to a
+ * tenant of the tenants file; "*" lets each request name its tenant.
  *
  * Tokens are kept as SHA-256 digests and compared in constant time.
  *
@@ -16,11 +17,16 @@
 #include "common/error.h"
 #include "http/server.h"
 #include "server/access/rate_limit.h"
+#include "server/access/tenant_config.h"
 
 struct tokens;
 
-/** ST_BAD_DATA names the line. A file without a token is ST_BAD_DATA too. */
-enum status tokens_load(const char *path, struct tokens **ret, struct error *err) MUST_CHECK;
+/**
+ * ST_BAD_DATA names the line. A file without a token is ST_BAD_DATA too.
+ * @param tenants those that a token may name; borrowed. NULL: none, and a token that names one is ST_BAD_DATA.
+ */
+enum status tokens_load(const char *path, const struct tenant_configs *tenants, struct tokens **ret,
+                        struct error *err) MUST_CHECK;
 /** Reload the file; on failure the previous tokens stay in use. */
 enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err) MUST_CHECK;
 void tokens_destroy(struct tokens *t);
@@ -28,6 +34,10 @@ void tokens_destroy(struct tokens *t);
 /** @param name_ret the token's name, "" if it has none or is not known. */
 enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE]);
+
+/** @param ret what its line says: a name, TOKEN_ANY_TENANT, or "".  @return false for an unknown token (NULL: none). */
+bool tokens_get_tenant(struct tokens *t, const char *token, char ret[static TENANT_NAME_SIZE]);
+#define TOKEN_ANY_TENANT "*"
 
 struct token_limits {
         uint64_t who; /* for rate_limit_take() */

@@ -14,7 +14,7 @@
 
 static struct metric querier_calls = METRIC_COUNTER("cairn_querier_calls_total", "Calls of querier.v1 answered.", "");
 
-static void answer_querier_call(struct server *s, struct connect_unary *call, const struct querier_method *method)
+static void answer_querier_call(struct connect_unary *call, const struct querier_method *method)
 {
         struct query_work work;
         const struct querier_input input = {
@@ -27,7 +27,7 @@ static void answer_querier_call(struct server *s, struct connect_unary *call, co
 
         arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
         query_work_init(&work, call->req);
-        st = querier_run(s->profiles, &input, &memory, &answer, &err);
+        st = querier_run(get_request_tenant(call->req)->profiles, &input, &memory, &answer, &err);
         if (st) {
                 query_work_answer_failure(&work, st, &err);
                 return;
@@ -41,13 +41,14 @@ static void handle_querier(struct http_request *req, void *context)
         const struct querier_method *method = querier_find_method(http_path_part(req, "method"));
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
 
+        (void)context;
         if (!method) {
                 http_fail_code(req, 501, "unimplemented", "querier.v1.QuerierService has no method '%.60s' here",
                                http_path_part(req, "method"));
                 return;
         }
         if (connect_unary_begin(req, querier_get_request_type(method), &call))
-                answer_querier_call(context, &call, method);
+                answer_querier_call(&call, method);
 }
 
 static void refuse_service(struct http_request *req, void *context)
@@ -60,36 +61,42 @@ static const struct http_route routes[] = {
         { .method = "POST",
           .path = "/querier.v1.QuerierService/{method}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .max_body = MAX_REQUEST_BYTES,
           .handle = handle_querier,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/vcs.v1.VCSService/{method}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .max_body = MAX_REQUEST_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/settings.v1.SettingsService/{method}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .max_body = MAX_REQUEST_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/settings.v1.RecordingRulesService/{method}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .max_body = MAX_REQUEST_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/adhocprofiles.v1.AdHocProfileService/{method}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .max_body = MAX_REQUEST_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },
         { .method = "POST",
           .path = "/capabilities.v1.FeatureFlagsService/{method}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .max_body = MAX_REQUEST_BYTES,
           .handle = refuse_service,
           .put_error = connect_put_query_error },

@@ -21,11 +21,12 @@ static void handle_grpc_export(struct grpc_call *call, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         batch.body = source.body = grpc_call_message(call, &batch.size);
         source.size = batch.size;
         st = compute_batch_id(&source, &batch.id, &err);
         if (!st)
-                st = ingest_otlp_batch(context, &batch, &outcome, &err);
+                st = ingest_otlp_batch(grpc_call_tenant(call), &batch, &outcome, &err);
         if (st) {
                 (void)report_ingest_failure(st, &err);
                 grpc_call_fail_status(call, st, &err);
@@ -82,6 +83,7 @@ static void handle_grpc_health(struct grpc_call *call, void *context)
 const struct grpc_method grpc_methods[] = {
         { .path = "/" PROFILES_SERVICE "/Export",
           .scope = SCOPE_INGEST,
+          .tenancy = TENANCY_OWN,
           .max_message = LIMIT_HTTP_BODY_BYTES,
           .memory = MEMORY_INGEST,
           .pool = POOL_INGEST,

@@ -86,16 +86,16 @@ bool check_history(struct http_request *req, bool *ret)
 }
 
 /* 0 seconds: no bound. */
-static struct profile_window get_accepted_window(const struct server_options *o, bool is_history)
+static struct profile_window get_accepted_window(const struct tenant *t, bool is_history)
 {
         struct profile_window w = { INT64_MIN, INT64_MAX };
         int64_t earliest, latest;
 
         stable_clock_get_range(&earliest, &latest);
-        if (!is_history && o->max_age_s && earliest > 0 && o->max_age_s < (uint64_t)earliest / NS_PER_S)
-                w.oldest_unix_ns = earliest - (int64_t)o->max_age_s * NS_PER_S;
-        if (o->max_ahead_s && (latest < 0 || o->max_ahead_s < (uint64_t)(INT64_MAX - latest) / NS_PER_S))
-                w.newest_unix_ns = latest + (int64_t)o->max_ahead_s * NS_PER_S;
+        if (!is_history && t->max_age_s && earliest > 0 && t->max_age_s < (uint64_t)earliest / NS_PER_S)
+                w.oldest_unix_ns = earliest - (int64_t)t->max_age_s * NS_PER_S;
+        if (t->max_ahead_s && (latest < 0 || t->max_ahead_s < (uint64_t)(INT64_MAX - latest) / NS_PER_S))
+                w.newest_unix_ns = latest + (int64_t)t->max_ahead_s * NS_PER_S;
         return w;
 }
 
@@ -110,19 +110,20 @@ static void count_rejections(const struct profile *profile, const struct profile
         metric_add(&malformed, (int64_t)(profile->rejected_samples - here));
 }
 
-enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
+enum status append_ingested_batch(struct tenant *t, struct profile *profile, struct hash128 batch_id, bool is_history,
                                   bool *duplicate_ret, struct error *err)
 {
-        const struct profile_window window = get_accepted_window(s->options, is_history);
+        const struct profile_window window = get_accepted_window(t, is_history);
         struct profile_rejections by_reason;
         bool duplicate = false;
         enum status st = profile_reject_unacceptable(profile, &window, &by_reason, err);
 
         if (!st && profile->samples.count)
-                st = profile_store_append(s->profiles, profile, batch_id, &duplicate, err);
+                st = profile_store_append(t->profiles, profile, batch_id, &duplicate, err);
         if (st)
                 return st;
         metric_add(&batches, 1);
+        tenant_count_batch(t, duplicate ? 0 : profile->samples.count);
         count_rejections(profile, &by_reason);
         if (duplicate)
                 metric_add(&duplicates, 1);
@@ -147,7 +148,7 @@ static void describe_otlp_outcome(const struct profile *p, bool duplicate, struc
                 snprintf(ret->message, sizeof ret->message, "%s", again);
 }
 
-enum status ingest_otlp_batch(struct server *s, const struct otlp_batch *batch, struct otlp_outcome *ret,
+enum status ingest_otlp_batch(struct tenant *t, const struct otlp_batch *batch, struct otlp_outcome *ret,
                               struct error *err)
 {
         bool duplicate = false;
@@ -158,7 +159,7 @@ enum status ingest_otlp_batch(struct server *s, const struct otlp_batch *batch, 
         if (st)
                 return st;
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, batch->id, batch->is_history, &duplicate, err);
+        st = append_ingested_batch(t, &p, batch->id, batch->is_history, &duplicate, err);
         if (!st)
                 describe_otlp_outcome(&p, duplicate, ret);
         profile_deinit(&p);

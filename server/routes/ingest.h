@@ -41,7 +41,7 @@ bool check_history(struct http_request *req, bool *ret);
  * @param is_history  accept samples of any age.
  * @param duplicate_ret  the batch was received before: nothing was added. May be NULL.
  */
-enum status append_ingested_batch(struct server *s, struct profile *profile, struct hash128 batch_id, bool is_history,
+enum status append_ingested_batch(struct tenant *t, struct profile *profile, struct hash128 batch_id, bool is_history,
                                   bool *duplicate_ret, struct error *err) MUST_CHECK;
 
 struct otlp_batch {
@@ -61,7 +61,7 @@ struct otlp_outcome {
  * Decode an ExportProfilesServiceRequest and append it, whatever protocol brought it.
  * @param ret untouched on failure. A failure is not counted here.
  */
-enum status ingest_otlp_batch(struct server *s, const struct otlp_batch *batch, struct otlp_outcome *ret,
+enum status ingest_otlp_batch(struct tenant *t, const struct otlp_batch *batch, struct otlp_outcome *ret,
                               struct error *err) MUST_CHECK;
 
 /** Count a refused request by its reason. */

@@ -30,7 +30,6 @@ static const char *get_missing_param(void *context, const char *name)
 
 static void handle_missing(struct http_request *req, void *context)
 {
-        struct server *s = context;
         struct query_input input = { .param = get_missing_param, .param_context = req, .now_unix_ns = wall_clock_ns() };
         struct query_answer answer;
         struct query_work work;
@@ -38,10 +37,11 @@ static void handle_missing(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req);
         input.meter = &work.meter;
-        st = query_run(s->profiles, "uploads", &input, &body, &answer, &err);
+        st = query_run(get_request_tenant(req)->profiles, "uploads", &input, &body, &answer, &err);
         if (!st) {
                 respond_json(req, &body);
                 return;
@@ -51,7 +51,15 @@ static void handle_missing(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/api/v1/debuginfo", .scope = SCOPE_READ, .handle = handle_list },
-        { .method = "GET", .path = "/api/v1/debuginfo/missing", .scope = SCOPE_READ, .handle = handle_missing },
+        { .method = "GET",
+          .path = "/api/v1/debuginfo",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
+          .handle = handle_list },
+        { .method = "GET",
+          .path = "/api/v1/debuginfo/missing",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = handle_missing },
 };
 const struct route_table debuginfo_routes = ROUTE_TABLE(routes);

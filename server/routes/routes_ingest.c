@@ -65,6 +65,7 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         if (!batch.is_json && !http_is_type(type, PROTOBUF)) {
                 count_ingest_failure(ST_UNSUPPORTED);
                 http_fail_code(req, 415, "unsupported",
@@ -77,7 +78,7 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
         batch.body = http_body(req, &batch.size);
         st = read_batch_id(req, &batch.id, &err);
         if (!st)
-                st = ingest_otlp_batch(context, &batch, &outcome, &err);
+                st = ingest_otlp_batch(get_request_tenant(req), &batch, &outcome, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else
@@ -89,6 +90,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/v1development/profiles",
           .scope = SCOPE_INGEST,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_otlp_ingest,
           .put_error = put_status },
@@ -96,6 +98,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/v1/profiles",
           .scope = SCOPE_INGEST,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_otlp_ingest,
           .put_error = put_status },

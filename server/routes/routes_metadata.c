@@ -246,6 +246,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/metadata",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
           .handle = handle_metadata },
 };
 const struct route_table metadata_routes = ROUTE_TABLE(routes);

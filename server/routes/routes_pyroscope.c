@@ -245,7 +245,7 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
         return st;
 }
 
-static enum status ingest_profile(struct http_request *req, struct server *s, bool is_history, struct error *err)
+static enum status ingest_profile(struct http_request *req, bool is_history, struct error *err)
 {
         const char *name = http_query(req, "name");
         _cleanup_app_name_ struct app_name app = { 0 };
@@ -264,7 +264,7 @@ static enum status ingest_profile(struct http_request *req, struct server *s, bo
                 return st;
         st = complete_ingested(req, &app, &p, err);
         if (!st)
-                st = append_ingested_batch(s, &p, id, is_history, NULL, err);
+                st = append_ingested_batch(get_request_tenant(req), &p, id, is_history, NULL, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);
         profile_deinit(&p);
@@ -277,9 +277,10 @@ static void handle_ingest(struct http_request *req, void *context)
         bool is_history;
         enum status st;
 
+        (void)context;
         if (!check_history(req, &is_history))
                 return;
-        st = ingest_profile(req, context, is_history, &err);
+        st = ingest_profile(req, is_history, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else
@@ -291,7 +292,6 @@ static void handle_ingest(struct http_request *req, void *context)
 static void handle_push(struct http_request *req, void *context)
 {
         enum connect_codec codec;
-        struct server *s = context;
         struct profile p;
         struct hash128 id;
         struct error err;
@@ -300,6 +300,7 @@ static void handle_push(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
+        (void)context;
         if (!check_history(req, &is_history))
                 return;
         if (!connect_read_codec(req, &codec)) {
@@ -315,7 +316,7 @@ static void handle_push(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, is_history, NULL, &err);
+        st = append_ingested_batch(get_request_tenant(req), &p, id, is_history, NULL, &err);
         if (!st)
                 st = fail_if_all_rejected(&p, &err);
         profile_deinit(&p);
@@ -330,12 +331,14 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/ingest",
           .scope = SCOPE_INGEST,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_ingest },
         { .pool = POOL_INGEST,
           .method = "POST",
           .path = "/push.v1.PusherService/Push",
           .scope = SCOPE_INGEST,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_push,
           .put_error = connect_put_error },

@@ -34,7 +34,7 @@ static void answer_query(struct server *s, struct http_request *req, const char 
         query_work_init(&work, req);
         input.meter = &work.meter;
         input.sources = &sources;
-        st = query_run(s->profiles, operation, &input, &body, &answer, &err);
+        st = query_run(get_request_tenant(req)->profiles, operation, &input, &body, &answer, &err);
         if (!st) {
                 metric_add(&queries, 1);
                 query_work_respond(&work, &answer, &body);
@@ -89,7 +89,15 @@ static void handle_page_asset(struct http_request *req, void *context)
 static const struct http_route routes[] = {
         { .method = "GET", .path = "/", .handle = handle_page },
         { .method = "GET", .path = "/assets/{name}", .handle = handle_page_asset, .cacheable = true },
-        { .method = "GET", .path = "/api/v1/query/{operation}", .scope = SCOPE_READ, .handle = handle_query },
-        { .method = "GET", .path = "/api/v1/query/label/{name}/values", .scope = SCOPE_READ, .handle = label_values },
+        { .method = "GET",
+          .path = "/api/v1/query/{operation}",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = handle_query },
+        { .method = "GET",
+          .path = "/api/v1/query/label/{name}/values",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = label_values },
 };
 const struct route_table query_routes = ROUTE_TABLE(routes);

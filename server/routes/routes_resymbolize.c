@@ -81,42 +81,44 @@ static enum status read_resymbolize_request(struct http_request *req, struct id_
 
 static void set_resymbolize_progress(void *context, uint64_t done, uint64_t all)
 {
-        struct server *s = context;
+        struct tenant *t = context;
 
-        atomic_store(&s->resymbolize_done, done);
-        atomic_store(&s->resymbolize_all, all);
+        atomic_store(&t->resymbolize_done, done);
+        atomic_store(&t->resymbolize_all, all);
 }
 
 static void handle_progress(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct tenant *t = get_request_tenant(req);
         struct json_out j;
         struct buf body;
 
+        (void)context;
         buf_init(&body, KiB(1));
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
-        json_out_uint(&j, "running", atomic_load(&s->resymbolize_running));
-        json_out_uint(&j, "locations_done", atomic_load(&s->resymbolize_done));
-        json_out_uint(&j, "locations_all", atomic_load(&s->resymbolize_all));
+        json_out_uint(&j, "running", atomic_load(&t->resymbolize_running));
+        json_out_uint(&j, "locations_done", atomic_load(&t->resymbolize_done));
+        json_out_uint(&j, "locations_all", atomic_load(&t->resymbolize_all));
         json_out_object_end(&j);
         respond_json(req, &body);
 }
 
 static void handle_resymbolize(struct http_request *req, void *context)
 {
-        struct server *s = context;
-        struct resymbolize_request request = { .progress = set_resymbolize_progress, .context = s };
+        struct tenant *t = get_request_tenant(req);
+        struct resymbolize_request request = { .progress = set_resymbolize_progress, .context = t };
         struct id_set ids = { 0 };
         struct buf body;
         struct error err;
         enum status st = read_resymbolize_request(req, &ids, &request, &err);
 
+        (void)context;
         buf_init(&body, KiB(16));
         if (!st) {
-                atomic_fetch_add(&s->resymbolize_running, 1);
-                st = resymbolize_and_report(s->profiles, &request, &body, &err);
-                atomic_fetch_sub(&s->resymbolize_running, 1);
+                atomic_fetch_add(&t->resymbolize_running, 1);
+                st = resymbolize_and_report(t->profiles, &request, &body, &err);
+                atomic_fetch_sub(&t->resymbolize_running, 1);
         }
         id_set_deinit(&ids);
         respond_result(req, st, &body, &err);
@@ -126,11 +128,13 @@ static const struct http_route routes[] = {
         { .method = "GET",
           .path = "/api/v1/resymbolize",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .pool = POOL_STATUS,
           .handle = handle_progress },
         { .method = "POST",
           .path = "/api/v1/resymbolize",
           .scope = SCOPE_ADMIN,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_HTTP_JSON_BYTES,
           .body_type = "application/json",
           .pool = POOL_ADMIN,

@@ -102,7 +102,7 @@ static bool parse_list_request(struct http_request *req, struct s3_list_request 
         return true;
 }
 
-static void handle_s3_list(struct http_request *req, void *context)
+static void handle_s3_list(struct http_request *req)
 {
         char key[S3_KEY_BYTES_MAX + 1];
         struct s3_list_request request;
@@ -113,7 +113,7 @@ static void handle_s3_list(struct http_request *req, void *context)
         if (!parse_list_request(req, &request, key))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        st = write_s3_list(context, &request, &body, &err);
+        st = write_s3_list(get_request_tenant(req), &request, &body, &err);
         if (!st) {
                 respond_xml(req, &body);
                 return;
@@ -126,12 +126,13 @@ static void handle_s3_bucket(struct http_request *req, void *context)
 {
         struct buf body;
 
+        (void)context;
         set_request_id(req);
         http_set_header(req, "x-amz-bucket-region", "us-east-1");
         if (strcmp(http_method(req), "HEAD") == 0) {
                 http_respond(req, 200, "application/xml", "", 0);
         } else if (strcmp(get_param(req, "list-type"), "2") == 0) {
-                handle_s3_list(req, context);
+                handle_s3_list(req);
         } else if (http_query(req, "location")) {
                 buf_init(&body, KiB(1));
                 buf_append_str(&body, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<LocationConstraint "
@@ -151,6 +152,7 @@ static void handle_s3_object(struct http_request *req, void *context)
         struct table_file f;
         struct error err;
 
+        (void)context;
         set_request_id(req);
         if (slash && !table)
                 http_fail(req, ST_NO_MEMORY, NULL);
@@ -158,7 +160,7 @@ static void handle_s3_object(struct http_request *req, void *context)
                 http_fail_code(req, 501, "unsupported", "objects have neither parts nor versions");
         else if (!slash)
                 http_fail_code(req, 404, "not_found", "'%.200s' does not exist", http_path(req));
-        else if (open_table_file(context, table, slash + 1, &f, &err))
+        else if (open_table_file(get_request_tenant(req), table, slash + 1, &f, &err))
                 http_fail(req, err.code, &err);
         else
                 http_respond_file(req, "application/octet-stream", f.fd, f.etag);
@@ -186,24 +188,28 @@ static const struct http_route routes[] = {
         { .method = "GET",
           .path = "/cairn",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .cacheable = true,
           .handle = handle_s3_bucket,
           .put_error = write_s3_error },
         { .method = "GET",
           .path = "/cairn/",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .cacheable = true,
           .handle = handle_s3_bucket,
           .put_error = write_s3_error },
         { .method = "GET",
           .path = "/cairn/{key...}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .cacheable = true,
           .handle = handle_s3_object,
           .put_error = write_s3_error },
         { .method = "PUT",
           .path = "/cairn/{key...}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .begin = refuse_write,
           .chunk = refuse_bytes,
           .handle = refuse_write,
@@ -211,6 +217,7 @@ static const struct http_route routes[] = {
         { .method = "POST",
           .path = "/cairn/{key...}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .begin = refuse_write,
           .chunk = refuse_bytes,
           .handle = refuse_write,
@@ -218,6 +225,7 @@ static const struct http_route routes[] = {
         { .method = "DELETE",
           .path = "/cairn/{key...}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .begin = refuse_write,
           .chunk = refuse_bytes,
           .handle = refuse_write,

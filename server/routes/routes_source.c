@@ -235,6 +235,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/buildid/{id}/source/{path...}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
           .cacheable = true,
           .handle = handle_source },
 };

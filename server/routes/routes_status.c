@@ -48,14 +48,37 @@ static struct metric quarantined_batches = METRIC_GAUGE("cairn_quarantined_batch
 static struct metric quarantined_bytes = METRIC_GAUGE("cairn_quarantined_bytes", "Bytes of the quarantine.", "");
 static struct metric unresolved = METRIC_GAUGE("cairn_unresolved_locations", "Locations without symbols.", "");
 
+static void add_store_stat(struct profile_store_stat *sum, const struct profile_store_stat *s)
+{
+        sum->queued_bytes += s->queued_bytes;
+        sum->queued_batches += s->queued_batches;
+        sum->sample_rows += s->sample_rows;
+        sum->stack_rows += s->stack_rows;
+        sum->location_rows += s->location_rows;
+        sum->sample_files += s->sample_files;
+        sum->stack_files += s->stack_files;
+        sum->location_files += s->location_files;
+        sum->bytes += s->bytes;
+        sum->health.quarantined_batches += s->health.quarantined_batches;
+        sum->health.quarantined_bytes += s->health.quarantined_bytes;
+        sum->unresolved_locations += s->unresolved_locations;
+}
+
 static void gather_metrics(struct server *s)
 {
+        size_t count = tenants_count(s->tenants);
+        _cleanup_free_ struct profile_store_stat *stats = calloc(count, sizeof *stats);
         struct profile_store_stat stat = { 0 };
         _cleanup_buf_ struct buf conditions;
 
         buf_init(&conditions, KiB(16));
         readiness_write(s->readiness, &conditions); /* sets their metrics */
-        readiness_get_store_stat(s->readiness, &stat);
+        if (stats) {
+                readiness_get_store_stats(s->readiness, stats);
+                tenants_publish_metrics(s->tenants, stats);
+        }
+        for (size_t i = 0; stats && i < count; i++)
+                add_store_stat(&stat, &stats[i]);
         metric_set(&queued_bytes, (int64_t)stat.queued_bytes);
         metric_set(&queued_batches, (int64_t)stat.queued_batches);
         metric_set(&rows[0], (int64_t)stat.sample_rows);
@@ -86,6 +109,11 @@ static void handle_metrics(struct http_request *req, void *context)
 static const struct http_route routes[] = {
         { .pool = POOL_STATUS, .method = "GET", .path = "/healthz", .at_once = handle_health, .handle = handle_health },
         { .pool = POOL_STATUS, .method = "GET", .path = "/readyz", .at_once = handle_ready, .handle = handle_ready },
-        { .pool = POOL_STATUS, .method = "GET", .path = "/metrics", .scope = SCOPE_READ, .handle = handle_metrics },
+        { .pool = POOL_STATUS,
+          .method = "GET",
+          .path = "/metrics",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_WHOLE,
+          .handle = handle_metrics },
 };
 const struct route_table status_routes = ROUTE_TABLE(routes);

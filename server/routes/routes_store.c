@@ -25,7 +25,6 @@ static void handle_expire(struct http_request *req, void *context)
 {
         _cleanup_sample_rules_ struct sample_rules rules = { 0 };
         struct expiry_request request = { .proceed = continue_expiry, .context = req };
-        struct server *s = context;
         struct expiry removed = { 0 };
         bool has_rules;
         struct buf body;
@@ -33,10 +32,11 @@ static void handle_expire(struct http_request *req, void *context)
         enum status st =
                 read_rules_request(req, RULES_MAX, add_sample_rule, &rules, &has_rules, &request.dry_run, &err);
 
+        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         request.limits = has_rules ? &rules.limits : NULL;
         if (!st)
-                st = profile_store_expire(s->profiles, &request, &removed, &err);
+                st = profile_store_expire(get_request_tenant(req)->profiles, &request, &removed, &err);
         if (!st)
                 st = expiry_write_report(&removed, request.dry_run, &body, &err);
         expiry_deinit(&removed);
@@ -53,13 +53,14 @@ static bool continue_compaction(void *context, const struct compaction_result *s
 
 static void handle_compact(struct http_request *req, void *context)
 {
-        struct server *s = context;
         struct compaction_result result = { 0 };
         struct json_out j;
         struct buf body;
         struct error err;
-        enum status st = profile_store_compact(s->profiles, continue_compaction, req, &result, &err);
+        enum status st =
+                profile_store_compact(get_request_tenant(req)->profiles, continue_compaction, req, &result, &err);
 
+        (void)context;
         buf_init(&body, KiB(4));
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
@@ -77,6 +78,7 @@ static const struct http_route routes[] = {
         { .method = "POST",
           .path = "/api/v1/store/compact",
           .scope = SCOPE_ADMIN,
+          .tenancy = TENANCY_OWN,
           .max_body = KiB(4),
           .body_type = "application/json",
           .pool = POOL_ADMIN,
@@ -85,6 +87,7 @@ static const struct http_route routes[] = {
         { .method = "POST",
           .path = "/api/v1/store/expire",
           .scope = SCOPE_ADMIN,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_HTTP_JSON_BYTES,
           .body_type = "application/json",
           .pool = POOL_ADMIN,

@@ -30,9 +30,9 @@ static void write_file_list(struct json_out *j, const char *table, const struct 
 }
 
 /* A table that has no log yet has no files. */
-static enum status put_table(struct json_out *j, struct server *s, const char *name, struct error *err)
+static enum status put_table(struct json_out *j, const struct tenant *t, const char *name, struct error *err)
 {
-        _cleanup_free_ char *dir = path_join(s->tables_dir, name);
+        _cleanup_free_ char *dir = path_join(t->tables_dir, name);
         struct delta_snapshot *snapshot = NULL;
         struct delta_table *table = NULL;
         enum status st = dir ? delta_table_open(dir, &table, err) : error_no_memory(err);
@@ -65,6 +65,7 @@ static void handle_table_list(struct http_request *req, void *context)
         struct error err;
         enum status st = ST_OK;
 
+        (void)context;
         if (*only && !is_table_name(only)) {
                 http_fail_code(req, 404, "not_found",
                                "unknown table '%.60s'; the tables are samples, stacks and locations", only);
@@ -76,7 +77,7 @@ static void handle_table_list(struct http_request *req, void *context)
         json_out_array(&j, "tables");
         for (size_t i = 0; !st && i < TABLE_COUNT; i++)
                 if (!*only || strcmp(only, table_name(i)) == 0)
-                        st = put_table(&j, context, table_name(i), &err);
+                        st = put_table(&j, get_request_tenant(req), table_name(i), &err);
         json_out_array_end(&j);
         json_out_object_end(&j);
         if (!st) {
@@ -96,7 +97,8 @@ static void handle_table_file(struct http_request *req, void *context)
         struct table_file f;
         struct error err;
 
-        if (open_table_file(context, http_path_part(req, "table"), path, &f, &err)) {
+        (void)context;
+        if (open_table_file(get_request_tenant(req), http_path_part(req, "table"), path, &f, &err)) {
                 http_fail(req, err.code, &err);
                 return;
         }
@@ -107,15 +109,22 @@ static void handle_table_file(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/store/", .scope = SCOPE_READ, .cacheable = true, .handle = handle_table_list },
+        { .method = "GET",
+          .path = "/store/",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .cacheable = true,
+          .handle = handle_table_list },
         { .method = "GET",
           .path = "/store/{table}/",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .cacheable = true,
           .handle = handle_table_list },
         { .method = "GET",
           .path = "/store/{table}/{path...}",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
           .cacheable = true,
           .handle = handle_table_file },
 };

@@ -58,6 +58,10 @@ static void handle_upstreams(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .method = "GET", .path = "/api/v1/debuginfo/upstreams", .scope = SCOPE_READ, .handle = handle_upstreams },
+        { .method = "GET",
+          .path = "/api/v1/debuginfo/upstreams",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_WHOLE,
+          .handle = handle_upstreams },
 };
 const struct route_table upstream_routes = ROUTE_TABLE(routes);

@@ -87,6 +87,11 @@ static void handle_why(struct http_request *req, void *context)
 }
 
 static const struct http_route routes[] = {
-        { .pool = POOL_SYMBOLIZE, .method = "GET", .path = "/api/v1/why", .scope = SCOPE_READ, .handle = handle_why },
+        { .pool = POOL_SYMBOLIZE,
+          .method = "GET",
+          .path = "/api/v1/why",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
+          .handle = handle_why },
 };
 const struct route_table why_routes = ROUTE_TABLE(routes);

@@ -15,7 +15,7 @@
 #define LOG_FOLDER "_delta_log"
 
 struct s3_list {
-        const struct server *s;
+        const struct tenant *tenant;
         const struct s3_list_request *request;
         struct buf contents, prefixes;   /* XML */
         char last[S3_KEY_BYTES_MAX + 1]; /* last key, or common prefix, of the answer */
@@ -137,7 +137,7 @@ static enum status add_key(struct s3_list *l, const char *table, const char *pat
         } else {
                 if (!has_room(l))
                         return ST_OK;
-                st = open_table_file(l->s, table, path, &f, err);
+                st = open_table_file(l->tenant, table, path, &f, err);
                 if (st)
                         return st == ST_NOT_FOUND ? ST_OK : st;
                 close(f.fd);
@@ -185,7 +185,7 @@ static enum status read_log_names(const struct s3_list *l, const char *table, st
         _cleanup_closedir_ DIR *d = NULL;
         struct dirent *e;
 
-        if (asprintf(&dir, "%s/%s/" LOG_FOLDER, l->s->tables_dir, table) < 0) {
+        if (asprintf(&dir, "%s/%s/" LOG_FOLDER, l->tenant->tables_dir, table) < 0) {
                 dir = NULL;
                 return error_no_memory(err);
         }
@@ -226,7 +226,7 @@ static enum status add_log_keys(struct s3_list *l, const char *table, struct err
 
 static enum status add_data_keys(struct s3_list *l, const char *table, struct error *err)
 {
-        _cleanup_free_ char *dir = path_join(l->s->tables_dir, table);
+        _cleanup_free_ char *dir = path_join(l->tenant->tables_dir, table);
         struct delta_snapshot *snapshot = NULL;
         struct delta_table *log = NULL;
         char log_folder[64];
@@ -288,10 +288,10 @@ static void append_list_head(struct s3_list *l, struct buf *out)
         buf_append_str(out, "</NextContinuationToken>");
 }
 
-enum status write_s3_list(const struct server *s, const struct s3_list_request *request, struct buf *out,
+enum status write_s3_list(const struct tenant *t, const struct s3_list_request *request, struct buf *out,
                           struct error *err)
 {
-        struct s3_list l = { .s = s, .request = request };
+        struct s3_list l = { .tenant = t, .request = request };
         enum status st = ST_OK;
 
         buf_init_budget(&l.contents, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);

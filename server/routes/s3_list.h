@@ -27,7 +27,7 @@ struct s3_list_request {
 };
 
 /** Append the XML of the answer. ST_TOO_BIG when out is full. */
-enum status write_s3_list(const struct server *s, const struct s3_list_request *request, struct buf *out,
+enum status write_s3_list(const struct tenant *t, const struct s3_list_request *request, struct buf *out,
                           struct error *err) MUST_CHECK;
 
 /** Append text with the characters escaped that XML reserves; control characters, which XML cannot have, become '?'. */

@@ -67,7 +67,7 @@ static enum status make_etag(struct table_file *f, const char *path, struct erro
         return ST_OK;
 }
 
-enum status open_table_file(const struct server *s, const char *table, const char *path, struct table_file *ret,
+enum status open_table_file(const struct tenant *t, const char *table, const char *path, struct table_file *ret,
                             struct error *err)
 {
         _cleanup_free_ char *full = NULL;
@@ -76,7 +76,7 @@ enum status open_table_file(const struct server *s, const char *table, const cha
 
         if (!is_table_name(table) || !is_readable_table_path(path))
                 return error_set(err, ST_NOT_FOUND, "table '%.60s' has no file '%.200s'", table, path);
-        if (asprintf(&full, "%s/%s/%s", s->tables_dir, table, path) < 0) {
+        if (asprintf(&full, "%s/%s/%s", t->tables_dir, table, path) < 0) {
                 full = NULL;
                 return error_no_memory(err);
         }

@@ -35,7 +35,7 @@ struct table_file {
  *
  * @return ST_NOT_FOUND when there is no such regular file.
  */
-enum status open_table_file(const struct server *s, const char *table, const char *path, struct table_file *ret,
+enum status open_table_file(const struct tenant *t, const char *table, const char *path, struct table_file *ret,
                             struct error *err) MUST_CHECK;
 
 #endif

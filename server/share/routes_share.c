@@ -33,8 +33,8 @@ static enum status encode_share(struct http_request *req, struct buf *ret, struc
         http_free_body(req);
         profile_set_missing_times(&p, now);
         st = p.samples.count ? pprof_encode(&p, ret, err)
-                             : error_set(err, ST_BAD_DATA, "the profile has no samples%s%s", *p.rejected_reason ? ": " : "",
-                                         p.rejected_reason);
+                             : error_set(err, ST_BAD_DATA, "the profile has no samples%s%s",
+                                         *p.rejected_reason ? ": " : "", p.rejected_reason);
         profile_deinit(&p);
         return st;
 }
@@ -58,18 +58,18 @@ static void put_share_answer(struct buf *to, const char *path, const char *id, i
 
 static void handle_share(struct http_request *req, void *context)
 {
-        struct server *s = context;
         _cleanup_buf_ struct buf file, body;
         char id[SHARE_ID_CHARS + 1], path[sizeof "/share/" + SHARE_ID_CHARS];
         struct error err;
         int64_t expires;
         enum status st;
 
+        (void)context;
         buf_init(&body, KiB(4));
         buf_init_budget(&file, LIMIT_SHARE_BYTES, MEMORY_INGEST);
         st = encode_share(req, &file, &err);
         if (!st)
-                st = share_store_add(s->shares, file.data, file.size, id, &expires, &err);
+                st = share_store_add(get_request_tenant(req)->shares, file.data, file.size, id, &expires, &err);
         if (st == ST_UNSUPPORTED) {
                 http_fail_code(req, 403, "disabled", "%s", err.text);
                 return;
@@ -88,11 +88,11 @@ static void handle_share(struct http_request *req, void *context)
 
 /* ---- reading ---- */
 
-static bool open_share(struct http_request *req, struct server *s, int *fd_ret)
+static bool open_share(struct http_request *req, int *fd_ret)
 {
         struct error err;
 
-        if (!share_store_get(s->shares, http_path_part(req, "id"), fd_ret, &err))
+        if (!share_store_get(get_request_tenant(req)->shares, http_path_part(req, "id"), fd_ret, &err))
                 return true;
         http_fail(req, ST_NOT_FOUND, &err);
         return false;
@@ -140,7 +140,8 @@ static void handle_share_page(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
-        if (!open_share(req, context, &fd))
+        (void)context;
+        if (!open_share(req, &fd))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req);
@@ -157,7 +158,8 @@ static void handle_share_profile(struct http_request *req, void *context)
 {
         int fd;
 
-        if (open_share(req, context, &fd))
+        (void)context;
+        if (open_share(req, &fd))
                 http_respond_file(req, "application/octet-stream", fd, NULL);
 }
 
@@ -166,10 +168,19 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/api/v1/share",
           .scope = SCOPE_INGEST,
+          .tenancy = TENANCY_OWN,
           .max_body = LIMIT_SHARE_BYTES,
           .handle = handle_share,
           .writes = true },
-        { .method = "GET", .path = "/share/{id}", .scope = SCOPE_READ, .handle = handle_share_page },
-        { .method = "GET", .path = "/share/{id}/profile", .scope = SCOPE_READ, .handle = handle_share_profile },
+        { .method = "GET",
+          .path = "/share/{id}",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = handle_share_page },
+        { .method = "GET",
+          .path = "/share/{id}/profile",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = handle_share_profile },
 };
 const struct route_table share_routes = ROUTE_TABLE(routes);

@@ -35,7 +35,8 @@ struct share_store {
         char *dir; /* owned */
         struct share_limits limits;
         bool read_only;
-        pthread_mutex_t lock; /* of changes of the folder */
+        int64_t told_count, told_bytes; /* its part of the metrics; under lock */
+        pthread_mutex_t lock;           /* of changes of the folder */
 };
 
 /* One file of the folder. */
@@ -79,6 +80,8 @@ void share_store_close(struct share_store *s)
 {
         if (!s)
                 return;
+        metric_add(&shares, -s->told_count);
+        metric_add(&share_bytes, -s->told_bytes);
         pthread_mutex_destroy(&s->lock);
         free(s->dir);
         free(s);
@@ -140,6 +143,15 @@ static enum status list_shares(const struct share_store *s, struct share_list *r
         return ST_OK;
 }
 
+/* The metrics are those of all stores. */
+static void publish_share_metrics(struct share_store *s, int64_t count, int64_t bytes)
+{
+        metric_add(&shares, count - s->told_count);
+        metric_add(&share_bytes, bytes - s->told_bytes);
+        s->told_count = count;
+        s->told_bytes = bytes;
+}
+
 /* Remove what is too old, and as many of the oldest as room for new_count files of new_bytes takes. */
 static enum status make_share_room(struct share_store *s, size_t new_count, uint64_t new_bytes, struct error *err)
 {
@@ -163,8 +175,7 @@ static enum status make_share_room(struct share_store *s, size_t new_count, uint
                 list.bytes -= f->size;
                 metric_add(old ? &removed_by_age : &removed_by_size, 1);
         }
-        metric_set(&shares, (int64_t)(list.count - first + new_count));
-        metric_set(&share_bytes, (int64_t)(list.bytes + new_bytes));
+        publish_share_metrics(s, (int64_t)(list.count - first + new_count), (int64_t)(list.bytes + new_bytes));
         free(list.files);
         return st;
 }

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Profiles that are read by a link: one pprof file per share, DIR/shares/ID.pb.gz. An id is 128 random bits in hexadecimal,
- * so that only those who got the link find it. The age of a share is the age of its file.
+ * Profiles that are read by a link: one pprof file per share, DIR/shares/ID.pb.gz. An id is 128 random bits in
+ * hexadecimal, so that only those who got the link find it. The age of a share is the age of its file.
  *
  * Threads: any, except open and close.
  */

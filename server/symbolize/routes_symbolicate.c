@@ -480,6 +480,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/symbolicate/v5",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_symbolicate,
           .cross_origin = true },

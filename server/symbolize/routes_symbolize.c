@@ -54,6 +54,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/api/v1/symbolize",
           .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .handle = handle_symbolize },
 };

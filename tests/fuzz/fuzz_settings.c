@@ -49,7 +49,7 @@ static void token_file(const uint8_t *data, size_t size)
         must(fd >= 0 && file_write_all(fd, data, size, "tokens", NULL) == ST_OK);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         upstream_file(path);
-        if (tokens_load(path, &t, &err))
+        if (tokens_load(path, NULL, &t, &err))
                 return;
         for (int scope = SCOPE_READ; scope <= SCOPE_ADMIN; scope++) {
                 must(tokens_check(t, NULL, scope, name) != ACCESS_GRANTED && !name[0]);

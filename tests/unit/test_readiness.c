@@ -21,7 +21,8 @@ static void open_with(const char *watched)
 
         ck_assert_ptr_nonnull(mkdtemp(dir));
         ck_assert_int_eq(profile_store_open(dir, &o, &store, NULL), ST_OK);
-        ck_assert_int_eq(readiness_start(watched, store, &readiness, NULL), ST_OK);
+        ck_assert_int_eq(readiness_start(watched, &(struct readiness_store){ .store = store }, 1, &readiness, NULL),
+                         ST_OK);
 }
 
 static void open_all(void)
@@ -57,7 +58,7 @@ START_TEST(a_healthy_store_is_ready_without_conditions)
         struct profile_store_stat stat = { .sample_rows = 7 };
 
         open_all();
-        readiness_get_store_stat(readiness, &stat);
+        readiness_get_store_stats(readiness, &stat);
         ck_assert_uint_eq(stat.sample_rows, 0);
         expect(true, "");
         close_all();

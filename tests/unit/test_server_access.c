@@ -17,7 +17,7 @@ static enum status load(const char *text, struct tokens **ret, struct error *err
         enum status st = file_write_all(fd, text, strlen(text), path, err);
 
         if (!st)
-                st = tokens_load(path, ret, err);
+                st = tokens_load(path, NULL, ret, err);
         unlink(path);
         return st;
 }
@@ -99,7 +99,7 @@ START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
 
         ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(file_write_durable(path, "first-token read\n", 17, &err), ST_OK);
-        ck_assert_int_eq(tokens_load(path, &t, &err), ST_OK);
+        ck_assert_int_eq(tokens_load(path, NULL, &t, &err), ST_OK);
         ck_assert_int_eq(file_write_durable(path, "other-token read\nshort read\n", 28, &err), ST_OK);
         ck_assert_int_eq(tokens_reload(t, &count, &err), ST_BAD_DATA);
         ck_assert_int_eq(tokens_check(t, "first-token", SCOPE_READ, name), ACCESS_GRANTED);
@@ -160,6 +160,8 @@ START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
                 const struct http_route *r = &routes[i];
                 bool changes = r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
 
+                ck_assert_msg((r->scope == SCOPE_NONE) == (r->tenancy == TENANCY_UNDECIDED),
+                              "%s %s: whose data is it?", r->method, r->path);
                 ck_assert_msg(!r->writes || changes, "%s %s writes with the scope of a reader", r->method, r->path);
                 ck_assert_msg(!changes || r->writes || is_logged_elsewhere(r), "%s %s is not audited", r->method,
                               r->path);

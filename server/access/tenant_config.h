@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_ACCESS_TENANT_CONFIG_H
+#define CAIRN_SERVER_ACCESS_TENANT_CONFIG_H
+
+/**
+ * @file
+ * Tenants file: lines "NAME", or "NAME SETTING VALUE" where VALUE is the rest of the line:
+ *
+ *     team-a
+ *     team-a retain age=30d,size=200G
+ *     team-a retain {env="dev"},age=3d
+ *     team-a rate 100
+ *     team-a bytes 10G
+ *
+ * A name is that of tenant_name_is_valid(). retain is a rule of query/sample_rules.h;
+ * rate limits the tenant's requests per second, bytes what it sends per day (K, M, G, T). A line that begins with '#'
+ * is a comment.
+ *
+ * Threads: any, except load and destroy.
+ */
+#include <stdbool.h>
+
+#include "common/tenant_name.h"
+#include "query/sample_rules.h"
+#include "server/access/rate_limit.h"
+
+struct tenant_config {
+        char name[TENANT_NAME_SIZE];
+        bool has_rules; /* else those of the service apply */
+        struct sample_rules rules;
+        struct rate_limit_config limits;
+};
+
+struct tenant_configs {
+        struct tenant_config *items; /* in the order of the file; LIMIT_TENANTS are allocated */
+        size_t count;
+};
+
+/** ST_BAD_DATA, ST_USAGE or ST_TOO_BIG name the line. A file without a tenant is ST_BAD_DATA too. */
+enum status tenant_configs_load(const char *path, struct tenant_configs **ret, struct error *err) MUST_CHECK;
+/** The same, of a text, which is changed. */
+enum status tenant_configs_parse(char *text, const char *path, struct tenant_configs **ret,
+                                 struct error *err) MUST_CHECK;
+void tenant_configs_destroy(struct tenant_configs *c); /* takes NULL */
+
+/** Whether there is such a tenant; the default one always is, when c is not NULL. */
+bool tenant_configs_have(const struct tenant_configs *c, const char *name);
+
+#endif

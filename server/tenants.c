@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/tenants.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/memory_budget.h"
+#include "common/metrics.h"
+#include "common/utf8.h"
+
+#define FLUSH_BYTES (UINT64_C(64) << 20)
+#define QUEUED_BYTES (UINT64_C(512) << 20)
+
+enum { BATCHES, SAMPLES, REFUSED, QUEUE_BYTES, SAMPLE_ROWS, TABLE_BYTES, TENANT_METRICS };
+
+static const struct metric metric_kinds[TENANT_METRICS] = {
+        [BATCHES] = METRIC_COUNTER("cairn_tenant_batches_total", "Batches acknowledged, by tenant.", ""),
+        [SAMPLES] = METRIC_COUNTER("cairn_tenant_samples_total", "Samples acknowledged, by tenant.", ""),
+        [REFUSED] = METRIC_COUNTER("cairn_tenant_limited_total", "Requests refused by the limits of their tenant.", ""),
+        [QUEUE_BYTES] =
+                METRIC_GAUGE("cairn_tenant_queue_bytes", "Bytes acknowledged and not yet in a part, by tenant.", ""),
+        [SAMPLE_ROWS] = METRIC_GAUGE("cairn_tenant_sample_rows", "Rows of samples in parts, by tenant.", ""),
+        [TABLE_BYTES] = METRIC_GAUGE("cairn_tenant_table_bytes", "Bytes of all live parts, by tenant.", ""),
+};
+
+struct tenant_metrics {
+        char labels[TENANT_NAME_SIZE + 16];
+        struct metric items[TENANT_METRICS];
+};
+
+struct tenants {
+        struct tenant *items;          /* the default one first */
+        struct profile_store **stores; /* theirs */
+        struct sample_rules *rules;    /* of tenants that have those of the service */
+        size_t count;
+        bool are_configured, read_only;
+        struct rate_limit *rate_limit;
+        uint64_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
+};
+
+/* ---- opening ---- */
+
+/* A small budget flushes sooner, and the queue is full before its memory reservation is refused. */
+static uint64_t compute_queue_share(uint64_t most, size_t divisor)
+{
+        uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7;
+
+        return (share < most ? share : most) / divisor;
+}
+
+static enum status register_tenant_metrics(struct tenant *t, struct error *err)
+{
+        struct tenant_metrics *m = calloc(1, sizeof *m);
+
+        if (!m)
+                return error_no_memory(err);
+        snprintf(m->labels, sizeof m->labels, "tenant=\"%s\"", t->name);
+        for (size_t i = 0; i < TENANT_METRICS; i++) {
+                m->items[i].name = metric_kinds[i].name;
+                m->items[i].help = metric_kinds[i].help;
+                m->items[i].type = metric_kinds[i].type;
+                m->items[i].labels = m->labels;
+                metric_register(&m->items[i]);
+        }
+        t->metrics = m;
+        return ST_OK;
+}
+
+static void unregister_tenant_metrics(struct tenant *t)
+{
+        if (!t->metrics)
+                return;
+        for (size_t i = 0; i < TENANT_METRICS; i++)
+                metric_unregister(&t->metrics->items[i]);
+        free(t->metrics);
+}
+
+/* What the retention would remove again is not accepted. */
+static uint64_t compute_max_age(const struct server_options *o, const struct sample_limits *limits)
+{
+        return limits->age_s && (!o->max_age_s || o->max_age_s > limits->age_s) ? limits->age_s : o->max_age_s;
+}
+
+static enum status open_tenant(struct tenants *tenants, const struct tenants_options *o, size_t i,
+                               const struct sample_limits *limits, struct error *err)
+{
+        const size_t parts = tenants->count;
+        const struct profile_store_options options = {
+                .size = sizeof options,
+                .read_only = o->server->read_only,
+                .flush_interval_ms = o->server->flush_interval_ms,
+                .removed_grace_ms = o->server->removed_grace_ms,
+                .limits = *limits,
+                .flush_bytes = compute_queue_share(FLUSH_BYTES, 4 * parts),
+                .max_queued_bytes = compute_queue_share(QUEUED_BYTES, parts),
+                .symbols = o->symbols,
+                .missing_debuginfo = o->missing_debuginfo,
+                .missing_context = o->missing_context,
+        };
+        struct tenant *t = &tenants->items[i];
+        const struct share_limits shares = { o->server->share_bytes, o->server->share_age_s };
+        _cleanup_free_ char *base = tenant_data_path(o->server->dir, t->name);
+        _cleanup_free_ char *dir = base ? path_join(base, "profiles") : NULL;
+        enum status st;
+
+        if (!dir)
+                return error_no_memory(err);
+        t->lane = (unsigned)i;
+        t->max_age_s = compute_max_age(o->server, limits);
+        t->max_ahead_s = o->server->max_ahead_s;
+        t->tables_dir = path_join(dir, "tables");
+        if (!t->tables_dir)
+                return error_no_memory(err);
+        st = profile_store_open(dir, &options, &t->profiles, err);
+        if (!st)
+                tenants->stores[i] = t->profiles;
+        if (!st)
+                st = share_store_open(base, &shares, options.read_only, &t->shares, err);
+        if (!st && o->configs)
+                st = register_tenant_metrics(t, err);
+        return st;
+}
+
+/* Each store has its own: the matchers of a rule are used by one thread at a time. */
+static enum status copy_service_rules(const struct server_options *o, struct sample_rules *ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < o->sample_rule_count; i++)
+                st = sample_rules_add(ret, o->sample_rules[i], err);
+        return st;
+}
+
+static enum status open_configured_tenant(struct tenants *t, const struct tenants_options *o, size_t i,
+                                          struct error *err)
+{
+        const struct tenant_config *c = &o->configs->items[i - 1];
+        enum status st = c->has_rules ? ST_OK : copy_service_rules(o->server, &t->rules[i], err);
+
+        memcpy(t->items[i].name, c->name, sizeof c->name);
+        t->items[i].limits = c->limits;
+        return st ? st : open_tenant(t, o, i, c->has_rules ? &c->rules.limits : &t->rules[i].limits, err);
+}
+
+static void warn_of_unconfigured(const struct tenants_options *o)
+{
+        _cleanup_free_ char *dir = path_join(o->server->dir, "tenants");
+        _cleanup_closedir_ DIR *d = dir ? opendir(dir) : NULL;
+        struct dirent *e;
+
+        while (d && (e = readdir(d)))
+                if (e->d_name[0] != '.' && !tenant_configs_have(o->configs, e->d_name))
+                        log_warn("serve", "'%s/%.40s' is of a tenant that is not configured: it is kept, not served",
+                                 dir, PRINTABLE(e->d_name));
+}
+
+enum status tenants_open(const struct tenants_options *o, struct tenants **ret, struct error *err)
+{
+        struct tenants *t = calloc(1, sizeof *t);
+        enum status st = ST_OK;
+
+        if (!t)
+                return error_no_memory(err);
+        t->count = 1 + (o->configs ? o->configs->count : 0);
+        t->are_configured = o->configs;
+        t->read_only = o->server->read_only;
+        t->arriving_most = memory_use_ceiling(MEMORY_INGEST) / 2;
+        t->items = calloc(t->count, sizeof *t->items);
+        t->stores = calloc(t->count, sizeof(void *));
+        t->rules = calloc(t->count, sizeof *t->rules);
+        if (!t->items || !t->stores || !t->rules)
+                st = error_no_memory(err);
+        if (!st)
+                st = rate_limit_create(&t->rate_limit, err);
+        if (!st) {
+                snprintf(t->items[0].name, sizeof t->items[0].name, TENANT_DEFAULT);
+                st = open_tenant(t, o, 0, &o->server->sample_limits, err);
+        }
+        for (size_t i = 1; !st && i < t->count; i++)
+                st = open_configured_tenant(t, o, i, err);
+        if (st) {
+                tenants_close(t);
+                return st;
+        }
+        warn_of_unconfigured(o);
+        *ret = t;
+        return ST_OK;
+}
+
+static void close_tenant(struct tenant *t, bool read_only)
+{
+        struct error err;
+
+        if (t->profiles && !read_only && profile_store_flush(t->profiles, &err))
+                log_error("serve", "%s; queued batches stay queued", err.text);
+        profile_store_close(t->profiles);
+        share_store_close(t->shares);
+        unregister_tenant_metrics(t);
+        free(t->tables_dir);
+}
+
+void tenants_close(struct tenants *t)
+{
+        if (!t)
+                return;
+        for (size_t i = 0; t->items && i < t->count; i++)
+                close_tenant(&t->items[i], t->read_only);
+        for (size_t i = 0; t->rules && i < t->count; i++)
+                sample_rules_deinit(&t->rules[i]);
+        rate_limit_destroy(t->rate_limit);
+        free(t->rules);
+        free(t->stores);
+        free(t->items);
+        free(t);
+}
+
+struct profile_store *const *tenants_get_stores(const struct tenants *t)
+{
+        return t->stores;
+}
+
+size_t tenants_count(const struct tenants *t)
+{
+        return t->count;
+}
+
+const char *tenants_get_name(const struct tenants *t, size_t i)
+{
+        return t->are_configured ? t->items[i].name : NULL;
+}
+
+void tenants_expire_shares(struct tenants *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                share_store_expire(t->items[i].shares);
+}
+
+/* ---- the tenant of a request ---- */
+
+PRINTF(3, 4)
+static unsigned refuse_tenant(struct error *err, unsigned code, const char *fmt, ...)
+{
+        va_list args;
+
+        va_start(args, fmt);
+        vsnprintf(err->text, sizeof err->text, fmt, args);
+        va_end(args);
+        return code;
+}
+
+static struct tenant *find_tenant(struct tenants *t, const char *name)
+{
+        for (size_t i = 0; i < t->count; i++)
+                if (strcmp(t->items[i].name, name) == 0)
+                        return &t->items[i];
+        return NULL;
+}
+
+/* The header of a token that is bound to one tenant may only repeat it. */
+static unsigned choose_bound_tenant(struct tenants *t, const struct tenant_request *r, const char *bound,
+                                    struct tenant **ret, struct error *err)
+{
+        if (r->header && strcmp(r->header, bound) != 0)
+                return refuse_tenant(err, 403, "the token is of another tenant than " TENANT_HEADER " names");
+        *ret = find_tenant(t, bound);
+        return *ret ? 0 : refuse_tenant(err, 403, "the token is of a tenant that is not configured");
+}
+
+unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struct tenant **ret, struct error *err)
+{
+        const char *says = r->token_says;
+
+        assert(r->tenancy != TENANCY_UNDECIDED);
+        if (!t->are_configured) {
+                *ret = &t->items[0];
+                return 0;
+        }
+        if (r->header && !tenant_name_is_valid(r->header))
+                return refuse_tenant(err, 400, TENANT_HEADER " is not a tenant's name");
+        if (says && !says[0])
+                return choose_bound_tenant(t, r, TENANT_DEFAULT, ret, err);
+        if (says && strcmp(says, "*") != 0)
+                return r->tenancy == TENANCY_WHOLE
+                               ? refuse_tenant(err, 403, "this concerns all tenants, and the token is bound to one")
+                               : choose_bound_tenant(t, r, says, ret, err);
+        *ret = find_tenant(t, r->header ? r->header : TENANT_DEFAULT);
+        return *ret ? 0 : refuse_tenant(err, 404, "the tenant '%s' is not configured", r->header);
+}
+
+/* What a body counts for before its size is known, as in chunked encoding and gRPC. */
+#define UNKNOWN_BODY_BYTES MiB(1)
+
+static uint64_t count_arriving(enum http_scope scope, uint64_t bytes)
+{
+        return scope != SCOPE_INGEST ? 0 : bytes ? bytes : UNKNOWN_BODY_BYTES;
+}
+
+static uint64_t refuse_tenant_request(struct tenant *tenant, uint64_t wait_s, const char *why, struct error *err)
+{
+        wait_s = wait_s ? wait_s : 1;
+        metric_add(&tenant->metrics->items[REFUSED], 1);
+        error_set(err, ST_BUSY, "tenant %s %s; retry in %llu s", tenant->name, why, (unsigned long long)wait_s);
+        return wait_s;
+}
+
+uint64_t tenants_admit(struct tenants *t, struct tenant *tenant, enum http_scope scope, uint64_t bytes,
+                       struct error *err)
+{
+        uint64_t wait_s = 0, arriving = count_arriving(scope, bytes);
+        enum rate_verdict verdict = RATE_FINE;
+
+        if (!t->are_configured)
+                return 0;
+        if (atomic_fetch_add(&tenant->arriving_bytes, arriving) > t->arriving_most && arriving) {
+                atomic_fetch_sub(&tenant->arriving_bytes, arriving);
+                return refuse_tenant_request(tenant, 0, "sends more at one time than its share of the memory", err);
+        }
+        if (tenant->limits.requests_per_s || tenant->limits.bytes_per_day)
+                verdict = rate_limit_take(t->rate_limit, tenant->lane, &tenant->limits, bytes, monotonic_ns(), &wait_s);
+        if (verdict == RATE_FINE)
+                return 0;
+        atomic_fetch_sub(&tenant->arriving_bytes, arriving);
+        return refuse_tenant_request(tenant, wait_s,
+                                     verdict == RATE_BYTES ? "has sent the bytes that it may send in a day"
+                                                           : "sends more requests a second than it may",
+                                     err);
+}
+
+void tenants_finish(struct tenants *t, struct tenant *tenant, enum http_scope scope, uint64_t admitted,
+                    uint64_t received)
+{
+        if (!t->are_configured)
+                return;
+        atomic_fetch_sub(&tenant->arriving_bytes, count_arriving(scope, admitted));
+        if (received != admitted && tenant->limits.bytes_per_day)
+                rate_limit_correct(t->rate_limit, tenant->lane, &tenant->limits, admitted, received, monotonic_ns());
+}
+
+struct tenant *get_request_tenant(const struct http_request *req)
+{
+        assert(http_tenant(req));
+        return http_tenant(req);
+}
+
+/* ---- metrics ---- */
+
+void tenant_count_batch(struct tenant *t, uint64_t samples)
+{
+        if (!t->metrics)
+                return;
+        metric_add(&t->metrics->items[BATCHES], 1);
+        metric_add(&t->metrics->items[SAMPLES], (int64_t)samples);
+}
+
+void tenants_publish_metrics(struct tenants *t, const struct profile_store_stat *stats)
+{
+        for (size_t i = 0; t->are_configured && i < t->count; i++) {
+                struct metric *m = t->items[i].metrics->items;
+
+                metric_set(&m[QUEUE_BYTES], (int64_t)stats[i].queued_bytes);
+                metric_set(&m[SAMPLE_ROWS], (int64_t)stats[i].sample_rows);
+                metric_set(&m[TABLE_BYTES], (int64_t)stats[i].bytes);
+        }
+}

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries every route of a service with tenants as one tenant, and looks for what another one has sent.
+
+    tenants.py routes URL BUILD-ID ALPHAS BETAS    TAP; two OTLP requests
+    tenants.py grpc PORT FILE         TAP: every gRPC method; FILE is an OTLP request
+    tenants.py flood URL TOKEN SECONDS FILE...
+
+The tokens alpha-token, beta-token (bound to their tenants), operator-token (without one) and any-token (any tenant) have
+the scope admin. Each tenant's samples have names with the tenant's own in them: service, function, label and value.
+
+Routes are found in the sources. Each that needs a scope has said whose data it touches (.tenancy); for each TENANCY_OWN
+there must be requests in OWN below, so that a new route fails this test until somebody has thought about it.
+"""
+import glob
+import hashlib
+import http.client
+import json
+import re
+import sys
+import threading
+import time
+import urllib.parse
+
+MARKER = "marker-of-beta"
+JSON, PROTO = "application/json", "application/proto"
+SELECT = {"profileTypeID": "samples:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", "start": "0",
+          "end": "4102444800000", "step": 86400.0, "limit": "100", "maxNodes": "1000", "query": "{}",
+          "name": "service_name", "groupBy": ["service_name"]}
+
+
+def find_routes():
+    """(method, path, scope, tenancy) of the HTTP routes, and how many there are by another count."""
+    routes, paths = set(), 0
+    for path in glob.glob("server/**/*.c", recursive=True):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        if "struct http_route" not in text:
+            continue
+        names = dict(re.findall(r'#define (\w+) ("[^"]*")', text))
+        flat = re.sub(r"\s+", " ", text)
+        paths += len(re.findall(r'[ {]\.path = (?:\w+ )?"', flat))
+        for item in re.findall(r'\{ [^{}]*\.method = "\w+", \.path = (?:[^{}]|\{[\w.]+\})*\}', flat):
+            method = re.search(r'\.method = "(\w+)"', item).group(1)
+            parts = re.search(r'\.path = ((?:\w+ )?"[^"]*")', item).group(1).split()
+            scope = re.search(r"\.scope = SCOPE_(\w+)", item)
+            tenancy = re.search(r"\.tenancy = TENANCY_(\w+)", item)
+            routes.add((method, "".join(names.get(p, p).strip('"') for p in parts),
+                        scope.group(1) if scope else "NONE", tenancy.group(1) if tenancy else "NONE"))
+    return sorted(routes), paths
+
+
+class Service:
+    def __init__(self, url):
+        self.host = urllib.parse.urlparse(url)
+
+    def call(self, method, path, token=None, tenant=None, content_type=None, body=b""):
+        client = http.client.HTTPConnection(self.host.hostname, self.host.port, timeout=60)
+        headers = {}
+        if token:
+            headers["Authorization"] = "Bearer " + token
+        if tenant is not None:
+            headers["X-Scope-OrgID"] = tenant
+        if content_type:
+            headers["Content-Type"] = content_type
+        client.request(method, path, body=body or None, headers=headers)
+        answer = client.getresponse()
+        content = answer.read()
+        text = repr(sorted(answer.getheaders())).encode() + content
+        client.close()
+        return answer.status, text, content
+
+
+def query_requests():
+    for operation in ("top", "folded", "flame", "tree", "export", "pprof", "types", "labels", "values", "series", "diff",
+                      "lines", "quality", "missing", "uploads", "autofdo", "firefox", "services"):
+        for parameters in ("", "&name=service_name", "&format=json", "&format=csv", "&q=" + urllib.parse.quote("{}"),
+                           "&function=" + MARKER + "-function", "&sum-by=service_name", "&group-by=service_name"):
+            yield "GET", f"/api/v1/query/{operation}?from=0&to=now{parameters}", None, b""
+
+
+def querier_requests():
+    for method in ("ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectMergeStacktraces", "SelectMergeProfile",
+                   "SelectSeries", "SelectHeatmap", "SelectMergeSpanProfile", "Diff", "AnalyzeQuery", "GetProfileStats",
+                   "GetProfile"):
+        for kind in ("samples:cpu:nanoseconds:cpu:nanoseconds", "cpu:cpu:nanoseconds:cpu:nanoseconds",
+                     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"):
+            message = dict(SELECT, profileTypeID=kind)
+            for keys in (tuple(message), ("start", "end"), ("start", "end", "name"), ("start", "end", "query"),
+                         ("profileTypeID", "labelSelector", "start", "end"),
+                         ("profileTypeID", "labelSelector", "start", "end", "step", "groupBy"), ()):
+                body = json.dumps({k: message[k] for k in keys}).encode()
+                yield "POST", "/querier.v1.QuerierService/" + method, JSON, body
+        side = {k: SELECT[k] for k in ("profileTypeID", "labelSelector", "start", "end")}
+        yield "POST", "/querier.v1.QuerierService/" + method, JSON, json.dumps({"left": side, "right": side}).encode()
+
+
+def table_files(service, token):
+    """The files that the tenant of a token has: their paths below /store/."""
+    files = []
+    for table in json.loads(service.call("GET", "/store/", token)[2])["tables"]:
+        files += [f["path"][len("/store/"):] for f in table["files"]]
+    return files + [t + "/_delta_log/%020d.json" % n for t in ("samples", "stacks", "locations") for n in range(4)]
+
+
+def file_requests(prefix, foreign):
+    for name in foreign:
+        yield "GET", prefix + name, None, b""
+    for place in ("../../tenants/beta/profiles/tables/samples", "..%2f..%2f..%2ftenants%2fbeta%2fprofiles%2ftables",
+                  "tenants/beta/profiles/tables/samples", "beta"):
+        for name in foreign[:2]:
+            yield "GET", prefix + place + "/" + name, None, b""
+
+
+def own_requests(foreign, share, otlp):
+    """The requests for each route that reads or writes samples, and whether its own tenant finds its marker so."""
+    return {
+        ("GET", "/api/v1/query/{operation}"): (list(query_requests()), True),
+        ("GET", "/api/v1/query/label/{name}/values"): (
+            [("GET", f"/api/v1/query/label/{name}/values?from=0&to=now", None, b"") for name in
+             ("service_name", "where", "function", "mapping")], True),
+        ("GET", "/api/v1/debuginfo/missing"): (
+            [("GET", "/api/v1/debuginfo/missing" + q, None, b"") for q in ("", "?from=0&to=now", "?format=csv")], True),
+        ("POST", "/querier.v1.QuerierService/{method}"): (list(querier_requests()), True),
+        ("GET", "/store/"): ([("GET", "/store/", None, b"")], False),
+        ("GET", "/store/{table}/"): ([("GET", f"/store/{t}/", None, b"") for t in ("samples", "stacks", "beta")], False),
+        ("GET", "/store/{table}/{path...}"): (list(file_requests("/store/", foreign)), True),
+        ("GET", "/cairn"): ([("GET", "/cairn?list-type=2", None, b""), ("GET", "/cairn?location", None, b"")], False),
+        ("GET", "/cairn/"): ([("GET", "/cairn/?list-type=2" + q, None, b"") for q in ("", "&prefix=samples/",
+                                                                                      "&prefix=beta/")], False),
+        ("GET", "/cairn/{key...}"): (list(file_requests("/cairn/", foreign)), True),
+        ("PUT", "/cairn/{key...}"): ([("PUT", "/cairn/samples/x.parquet", None, b"PAR1")], False),
+        ("POST", "/cairn/{key...}"): ([("POST", "/cairn/samples/x.parquet", None, b"PAR1")], False),
+        ("DELETE", "/cairn/{key...}"): ([("DELETE", "/cairn/" + name, None, b"") for name in foreign[:2]], False),
+        ("GET", "/api/v1/resymbolize"): ([("GET", "/api/v1/resymbolize", None, b"")], False),
+        ("POST", "/api/v1/resymbolize"): ([("POST", "/api/v1/resymbolize", JSON, b"{}")], False),
+        ("POST", "/api/v1/store/compact"): ([("POST", "/api/v1/store/compact", JSON, b"{}")], False),
+        ("POST", "/api/v1/store/expire"): (
+            [("POST", "/api/v1/store/expire", JSON, json.dumps({"rules": [rule], "dry_run": dry}).encode())
+             for rule in ("age=1h", '{service_name=~".*"},age=1h') for dry in (True, False)], False),
+        ("POST", "/ingest"): (
+            [("POST", "/ingest?name=sent-by-alpha&format=folded", "text/plain", b"sent;by;alpha 1\n")], False),
+        ("POST", "/push.v1.PusherService/Push"): ([("POST", "/push.v1.PusherService/Push", JSON, b"{}")], False),
+        ("POST", "/v1development/profiles"): (
+            [("POST", "/v1development/profiles", "application/x-protobuf", otlp)], False),
+        ("POST", "/v1/profiles"): ([("POST", "/v1/profiles", "application/x-protobuf", otlp)], False),
+        ("POST", "/api/v1/share"): ([("POST", "/api/v1/share?format=otlp", "application/x-protobuf", otlp)], False),
+        ("GET", "/share/{id}"): ([("GET", share + q, None, b"") for q in ("", "?format=folded", "?format=json")], True),
+        ("GET", "/share/{id}/profile"): ([("GET", share + "/profile", None, b"")], True),
+        **{("POST", f"/{name}/{{method}}"): ([("POST", f"/{name}/Any", JSON, b"{}")], False) for name in (
+            "vcs.v1.VCSService", "settings.v1.SettingsService", "settings.v1.RecordingRulesService",
+            "adhocprofiles.v1.AdHocProfileService", "capabilities.v1.FeatureFlagsService")},
+    }
+
+
+def other_requests(method, path, build_id):
+    path = path.replace("{id}", build_id).replace("{kind}", "debuginfo")
+    path = re.sub(r"\{\w+(\.\.\.)?\}", "samples", path)
+    if method in ("GET", "OPTIONS"):
+        return [(method, path, None, b""), (method, path + "?from=0&to=now", None, b"")]
+    return [(method, path, kind, body) for kind, body in ((JSON, b"{}"), (PROTO, b""))]
+
+
+class Report:
+    def __init__(self):
+        self.number, self.failed = 0, False
+
+    def says(self, name, mistakes):
+        self.number += 1
+        self.failed |= bool(mistakes)
+        print(f"{'not ok' if mistakes else 'ok'} ? - {name}")
+        for mistake in mistakes[:10]:
+            print("# " + str(mistake)[:300])
+
+
+def totals(service):
+    """What beta has: the sum of its samples, and its files."""
+    folded = service.call("GET", "/api/v1/query/folded?from=0&to=now", "beta-token")[2].decode()
+    return sorted(folded.splitlines()), table_files(service, "beta-token")
+
+
+def try_routes(url, build_id, otlp_path, foreign_path):
+    service, report = Service(url), Report()
+    routes, paths = find_routes()
+    with open(otlp_path, "rb") as f:
+        otlp = f.read()
+    with open(foreign_path, "rb") as f:
+        answer = service.call("POST", "/api/v1/share", "beta-token", None, "application/x-protobuf", f.read())
+    share = json.loads(answer[2])["url"]
+    foreign = table_files(service, "beta-token")
+    # What two tenants have in common says nothing: the first commits of tables without data are equal.
+    digests = {hashlib.sha256(service.call("GET", "/store/" + name, "beta-token")[2]).digest() for name in foreign
+               if name.endswith(".parquet")}
+    digests.add(hashlib.sha256(service.call("GET", share + "/profile", "beta-token")[2]).digest())
+    own = own_requests(foreign, share, otlp)
+    before = totals(service)
+    undecided, unknown, found, refused, bound, crossed, whole, calls = [], [], [], [], [], [], [], 0
+
+    def has_secret(text, content):
+        return MARKER.encode() in text or hashlib.sha256(content).digest() in digests
+
+    report.says("beta has something to read", [] if before[0] and digests and MARKER in str(before) else [before])
+    for method, path, scope, tenancy in routes:
+        if (scope == "NONE") != (tenancy == "NONE"):
+            undecided.append((method, path))
+        if tenancy == "OWN" and (method, path) not in own:
+            unknown.append((method, path))
+            continue
+        requests, finds = own[method, path] if tenancy == "OWN" else (other_requests(method, path, build_id), False)
+        owner_finds = False
+        for request in requests:
+            verb, target, kind, body = request
+            what = f"{method} {path}: {target}"
+            if tenancy == "OWN" and finds:
+                owner_finds |= has_secret(*service.call(verb, target, "beta-token", None, kind, body)[1:])
+            for tenant in (None, "alpha"):
+                status, text, content = service.call(verb, target, "alpha-token", tenant, kind, body)
+                calls += 1
+                if has_secret(text, content):
+                    found.append((status, tenant, what))
+                if tenancy == "WHOLE" and status != 403:
+                    whole.append((status, what))
+            if scope == "NONE":
+                continue
+            for token, tenant in (("alpha-token", "beta"), ("alpha-token", "anonymous"), ("operator-token", "beta")):
+                status, text, content = service.call(verb, target, token, tenant, kind, body)
+                calls += 1
+                if status != 403:
+                    bound.append((status, token, tenant, what))
+                if has_secret(text, content):
+                    crossed.append((status, token, tenant, what))
+            for tenant, wanted in (("gamma", 404), ("../beta", 400), ("Beta", 400), ("", 400), ("b" * 33, 400)):
+                status, text, content = service.call(verb, target, "any-token", tenant, kind, body)
+                calls += 1
+                if status != wanted:
+                    refused.append((status, wanted, tenant, what))
+        if finds and not owner_finds:
+            unknown.append((method, path, "beta does not find its own marker"))
+    report.says(f"all {paths} routes were called {calls} times", [] if len(routes) == paths > 40 else [len(routes)])
+    report.says("each route that needs a scope has decided whose data it touches", undecided)
+    report.says("each route of a tenant's own data is tried with requests that would find it", unknown)
+    report.says("no answer to alpha has what beta sent", found)
+    report.says("a token of one tenant, and one without, may not name another", bound)
+    report.says("and is told nothing then", crossed)
+    report.says("a name that is not configured or malformed is refused", refused)
+    report.says("what concerns all tenants is not for a token of one", whole)
+    after = totals(service)
+    report.says("beta has all it had, and nothing of alpha's", [] if before == after else [before, after])
+    return 1 if report.failed else 0
+
+
+def try_methods(port, path):
+    import grpc
+    report, kept, crossed = Report(), [], []
+    with open("server/routes/grpc_methods.c", encoding="utf-8") as f:
+        text = f.read()
+    names = dict(re.findall(r'#define (\w+) "([^"]*)"', text))
+    methods = [(names.get(name, name or "") and "/" + names.get(name, name) + rest if name else rest, scope)
+               for name, rest, scope in re.findall(r'\.path = (?:"/" (\w+) )?"([^"]*)",\s*\.scope = SCOPE_(\w+)', text)]
+    with open(path, "rb") as f:
+        message = f.read()
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        for method, scope in methods:
+            if scope == "NONE":
+                continue
+            call = channel.unary_unary(method, lambda m: m, lambda m: m)
+            for token, tenant, wanted in (("alpha-token", "beta", "PERMISSION_DENIED"),
+                                          ("operator-token", "beta", "PERMISSION_DENIED"),
+                                          ("any-token", "gamma", "NOT_FOUND"), ("any-token", "../x", "INVALID_ARGUMENT"),
+                                          ("alpha-token", "alpha", "OK"), ("alpha-token", None, "OK")):
+                metadata = [("authorization", "Bearer " + token)] + ([("x-scope-orgid", tenant)] if tenant else [])
+                try:
+                    call(message, metadata=metadata, timeout=60)
+                    code = "OK"
+                except grpc.RpcError as error:
+                    code = error.code().name
+                if code != wanted and not (wanted == "OK" and code == "INVALID_ARGUMENT"):
+                    crossed.append((method, token, tenant, code))
+                kept.append(method)
+    report.says("gRPC methods keep to the tenant of their token", crossed if kept else ["no method was found"])
+    return 1 if report.failed else 0
+
+
+def flood(url, token, seconds, path):
+    """Four senders of one tenant, each with one request after another; prints how many were answered and how."""
+    with open(path, "rb") as f:
+        body = f.read()
+    codes, end = {}, time.monotonic() + float(seconds)
+
+    def send():
+        service = Service(url)
+        while time.monotonic() < end:
+            status = service.call("POST", "/v1development/profiles", token, None, "application/x-protobuf", body)[0]
+            codes[status] = codes.get(status, 0) + 1
+
+    senders = [threading.Thread(target=send) for _ in range(4)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    print(codes)
+    return 0
+
+
+if __name__ == "__main__":
+    commands = {"routes": try_routes, "grpc": try_methods, "flood": flood}
+    sys.exit(commands[sys.argv[1]](*sys.argv[2:]))
