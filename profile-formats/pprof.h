@@ -28,11 +28,17 @@
 enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret,
                          struct error *err) MUST_CHECK;
 
+/** What the files of a request share. */
+struct pprof_files {
+        size_t unpacked_left;      /* bytes that the gzip'd ones may still unpack to; ST_TOO_BIG past it */
+        bool has_object_addresses; /* locations are in the address space of their object, not of a process */
+};
+
 /**
- * The same for one of several files of a request, whose gzip'd ones share an allowance.
- * @param unpacked_left  bytes that they may still unpack to; lowered by this file's. ST_TOO_BIG past it.
+ * The same for one of several files of a request.
+ * @param files  lowered by this file's bytes.
  */
-enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
+enum status pprof_decode_one_of(const void *data, size_t n, const char *name, struct pprof_files *files,
                                 struct profile *ret, struct error *err) MUST_CHECK;
 
 /** As pprof_decode() with derived names, with memory of the queries' share of the budget. */

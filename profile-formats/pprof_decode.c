@@ -47,6 +47,7 @@ struct pprof_decoder {
         struct pprof_value_type period_type;
         int64_t period, time_unix_ns, duration_ns;
         struct buf values;
+        bool has_object_addresses;
 };
 
 /* The bytes of an entry, with their place in the file. */
@@ -255,6 +256,15 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
         return st ? st : profile_add_line(d->p, &line, &at, err);
 }
 
+/* Object addresses are not in the range of their mapping, which is one of a process. */
+static void normalize_pprof_address(const struct pprof_decoder *d, struct address_mapping range,
+                                    struct profile_location *l)
+{
+        if (d->has_object_addresses)
+                range.memory_start = range.memory_limit = 0;
+        l->kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l->address, &l->address, &l->is_kernel);
+}
+
 static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, struct error *err)
 {
         const struct address_mapping nowhere = { .file = "" }, *range = &nowhere;
@@ -292,7 +302,7 @@ static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, stru
         if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
                 l.kind = ADDRESS_NONE;
         else
-                l.kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, range, l.address, &l.address, &l.is_kernel);
+                normalize_pprof_address(d, *range, &l);
         return profile_add_location(d->p, &l, &d->locations[i], err);
 }
 
@@ -499,7 +509,7 @@ struct pprof_source {
         const void *data;
         size_t n;
         const char *name;
-        size_t *unpacked_left;
+        struct pprof_files *files;
         enum memory_use use;
 };
 
@@ -512,14 +522,14 @@ static enum status decode_pprof_source(const struct pprof_source *source, struct
         struct profile p;
         enum status st;
 
-        buf_init_budget(&unpacked, *source->unpacked_left, source->use);
+        buf_init_budget(&unpacked, source->files->unpacked_left, source->use);
         if (gzip_detect(data, n)) {
                 st = gzip_decompress(data, n, &unpacked, err);
                 if (st)
                         return error_prefix(err, st, "pprof file");
                 data = unpacked.data;
                 n = unpacked.size;
-                *source->unpacked_left -= n;
+                source->files->unpacked_left -= n;
         }
         if (n > UINT32_MAX)
                 return error_set(err, ST_TOO_BIG, "pprof file is larger than 4 GiB");
@@ -528,6 +538,7 @@ static enum status decode_pprof_source(const struct pprof_source *source, struct
                 return st;
         d.p = &p;
         d.start = data;
+        d.has_object_addresses = source->files->has_object_addresses;
         arena_init_budget(&d.scratch, LIMIT_PROFILE_MEMORY_BYTES, source->use);
         buf_init(&d.values, sizeof(uint64_t) * LIMIT_PROFILE_TYPES);
         st = decode_pprof(&d, data, n, source->name, err);
@@ -544,25 +555,25 @@ static enum status decode_pprof_source(const struct pprof_source *source, struct
         return ST_OK;
 }
 
-enum status pprof_decode_one_of(const void *data, size_t n, const char *name, size_t *unpacked_left,
+enum status pprof_decode_one_of(const void *data, size_t n, const char *name, struct pprof_files *files,
                                 struct profile *ret, struct error *err)
 {
-        const struct pprof_source source = { data, n, name, unpacked_left, MEMORY_INGEST };
+        const struct pprof_source source = { data, n, name, files, MEMORY_INGEST };
 
         return decode_pprof_source(&source, ret, err);
 }
 
 enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret, struct error *err)
 {
-        size_t unpacked_left = LIMIT_HTTP_BODY_BYTES;
+        struct pprof_files files = { .unpacked_left = LIMIT_HTTP_BODY_BYTES };
 
-        return pprof_decode_one_of(data, n, name, &unpacked_left, ret, err);
+        return pprof_decode_one_of(data, n, name, &files, ret, err);
 }
 
 enum status pprof_decode_for_query(const void *data, size_t n, struct profile *ret, struct error *err)
 {
-        size_t unpacked_left = LIMIT_HTTP_BODY_BYTES;
-        const struct pprof_source source = { data, n, NULL, &unpacked_left, MEMORY_QUERIES };
+        struct pprof_files files = { .unpacked_left = LIMIT_HTTP_BODY_BYTES };
+        const struct pprof_source source = { data, n, NULL, &files, MEMORY_QUERIES };
 
         return decode_pprof_source(&source, ret, err);
 }

@@ -28,7 +28,7 @@ static enum status copy_label_text(const ProtobufCBinaryData *from, char *to, st
 struct push_decoder {
         struct profile all;
         const struct deadline *deadline;
-        size_t unpacked_left; /* bytes that the gzip'd files may still unpack to, all together */
+        struct pprof_files files;
         struct error *err;
 };
 
@@ -76,8 +76,7 @@ static enum status add_pushed_profile(struct push_decoder *d, const Push__RawPro
         enum status st = deadline_check(d->deadline, d->err);
 
         if (!st)
-                st = pprof_decode_one_of(raw->data, raw->len, *type_name ? type_name : NULL, &d->unpacked_left, &p,
-                                         d->err);
+                st = pprof_decode_one_of(raw->data, raw->len, *type_name ? type_name : NULL, &d->files, &p, d->err);
         if (st)
                 return st;
         st = add_series_labels(d, series, &p);
@@ -134,23 +133,62 @@ static enum status transcode_push_json(const void *data, size_t n, struct buf *w
 
 /* ---- the request ---- */
 
-static enum status decode_push_message(struct push_decoder *d, const void *data, size_t n, struct profile *ret)
+static enum status decode_push_series(struct push_decoder *d, const void *message)
+{
+        const Push__PushRequest *request = message;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < request->n_series; i++)
+                st = add_pushed_series(d, request->series[i]);
+        return st;
+}
+
+/* Parca's series have their labels in a message of their own. */
+static enum status decode_write_raw_series(struct push_decoder *d, const void *message)
+{
+        const Push__WriteRawRequest *request = message;
+        enum status st = ST_OK;
+
+        d->files.has_object_addresses = request->normalized;
+        for (size_t i = 0; !st && i < request->n_series; i++) {
+                const Push__LabeledSeries *from = request->series[i];
+                Push__RawProfileSeries series = PUSH__RAW_PROFILE_SERIES__INIT;
+
+                series.n_samples = from->n_samples;
+                series.samples = from->samples;
+                if (from->labels) {
+                        series.n_labels = from->labels->n_labels;
+                        series.labels = from->labels->labels;
+                }
+                st = add_pushed_series(d, &series);
+        }
+        return st;
+}
+
+struct push_message {
+        const ProtobufCMessageDescriptor *type;
+        const char *what;
+        enum status (*decode)(struct push_decoder *d, const void *message);
+};
+static const struct push_message push_request = { &push__push_request__descriptor, "push request", decode_push_series };
+static const struct push_message write_raw_request = { &push__write_raw_request__descriptor, "WriteRaw request",
+                                                       decode_write_raw_series };
+
+static enum status decode_push_message(struct push_decoder *d, const struct push_message *kind, const void *data,
+                                       size_t n, struct profile *ret)
 {
         _cleanup_arena_ struct arena memory;
-        const Push__PushRequest *request;
         const void *message;
         enum status st;
 
         arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_INGEST);
-        st = proto_message_decode(&push__push_request__descriptor, data, n, &memory, "push request", &message, d->err);
+        st = proto_message_decode(kind->type, data, n, &memory, kind->what, &message, d->err);
         if (st)
                 return st;
-        request = message;
         st = profile_init(&d->all, LIMIT_PROFILE_MEMORY_BYTES, d->err);
         if (st)
                 return st;
-        for (size_t i = 0; !st && i < request->n_series; i++)
-                st = add_pushed_series(d, request->series[i]);
+        st = kind->decode(d, message);
         if (st)
                 profile_deinit(&d->all);
         else
@@ -161,13 +199,21 @@ static enum status decode_push_message(struct push_decoder *d, const void *data,
 enum status push_decode(const void *data, size_t n, bool is_json, const struct deadline *deadline, struct profile *ret,
                         struct error *err)
 {
-        struct push_decoder d = { .deadline = deadline, .unpacked_left = LIMIT_HTTP_BODY_BYTES, .err = err };
+        struct push_decoder d = { .deadline = deadline, .files.unpacked_left = LIMIT_HTTP_BODY_BYTES, .err = err };
         _cleanup_buf_ struct buf wire;
         enum status st;
 
         buf_init_budget(&wire, LIMIT_HTTP_BODY_BYTES, MEMORY_INGEST);
         if (!is_json)
-                return decode_push_message(&d, data, n, ret);
+                return decode_push_message(&d, &push_request, data, n, ret);
         st = transcode_push_json(data, n, &wire, err);
-        return st ? st : decode_push_message(&d, wire.data, wire.size, ret);
+        return st ? st : decode_push_message(&d, &push_request, wire.data, wire.size, ret);
+}
+
+enum status push_decode_write_raw(const void *data, size_t n, const struct deadline *deadline, struct profile *ret,
+                                  struct error *err)
+{
+        struct push_decoder d = { .deadline = deadline, .files.unpacked_left = LIMIT_HTTP_BODY_BYTES, .err = err };
+
+        return decode_push_message(&d, &write_raw_request, data, n, ret);
 }

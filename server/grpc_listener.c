@@ -70,12 +70,12 @@ static void finish_call(void *context, const struct grpc_call *call)
                                grpc_call_received_bytes(call));
         if (grpc_call_is_admitted(call))
                 admission_finished(s->access_control.admission, &sender, 0, grpc_call_received_bytes(call));
-        if (code == GRPC_UNAUTHENTICATED || code == GRPC_PERMISSION_DENIED)
-                audit_request(&(struct audited_request){ .code = code == GRPC_UNAUTHENTICATED ? 401 : 403,
-                                                         .method = "gRPC",
-                                                         .target = grpc_call_path(call),
-                                                         .token_name = grpc_call_token_name(call),
-                                                         .peer = grpc_call_peer(call) });
+        audit_request(&(struct audited_request){ .code = grpc_code_to_http(code),
+                                                 .method = "gRPC",
+                                                 .target = grpc_call_path(call),
+                                                 .token_name = grpc_call_token_name(call),
+                                                 .peer = grpc_call_peer(call),
+                                                 .writes = grpc_call_method(call) && grpc_call_method(call)->writes });
 }
 
 enum status start_grpc_listener(struct server *s, const struct listen_address *listen, struct error *err)

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of gRPC: OTLP profiles, and health checks. docs/formats/ingest.md; OTLP specification 1.11.0, OTLP/gRPC. */
+/*
+ * Methods of gRPC: OTLP profiles, health checks, and Parca's. docs/formats/ingest.md, docs/formats/parca.md; OTLP
+ * specification 1.11.0, OTLP/gRPC.
+ */
 #include <string.h>
 
 #include "profile-formats/otlp.h"
 #include "profile-formats/wire.h"
 #include "server/grpc_listener.h"
+#include "server/parca/parca_methods.h"
 #include "server/routes/ingest.h"
 
 #define SERVICE_BYTES 128 /* name of a service in a health check */
 #define PROFILES_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
+#define PARCA_PROFILES "/parca.profilestore.v1alpha1.ProfileStoreService"
+#define PARCA_DEBUGINFO "/parca.debuginfo.v1alpha1.DebuginfoService"
 
 static void handle_grpc_export(struct grpc_call *call, void *context)
 {
@@ -94,5 +100,40 @@ const struct grpc_method grpc_methods[] = {
           .memory = MEMORY_CONNECTIONS,
           .at_once = true,
           .handle = handle_grpc_health },
+        { .path = PARCA_PROFILES "/WriteRaw",
+          .scope = SCOPE_INGEST,
+          .max_message = LIMIT_HTTP_BODY_BYTES,
+          .memory = MEMORY_INGEST,
+          .pool = POOL_INGEST,
+          .handle = handle_parca_write_raw },
+        { .path = PARCA_PROFILES "/WriteArrow", .scope = SCOPE_INGEST, .at_once = true, .refuse = refuse_parca_arrow },
+        { .path = PARCA_PROFILES "/Write", .scope = SCOPE_INGEST, .at_once = true, .refuse = refuse_parca_arrow },
+        { .path = PARCA_DEBUGINFO "/ShouldInitiateUpload",
+          .scope = SCOPE_UPLOAD,
+          .max_message = KiB(16),
+          .memory = MEMORY_UPLOADS,
+          .pool = POOL_UPLOAD,
+          .handle = handle_parca_should_upload },
+        { .path = PARCA_DEBUGINFO "/InitiateUpload",
+          .scope = SCOPE_UPLOAD,
+          .max_message = KiB(16),
+          .memory = MEMORY_UPLOADS,
+          .pool = POOL_UPLOAD,
+          .handle = handle_parca_initiate_upload },
+        { .path = PARCA_DEBUGINFO "/Upload",
+          .scope = SCOPE_UPLOAD,
+          .max_message = LIMIT_UPLOAD_MESSAGE_BYTES,
+          .memory = MEMORY_UPLOADS,
+          .pool = POOL_UPLOAD,
+          .stream = receive_parca_upload,
+          .handle = finish_parca_upload,
+          .abandon = abandon_parca_upload,
+          .writes = true },
+        { .path = PARCA_DEBUGINFO "/MarkUploadFinished",
+          .scope = SCOPE_UPLOAD,
+          .max_message = KiB(16),
+          .memory = MEMORY_UPLOADS,
+          .pool = POOL_UPLOAD,
+          .handle = handle_parca_mark_finished },
 };
 const size_t grpc_method_count = sizeof grpc_methods / sizeof *grpc_methods;

@@ -134,6 +134,14 @@ enum status append_ingested_batch(struct tenant *t, struct profile *profile, str
         return ST_OK;
 }
 
+enum status fail_if_all_rejected(const struct profile *p, struct error *err)
+{
+        if (p->samples.count || !p->rejected_samples)
+                return ST_OK;
+        return error_set(err, ST_BAD_DATA, "all %llu samples rejected: %s", (unsigned long long)p->rejected_samples,
+                         p->rejected_reason);
+}
+
 /* A duplicate is a success, and the message a warning: partial_success with nothing rejected. */
 static void describe_otlp_outcome(const struct profile *p, bool duplicate, struct otlp_outcome *ret)
 {

@@ -44,6 +44,12 @@ bool check_history(struct http_request *req, bool *ret);
 enum status append_ingested_batch(struct tenant *t, struct profile *profile, struct hash128 batch_id, bool is_history,
                                   bool *duplicate_ret, struct error *err) MUST_CHECK;
 
+/**
+ * For protocols that cannot report rejected samples, which cairn_ingest_rejected_samples_total counts: ST_BAD_DATA when
+ * none is left.
+ */
+enum status fail_if_all_rejected(const struct profile *p, struct error *err) MUST_CHECK;
+
 struct otlp_batch {
         const void *body; /* unpacked */
         size_t size;

@@ -16,15 +16,6 @@
 #include "server/routes/ingest.h"
 #include "server/routes/multipart.h"
 
-/* These protocols cannot report rejected samples; cairn_ingest_rejected_samples_total counts them. */
-static enum status fail_if_all_rejected(const struct profile *p, struct error *err)
-{
-        if (p->samples.count || !p->rejected_samples)
-                return ST_OK;
-        return error_set(err, ST_BAD_DATA, "all %llu samples rejected: %s", (unsigned long long)p->rejected_samples,
-                         p->rejected_reason);
-}
-
 /* ---- POST /ingest ---- */
 
 #define DEFAULT_SAMPLE_RATE 100 /* of Pyroscope */

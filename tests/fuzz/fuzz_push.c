@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push.v1.PushRequest: ProtoJSON when the input begins with a brace, else protobuf. */
+/* push.v1.PushRequest: ProtoJSON when the input begins with a brace, else protobuf, also as Parca's WriteRawRequest. */
 #include "profile-formats/push.h"
 #include "tests/support/profile_walk.h"
 
@@ -7,11 +7,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        bool is_json = size && data[0] == '{';
         struct profile p;
 
-        if (push_decode(data, size, size && data[0] == '{', NULL, &p, NULL))
-                return 0;
-        profile_walk(&p);
-        profile_deinit(&p);
+        if (!push_decode(data, size, is_json, NULL, &p, NULL)) {
+                profile_walk(&p);
+                profile_deinit(&p);
+        }
+        if (!is_json && !push_decode_write_raw(data, size, NULL, &p, NULL)) {
+                profile_walk(&p);
+                profile_deinit(&p);
+        }
         return 0;
 }
