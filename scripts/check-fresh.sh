@@ -67,10 +67,12 @@ tar -C "$root" -xf "$base"
 mkdir -p "$root/src/cairn"
 git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$root/src/cairn"
 
-# How this machine reaches Debian and Python's packages: proxies, mirrors, certificate authorities.
+# How this machine reaches the packages of Debian, Python and npm: proxies, mirrors, certificate authorities.
 copy_settings() {
         cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-        [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/pip.conf"
+        for f in pip.conf npmrc; do
+                [ ! -e "/etc/$f" ] || cp "/etc/$f" "$root/etc/$f"
+        done
         if ls /usr/local/share/ca-certificates/*.crt >/dev/null 2>&1; then
                 mkdir -p "$root/usr/local/share/ca-certificates"
                 cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/"

@@ -204,6 +204,7 @@ async function buildQueries(browser) {
   match(await page.textContent('.group-legend'), /^zstd40\.\d\d%python3\.11/, 'groups are stacked, with a legend');
   await page.click('text=Side by side');
   await page.waitForSelector('.charts-apart .chart');
+  await ready(page);
   check(await page.locator('.charts-apart .chart').count() >= 5, '  or each has its chart');
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'groups');
