@@ -6,7 +6,7 @@
 #include "server/parca/parca_methods.h"
 #include "server/routes/ingest.h"
 
-static enum status ingest_write_raw(struct grpc_call *call, struct server *s, struct error *err)
+static enum status ingest_write_raw(struct grpc_call *call, struct error *err)
 {
         struct batch_source source = { .header = grpc_call_metadata(call, "x-cairn-batch"),
                                        .uri = grpc_call_path(call),
@@ -22,7 +22,7 @@ static enum status ingest_write_raw(struct grpc_call *call, struct server *s, st
         if (st)
                 return st;
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(s, &p, id, false, NULL, err);
+        st = append_ingested_batch(grpc_call_tenant(call), &p, id, false, NULL, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);
         profile_deinit(&p);
@@ -32,9 +32,10 @@ static enum status ingest_write_raw(struct grpc_call *call, struct server *s, st
 void handle_parca_write_raw(struct grpc_call *call, void *context)
 {
         struct error err;
-        enum status st = ingest_write_raw(call, context, &err);
+        enum status st = ingest_write_raw(call, &err);
         struct buf nothing; /* WriteRawResponse has no fields */
 
+        (void)context;
         if (st) {
                 (void)report_ingest_failure(st, &err);
                 grpc_call_fail_status(call, st, &err);
