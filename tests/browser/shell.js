@@ -5,7 +5,7 @@
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
 const [url, saved] = process.argv.slice(2);
-const VIEWS = ['flame', 'top', 'diff', 'missing'];
+const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'missing'];
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['narrow', { width: 360, height: 740 }]];
 
 // The view that is shown has its answer.

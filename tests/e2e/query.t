@@ -86,7 +86,7 @@ is $? 64 "an unknown form of names ends in 64"
 ok "flame, a page of them" both flame --format html "$named"
 ok "flame, JSON of them" both flame --format json "$named"
 if command -v node >/dev/null; then
-        timeout 300 node tests/e2e/flame-names.js web/script/units.js,web/script/search.js,web/script/flame_layout.js "$tmp/by-data" >"$tmp/names"
+        timeout 300 node tests/e2e/flame-names.js web/script/units.js,web/script/names.js,web/script/search.js,web/script/flame_layout.js "$tmp/by-data" >"$tmp/names"
         is "$(sed -n 1p "$tmp/names")" "main std::vector<...>::push_back http.(*conn).serve | 1 1 1 1 1 0" \
                 "the page's labels are short, and its search knows both forms"
         is "$(sed -n 2p "$tmp/names")" "0, 0, 1, 11, 9, 0, 0, 0, 1" "  no pattern backtracks, and none finds what RegExp would not"

@@ -6,12 +6,14 @@
 //   api            CairnApi.create()
 //   go(change)     changes keys of the selection (null removes one) and shows it
 //   about(text)    says what is shown, below the chart
+//   canShow(id)    whether there is such a view
 //   theme          CairnTheme; its changes are the event "cairn-theme"
 'use strict';
 {
   const VIEWS = [
     { id: 'flame', title: 'Flame graph', view: CairnFlameView },
     { id: 'top', title: 'Top functions', view: CairnTopView },
+    { id: 'sandwich', title: 'Callers and callees', view: CairnSandwich },
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'missing', title: 'Missing debuginfo', view: CairnMissingView },
   ];
@@ -44,7 +46,7 @@
     $('type').value = selection.type || '';
     addOption($('by'), selection.by);
     $('by').value = selection.by || '';
-    const p = CairnSelection.params(selection);
+    const p = { ...CairnSelection.params(selection), ...CairnFilters.params(selection) };
     $('pprof').href = CairnApi.makeUrl('api/v1/query/pprof', p);
     $('folded').href = CairnApi.makeUrl('api/v1/query/folded', p);
     $('csv').href = CairnApi.makeUrl('api/v1/query/top', { ...p, by: selection.by, format: 'csv' });
@@ -87,7 +89,7 @@
         panel.about = text;
         if (!panel.root.hidden) series.about(text);
       };
-      panel.instance = viewOf(id).view.create(panel.root, { api, go, about, theme: CairnTheme });
+      panel.instance = viewOf(id).view.create(panel.root, { api, go, about, theme: CairnTheme, canShow: id => panels.has(id) });
     }
     return panel;
   }

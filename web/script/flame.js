@@ -1,270 +1,360 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws the flame graph of docs/formats/query-api.md on a canvas: only the
-// frames in view and wider than half a pixel, so that a tree of a hundred
-// thousand nodes stays fluid. Everything the pointer can do, the keyboard can.
+// The flame graph: a canvas with its tools, for the pointer and for the keyboard. The picture is flame_canvas.js, the keys
+// are flame_keys.js; here is what the person does with it.
 'use strict';
 const CairnFlame = (() => {
-  const { formatValue, percent, timeText } = CairnUnits, { parse, about, nameOf, labelOf, linkageOf, kindOf, placeOf, KIND_TEXT } = CairnLayout,
-    { findFrames } = CairnSearch, { isDark } = CairnTheme, { colour, diffColour, legend } = CairnPalette, { topRows, create: table } = CairnTable;
-  const ROW = 19, PAD = 4;
+  const { formatValue, percent } = CairnUnits, { display } = CairnNames, { make } = CairnDom;
+  const { nameOf, linkageOf, kindOf, placeOf, KIND_TEXT } = CairnLayout, { ROW } = CairnFlameCanvas;
+  const SAY_MS = 150, SEARCH_MS = 120, MIN_SPAN = 1e-7;
+  const kept = { flipped: false, mode: 'object', diffBy: 'ratio', collapsed: false }; // of all graphs of this page
 
-  function create(root, d, options) {
-    root.textContent = '';
-    const make = (tag, props, ...inner) => {
-      const e = Object.assign(document.createElement(tag), props);
-      e.append(...inner);
-      return e;
-    };
-    const find = make('input', { type: 'search', placeholder: 'Search  (/)', size: 28, spellcheck: false });
-    find.setAttribute('aria-label', 'Search functions, files and objects; text or a regular expression');
-    const found = make('span', { className: 'soft' });
-    const reset = make('button', { type: 'button', textContent: 'Reset zoom', disabled: true });
-    const flip = make('button', { type: 'button', textContent: 'Flip' });
-    flip.setAttribute('aria-pressed', 'false');
-    let legendBox = legend(d);
-    const bar = make('div', { className: 'bar' }, find, found, make('span', { className: 'grow' }), legendBox, flip, reset);
-    const canvas = make('canvas', { tabIndex: 0 });
-    canvas.setAttribute('role', 'application');
-    canvas.setAttribute('aria-label', 'Flame graph. Arrow keys move, Enter zooms, Escape goes back, slash searches.');
-    const space = make('div', { className: 'flame-space' });
-    const scroll = make('div', { className: 'flame-scroll' }, canvas, space);
-    const status = make('div', { className: 'flame-status mono' });
-    status.setAttribute('aria-live', 'polite');
+  // options, all of them optional:
+  //   actions    what the menu offers with a function: { sandwich, callees, callers, focus, ignore, hide, source }, each a
+  //              function of (name, frame, line); { reverse } of nothing, for the button of that name
+  //   links(name, frame, line)   [{ text, href }, ...] for the menu
+  //   reversed   whether the tree is upside down already
+  //   label      what the graph is called
+  //   hideRoot   without the row of everything; flipped: which way up, without a button; small: the graph alone
+  function create(root, first, options = {}) {
+    const actions = options.actions || {};
+    const find = make('input', { type: 'search', placeholder: 'Search  (/)', size: 26, spellcheck: false, autocomplete: 'off',
+      'aria-label': 'Search functions, files and objects; text or a regular expression' });
+    const found = make('span', { className: 'soft', role: 'status' });
+    const button = (text, pressed, title) => make('button', { type: 'button', textContent: text, title, 'aria-pressed': pressed === undefined ? null : String(pressed) });
+    const next = button('Next match'), reset = button('Reset zoom'), flip = button('Flip', kept.flipped, 'The root at the bottom (i)');
+    const recursion = button('Collapse recursion', kept.collapsed, 'Direct recursion as one frame (r)'), help = button('Keys', undefined, 'What keys do (?)');
+    const reverse = actions.reverse ? button('Reverse', Boolean(options.reversed), 'From the functions that cost, to their callers (v)') : null;
+    const colours = make('select', { 'aria-label': 'Colours by' }), legendBox = make('span', { className: 'legend' });
+    const bar = make('div', { className: 'bar' }, find, next, found, make('span', { className: 'grow' }),
+      make('label', {}, 'Colours ', colours), recursion, reverse, options.flipped === undefined ? flip : null, reset, help);
+    const canvas = make('canvas', { tabIndex: 0, role: 'application',
+      'aria-label': (options.label || 'Flame graph') + '. Arrow keys move, Enter zooms, Escape goes back, slash searches, question mark lists all keys. The table has the same functions as text.' });
+    canvas.setAttribute('aria-roledescription', 'flame graph');
+    const space = make('div', { className: 'flame-space' }), scroll = make('div', { className: 'flame-scroll' }, canvas, space);
+    const status = make('div', { className: 'flame-status mono' }), said = make('div', { className: 'unseen', 'aria-live': 'polite' });
     const tip = make('div', { className: 'flame-tip', hidden: true });
-    root.append(bar, scroll, status, tip);
+    root.replaceChildren(...(options.small ? [] : [bar, legendBox]), scroll, status, said, tip);
 
-    let zoomed = 0, selected = 0, hovered = -1, matches = null, width = 0, height = 0, flipped = false, frame = 0;
-    const context = canvas.getContext('2d');
+    const painter = CairnFlameCanvas.create(canvas);
+    const view = { d: null, left: 0, span: 1, top: 0, flipped: options.flipped === undefined ? kept.flipped : options.flipped,
+      firstRow: options.hideRoot ? 1 : 0, zoomed: 0, selected: 0, hovered: -1, focused: false, matches: null, matchedBefore: null, fills: null };
+    let source = null, d = null, result = null, width = 0, height = 0, placed = false, frame = 0, sayTimer = 0, searchTimer = 0;
 
-    const text = i => {
-      const place = placeOf(d, i);
-      if (d.diff)
-        return `${nameOf(d, i)} — ${percent(d.total[i], d.total[0])} → ${percent(d.total2[i], d.total2[0])}` + (place ? ` — ${place}` : '');
-      return `${nameOf(d, i)} — ${formatValue(d.total[i], d.unit)}, ${percent(d.total[i], d.total[0])}` +
-        (d.self[i] ? `, self ${formatValue(d.self[i], d.unit)}` : '') + (place ? ` — ${place}` : '');
-    };
+    // ---- drawing --------------------------------------------------------------------------------
 
-    // Where a node lies on the canvas; ancestors of the zoomed node take the whole width.
-    const isAncestor = i => i <= zoomed && d.end[i] >= d.end[zoomed];
-    const left = i => isAncestor(i) ? 0 : (d.x[i] - d.x[zoomed]) / d.w[zoomed] * width;
-    const wide = i => isAncestor(i) ? width : d.w[i] / d.w[zoomed] * width;
-    const contentHeight = () => d.depths * ROW + 2;
-    const top = i => (flipped ? (d.depths - 1 - d.depth[i]) * ROW : d.depth[i] * ROW) - scroll.scrollTop;
-
-    function draw() {
+    function paint() {
       frame = 0;
-      const style = getComputedStyle(document.documentElement), dark = isDark();
-      const ink = style.getPropertyValue('--text'), mark = style.getPropertyValue('--mark'), bg = style.getPropertyValue('--bg');
-      const ratio = devicePixelRatio || 1;
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      context.fillStyle = bg;
-      context.fillRect(0, 0, width, height);
-      if (!d.count || !d.w[0]) {
-        context.fillStyle = ink;
-        context.font = '14px system-ui, sans-serif';
-        context.fillText('No samples here. Try a longer time range or another selector.', 12, 30);
-        return;
-      }
-      context.font = '12px ui-monospace, "DejaVu Sans Mono", monospace';
-      context.textBaseline = 'middle';
-      const letter = context.measureText('m').width;
-      for (let i = 0; i < d.count;) {
-        const w = wide(i), x = left(i), y = top(i);
-        // A subtree that is beside the zoom or too thin to see is skipped as a whole.
-        if (x + w < 0 || x > width || w < 0.5) { i = d.end[i]; continue; }
-        if (y > -ROW && y < height) {
-          context.globalAlpha = isAncestor(i) && i !== zoomed ? 0.55 : 1;
-          context.fillStyle = d.diff ? diffColour(d, i, dark) : colour(d, i, dark);
-          context.fillRect(x, y, Math.max(w - 0.6, 0.5), ROW - 1);
-          if (matches && matches[i]) {
-            context.fillStyle = mark;
-            context.globalAlpha = 0.34;
-            context.fillRect(x, y, Math.max(w - 0.6, 0.5), ROW - 1);
-          }
-          context.globalAlpha = matches && !matches[i] ? 0.55 : 1;
-          const room = Math.floor((Math.min(w, width - Math.max(x, 0)) - 2 * PAD) / letter);
-          if (room > 2) {
-            const name = labelOf(d, i);
-            context.fillStyle = ink;
-            context.fillText(name.length <= room ? name : name.slice(0, room - 1) + '…', Math.max(x, 0) + PAD, y + ROW / 2);
-          }
-          context.globalAlpha = 1;
-        }
-        i++;
-      }
-      for (const [i, line] of [[hovered, 1], [selected, 2]])
-        if (i > 0 || (i === 0 && line === 2 && document.activeElement === canvas)) {
-          context.strokeStyle = ink;
-          context.lineWidth = line;
-          context.strokeRect(left(i) + 0.5, top(i) + 0.5, Math.max(wide(i) - 1, 1), ROW - 2);
-        }
+      if (!width) return;
+      view.top = scroll.scrollTop;
+      painter.draw(view);
     }
-    const redraw = () => { if (!frame) frame = requestAnimationFrame(draw); };
+    const redraw = () => { if (!frame) frame = requestAnimationFrame(paint); };
 
     function resize() {
       width = scroll.clientWidth;
       height = scroll.clientHeight;
       if (!width) return;
-      const ratio = devicePixelRatio || 1;
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-      canvas.style.width = width + 'px';
-      canvas.style.height = height + 'px';
-      space.style.height = Math.max(0, contentHeight() - height) + 'px';
+      painter.resize(width, height);
+      space.style.height = Math.max(0, painter.contentHeight(view) - height) + 'px';
+      if (!placed && view.flipped) scroll.scrollTop = scroll.scrollHeight;
+      placed = true;
       redraw();
     }
 
-    function nodeAt(px, py) {
-      for (let i = 0; i < d.count;) {
-        const x = left(i), w = wide(i);
-        if (px < x || px >= x + w) { i = d.end[i]; continue; }
-        if (py >= top(i) && py < top(i) + ROW) return i;
-        i++;
+    function recolour() {
+      const dark = CairnPalette.isDark();
+      view.fills = d.diff ? CairnPalette.makeDiffFills(d, kept.diffBy, dark) : CairnPalette.makeFills(d, kept.mode, dark);
+      legendBox.replaceChildren(...view.fills.legend.map(([text, fill]) => {
+        const swatch = make('i', {});
+        swatch.style.background = fill;
+        return make('span', {}, swatch, display(text, 40));
+      }), ...(!d.diff && kept.mode !== 'kind' && d.frames.some(f => f[3] === 1) ? [make('span', {}, make('i', { className: 'dashed' }), 'inlined')] : []));
+      redraw();
+    }
+
+    // ---- the data -------------------------------------------------------------------------------
+
+    const pathOf = i => { const path = []; for (; i > 0; i = d.parent[i]) path.push(nameOf(d, i)); return path.reverse(); };
+    function findPath(path) { // as far as it is there
+      let at = 0;
+      for (const name of path) {
+        let child = at + 1;
+        while (child < d.end[at] && nameOf(d, child) !== name) child = d.end[child];
+        if (child >= d.end[at]) return at;
+        at = child;
       }
-      return -1;
+      return at;
+    }
+
+    // Another tree; what is zoomed and selected stays where it has the same callers.
+    function setData(data) {
+      const zoomPath = d ? pathOf(view.zoomed) : [], selectedPath = d ? pathOf(view.selected) : [];
+      source = data;
+      d = view.d = kept.collapsed ? CairnChange.collapseRecursion(data) : data;
+      colours.replaceChildren(...(data.diff ? [['ratio', 'relative change'], ['difference', 'absolute change']] : Object.entries(CairnPalette.MODES))
+        .map(([value, text]) => make('option', { value, textContent: text })));
+      colours.value = data.diff ? kept.diffBy : kept.mode;
+      search(find.value);
+      recolour();
+      if (width) space.style.height = Math.max(0, painter.contentHeight(view) - height) + 'px';
+      hideTip();
+      zoom(findPath(zoomPath), false);
+      select(findPath(selectedPath), false);
+      if (view.flipped) scroll.scrollTop = scroll.scrollHeight;
+    }
+
+    // ---- text -----------------------------------------------------------------------------------
+
+    const share = (i, side) => percent((side ? d.total2 : d.total)[i], (side ? d.total2 : d.total)[0]);
+    function describe(i) {
+      const at = placeOf(d, i), name = display(nameOf(d, i));
+      if (d.diff) return `${name} — ${share(i, 0)} → ${share(i, 1)}` + (at ? ` — ${at}` : '');
+      return `${name} — ${formatValue(d.total[i], d.unit)}, ${share(i, 0)}` + (d.self[i] ? `, self ${formatValue(d.self[i], d.unit)}` : '') + (at ? ` — ${at}` : '');
+    }
+    function place(i) { // for screen readers: the position that others see
+      if (i === 0) return '';
+      let number = 1, count = 0;
+      const p = d.parent[i];
+      for (let c = p + 1; c < d.end[p] && count < 10000; c = d.end[c]) if (++count && c < i) number++;
+      return `, depth ${d.depth[i]}, ${number} of ${count} callees of ${display(nameOf(d, p), 80)}`;
     }
 
     function select(i, reveal) {
-      selected = i;
-      status.textContent = d.count ? text(i) : '';
+      view.selected = i;
+      status.textContent = d.count ? describe(i) : '';
+      clearTimeout(sayTimer);
+      if (document.activeElement === canvas) sayTimer = setTimeout(() => { said.textContent = describe(i) + place(i); }, SAY_MS);
       if (reveal) {
-        const y = flipped ? (d.depths - 1 - d.depth[i]) * ROW : d.depth[i] * ROW;
+        const y = painter.rowTop(view, d.depth[i]);
         if (y < scroll.scrollTop) scroll.scrollTop = y;
         else if (y + ROW > scroll.scrollTop + height) scroll.scrollTop = y + ROW - height;
+        const a = d.x[i], b = a + d.w[i];
+        if (b <= view.left || a >= view.left + view.span) look(a - (view.span - d.w[i]) / 2, view.span);
       }
       redraw();
     }
-    function zoom(i) {
-      if (!d.count || !d.w[i]) return;
-      zoomed = i;
-      reset.disabled = i === 0;
-      hideTip();
-      select(i, true);
-    }
 
-    function hideTip() { tip.hidden = true; hovered = -1; }
-    function showTip(i, event) {
-      tip.textContent = '';
-      const row = (name, a, b, c) => {
-        const tr = document.createElement('tr');
-        for (const v of [name, a, b, c]) { const td = document.createElement('td'); td.textContent = v; tr.append(td); }
-        return tr;
-      };
-      const table = document.createElement('table');
+    // ---- where one looks ------------------------------------------------------------------------
+
+    function look(left, span) {
+      view.span = Math.min(1, Math.max(MIN_SPAN, span));
+      view.left = Math.max(0, Math.min(1 - view.span, left));
+      reset.disabled = view.span === 1;
+      hideTip();
+      redraw();
+    }
+    function zoom(i, reveal = true) {
+      if (!d.count || !d.w[i]) i = 0;
+      view.zoomed = i;
+      look(d.count ? d.x[i] : 0, d.count && i ? d.w[i] : 1);
+      select(i, reveal);
+    }
+    // By a factor, around a share of the width (0 to 1) that stays where it is.
+    const scale = (factor, at) => look(view.left + view.span * (1 - factor) * at, view.span * factor);
+    const pan = px => look(view.left - px / width * view.span, view.span);
+
+    // ---- the tip --------------------------------------------------------------------------------
+
+    function hideTip() { tip.hidden = true; view.hovered = -1; }
+    function tipRows(i) {
+      const row = (...texts) => make('tr', {}, ...texts.map(text => make('td', { textContent: text })));
       if (d.diff) {
-        table.append(row('', 'before', 'after', 'change'),
-          row('total', percent(d.total[i], d.total[0]), percent(d.total2[i], d.total2[0]),
-            percent(d.total2[i] / (d.total2[0] || 1) - d.total[i] / (d.total[0] || 1), 1)),
-          row('self', formatValue(d.self[i], d.unit), formatValue(d.self2[i], d.unit), ''));
-      } else {
-        table.append(row('', '', 'of all', zoomed ? 'of zoomed' : ''),
-          row('total', formatValue(d.total[i], d.unit), percent(d.total[i], d.total[0]), zoomed ? percent(d.total[i], d.total[zoomed]) : ''),
-          row('self', formatValue(d.self[i], d.unit), percent(d.self[i], d.total[0]), zoomed ? percent(d.self[i], d.total[zoomed]) : ''));
+        const { before, after } = CairnPalette.changeOf(d, i), relative = before ? `${after >= before ? '+' : ''}${(100 * (after - before) / before).toFixed(1)}%` : after ? 'new' : '';
+        return [row('', 'before', 'after', 'change'), row('total', formatValue(d.total[i], d.unit), formatValue(d.total2[i], d.unit), relative),
+          row('of all', share(i, 0), share(i, 1), percent(d.total2[i] / (d.total2[0] || 1) - d.total[i] / (d.total[0] || 1), 1)),
+          row('self', formatValue(d.self[i], d.unit), formatValue(d.self2[i], d.unit), '')];
       }
-      tip.append(make('b', { className: 'mono', textContent: nameOf(d, i) }));
-      if (linkageOf(d, i)) tip.append(make('div', { className: 'soft mono', textContent: linkageOf(d, i) }));
-      const place = placeOf(d, i);
-      if (place) tip.append(make('div', { className: 'soft mono', textContent: place }));
-      if (i) tip.append(make('div', { className: 'soft', textContent: KIND_TEXT[kindOf(d, i)] }));
-      tip.append(table);
+      const zoomed = view.zoomed, of = v => zoomed ? percent(v, d.total[zoomed]) : '';
+      return [row('', '', 'of all', zoomed ? 'of zoomed' : ''), row('total', formatValue(d.total[i], d.unit), share(i, 0), of(d.total[i])),
+        row('self', formatValue(d.self[i], d.unit), percent(d.self[i], d.total[0]), of(d.self[i]))];
+    }
+    function showTip(node, event) {
+      const i = node < 0 ? d.rowNodes[~node] : node, linkage = linkageOf(d, i), at = placeOf(d, i);
+      view.hovered = i;
+      tip.replaceChildren(make('b', { className: 'mono', textContent: display(nameOf(d, i)) }),
+        ...[linkage && display(linkage), at].filter(Boolean).map(textContent => make('div', { className: 'soft mono', textContent })),
+        ...(i ? [make('div', { className: 'soft', textContent: node < 0 ? 'the first of several frames too narrow to be drawn each' : KIND_TEXT[kindOf(d, i)] })] : []),
+        make('table', {}, make('tbody', {}, ...tipRows(i))));
       tip.hidden = false;
       const box = tip.getBoundingClientRect();
       tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8)) + 'px';
-      tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + 'px';
+      tip.style.top = Math.max(4, event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + 'px';
     }
 
-    canvas.addEventListener('pointermove', event => {
-      const i = nodeAt(event.offsetX, event.offsetY);
-      canvas.style.cursor = i > 0 ? 'pointer' : 'default';
-      if (i < 0) hideTip();
-      else { hovered = i; showTip(i, event); }
-      redraw();
-    });
-    canvas.addEventListener('pointerleave', () => { hideTip(); redraw(); });
-    canvas.addEventListener('click', event => {
-      const i = nodeAt(event.offsetX, event.offsetY);
-      if (i >= 0) zoom(i);
-    });
-    canvas.addEventListener('contextmenu', event => {
-      const i = nodeAt(event.offsetX, event.offsetY);
-      if (i > 0 && options.onFunction) { event.preventDefault(); options.onFunction(nameOf(d, i)); }
-    });
-    canvas.addEventListener('focus', redraw);
-    canvas.addEventListener('blur', redraw);
+    // ---- the menu -------------------------------------------------------------------------------
 
-    const sibling = (i, step) => {
-      if (i === 0) return 0;
-      const p = d.parent[i];
-      if (step > 0) return d.end[i] < d.end[p] ? d.end[i] : i;
-      let last = p + 1;
-      while (d.end[last] < i) last = d.end[last];
-      return last < i ? last : i;
-    };
-    canvas.addEventListener('keydown', event => {
-      const down = flipped ? 'ArrowUp' : 'ArrowDown', up = flipped ? 'ArrowDown' : 'ArrowUp';
-      const key = event.key;
-      if (key === down && d.end[selected] > selected + 1) select(selected + 1, true);
-      else if (key === up) select(Math.max(d.parent[selected], 0), true);
-      else if (key === 'ArrowRight') select(sibling(selected, 1), true);
-      else if (key === 'ArrowLeft') select(sibling(selected, -1), true);
-      else if (key === 'Enter' || key === ' ') zoom(selected);
-      else if (key === 'Escape' || key === 'Backspace') zoom(zoomed ? Math.max(d.parent[zoomed], 0) : 0);
-      else if (key === 'Home') zoom(0);
+    function openMenu(i, x, y) {
+      const f = i ? d.frames[d.frame[i]] : null, name = nameOf(d, i), line = d.line[i];
+      const act = (key, text) => f && f[3] < 4 && actions[key] ? { text, run: () => actions[key](name, f, line) } : undefined;
+      const items = [
+        { text: 'Zoom to it', run: () => zoom(i) },
+        { text: 'Copy its name', run: () => copyName(i) },
+        f ? { text: 'Search for its name', run: () => search(name) } : undefined, null,
+        act('sandwich', 'Callers and callees'), act('callees', 'Only what it calls'), act('callers', 'Only what calls it'), null,
+        act('focus', 'Only stacks with it'), act('ignore', 'Leave out stacks with it'), act('hide', 'Hide it, keep its cost'), null,
+        act('source', 'Show its source'), ...(f && f[3] < 4 && options.links ? options.links(name, f, line) : []),
+      ].filter(item => item !== undefined);
+      while (items[items.length - 1] === null) items.pop();
+      hideTip();
+      CairnFlameMenu.open(items, x, y, canvas);
+    }
+    function openMenuAt(i) {
+      const box = canvas.getBoundingClientRect(), x = (d.x[i] - view.left) / view.span * width;
+      openMenu(i, box.left + Math.max(0, Math.min(width - 20, x)) + 8, box.top + painter.rowTop(view, d.depth[i]) - scroll.scrollTop + ROW);
+    }
+    async function copyName(i) {
+      const copied = await CairnFlameMenu.copyText(nameOf(d, i));
+      status.textContent = said.textContent = copied ? 'Copied: ' + display(nameOf(d, i), 200) : 'The browser does not let this page copy';
+    }
+
+    // ---- searching ------------------------------------------------------------------------------
+
+    function search(words) {
+      clearTimeout(searchTimer);
+      if (find.value !== words) find.value = words;
+      result = CairnFlameSearch.find(d, words);
+      view.matches = result ? result.matches : null;
+      view.matchedBefore = result ? result.matchedBefore : null;
+      found.textContent = result ? result.text : '';
+      next.disabled = !result || !result.count;
+      redraw();
+    }
+    function goMatch(way) {
+      const i = result ? CairnFlameSearch.step(result, view.selected, way) : -1;
+      if (i >= 0) select(i, true);
+    }
+    find.addEventListener('input', () => {
+      clearTimeout(searchTimer);
+      searchTimer = setTimeout(() => search(find.value), d.count > 50000 ? SEARCH_MS : 0);
+    });
+    find.addEventListener('keydown', event => {
+      if (event.key === 'Escape') { search(''); canvas.focus(); }
+      else if (event.key === 'Enter') { search(find.value); goMatch(event.shiftKey ? -1 : 1); }
       else return;
       event.preventDefault();
     });
 
-    function search(words) {
-      find.value = words;
-      matches = null;
-      found.textContent = '';
-      if (words && d.count) {
-        const frames = findFrames(d, words);
-        let sum = 0, sum2 = 0, nodes = 0;
-        matches = new Uint8Array(d.count);
-        for (let i = 1, covered = 0; i < d.count; i++) {
-          if (!frames[d.frame[i]]) continue;
-          matches[i] = 1;
-          nodes++;
-          if (i >= covered) { sum += d.total[i]; sum2 += d.total2[i]; covered = d.end[i]; }
-        }
-        if (frames.stopped) found.textContent = 'The pattern takes too long: search for a part of the name instead';
-        else found.textContent = nodes ? `${percent(sum, d.total[0])}${d.diff ? ' → ' + percent(sum2, d.total2[0]) : ''} in ${nodes} frames` : 'nothing found';
-      }
-      redraw();
+    // ---- doing ----------------------------------------------------------------------------------
+
+    function step(way) { // along the row
+      const k = d.rank[view.selected] + way, depth = d.depth[view.selected];
+      if (k >= d.rowStart[depth] && k < d.rowStart[depth + 1]) select(d.rowNodes[k], true);
     }
-    find.addEventListener('input', () => search(find.value));
-    find.addEventListener('keydown', event => { if (event.key === 'Escape') { search(''); canvas.focus(); } });
-    reset.onclick = () => zoom(0);
-    flip.onclick = () => {
-      flipped = !flipped;
-      flip.setAttribute('aria-pressed', flipped);
-      scroll.scrollTop = flipped ? contentHeight() : 0;
-      redraw();
+    const inward = () => { if (d.end[view.selected] > view.selected + 1) select(view.selected + 1, true); };
+    const outward = () => { if (d.depth[view.selected] > view.firstRow) select(d.parent[view.selected], true); };
+    const middle = () => Math.max(0, Math.min(1, (d.x[view.selected] + d.w[view.selected] / 2 - view.left) / view.span));
+    const run = {
+      down: () => view.flipped ? outward() : inward(), up: () => view.flipped ? inward() : outward(),
+      left: () => step(-1), right: () => step(1), zoom: () => zoom(view.selected), all: () => zoom(0),
+      back: () => { if (tip.hidden) zoom(view.zoomed ? Math.max(d.parent[view.zoomed], 0) : 0); else { hideTip(); redraw(); } },
+      closer: () => scale(0.5, middle()), wider: () => scale(2, middle()), panLeft: () => pan(width / 8), panRight: () => pan(-width / 8),
+      pageDown: () => { scroll.scrollTop += height * 0.8; }, pageUp: () => { scroll.scrollTop -= height * 0.8; },
+      search: () => { find.focus(); find.select(); }, next: () => goMatch(1), previous: () => goMatch(-1),
+      menu: () => openMenuAt(view.selected), copy: () => copyName(view.selected), help: () => CairnFlameKeys.showHelp(canvas),
+      flip: () => {
+        if (options.flipped !== undefined) return;
+        view.flipped = kept.flipped = !view.flipped;
+        flip.setAttribute('aria-pressed', view.flipped);
+        scroll.scrollTop = view.flipped ? scroll.scrollHeight : 0;
+        redraw();
+      },
+      recursion: () => {
+        kept.collapsed = !kept.collapsed;
+        recursion.setAttribute('aria-pressed', kept.collapsed);
+        setData(source);
+      },
+      reverse: () => { if (actions.reverse) actions.reverse(); },
+      ignore: () => { if (view.selected && actions.ignore) actions.ignore(nameOf(d, view.selected)); },
     };
-    const abort = new AbortController(), signal = abort.signal;
-    addEventListener('keydown', event => {
-      if (event.key === '/' && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName) && !root.hidden) {
-        event.preventDefault();
-        find.focus();
+    canvas.addEventListener('keydown', event => {
+      const action = CairnFlameKeys.actionOf(event);
+      if (!action || !d.count) return;
+      event.preventDefault();
+      run[action]();
+    });
+    next.onclick = run.next;
+    reset.onclick = run.all;
+    flip.onclick = run.flip;
+    recursion.onclick = run.recursion;
+    help.onclick = run.help;
+    if (reverse) reverse.onclick = run.reverse;
+    colours.onchange = () => { kept[d.diff ? 'diffBy' : 'mode'] = colours.value; recolour(); };
+
+    // ---- the pointer ----------------------------------------------------------------------------
+
+    let drag = null; // { x, y, moved }
+    const nodeAt = event => {
+      const node = painter.hit(view, event.offsetX, event.offsetY);
+      return node === null ? null : node;
+    };
+    canvas.addEventListener('pointerdown', event => { if (event.button === 0) drag = { x: event.clientX, y: event.clientY, id: event.pointerId, touch: event.pointerType === 'touch', moved: false }; });
+    canvas.addEventListener('pointermove', event => {
+      if (drag && event.buttons & 1) {
+        const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
+        if (!drag.moved && Math.abs(dx) + Math.abs(dy) < 5) return;
+        if (!drag.moved) { drag.moved = true; canvas.setPointerCapture(drag.id); hideTip(); }
+        drag.x = event.clientX;
+        drag.y = event.clientY;
+        pan(dx);
+        if (!drag.touch) scroll.scrollTop -= dy; // a finger scrolls by itself
+        return;
       }
-    }, { signal });
-    const recolour = () => {
-      const fresh = legend(d);
-      legendBox.replaceWith(fresh);
-      legendBox = fresh;
+      const node = nodeAt(event);
+      canvas.style.cursor = node === null || node === 0 ? 'default' : 'pointer';
+      if (node === null) hideTip();
+      else showTip(node, event);
       redraw();
-    };
-    addEventListener('cairn-theme', recolour, { signal });
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour, { signal });
+    });
+    canvas.addEventListener('pointerleave', () => { hideTip(); redraw(); });
+    canvas.addEventListener('pointercancel', () => { drag = null; });
+    canvas.addEventListener('click', event => {
+      const moved = drag && drag.moved, node = nodeAt(event);
+      drag = null;
+      if (moved || node === null) return;
+      if (node >= 0) zoom(node);
+      else { // narrow frames: closer, around them
+        const i = d.rowNodes[~node];
+        select(i, false);
+        scale(0.1, event.offsetX / width);
+      }
+    });
+    canvas.addEventListener('contextmenu', event => {
+      if (event.button !== 2 && document.activeElement === canvas) { event.preventDefault(); return; } // the key has its own
+      const node = nodeAt(event), i = node === null ? -1 : node < 0 ? d.rowNodes[~node] : node;
+      if (i < 0) return;
+      event.preventDefault();
+      select(i, false);
+      openMenu(i, event.clientX, event.clientY);
+    });
+    canvas.addEventListener('wheel', event => {
+      if (event.ctrlKey || event.metaKey) scale(1.002 ** event.deltaY, event.offsetX / width);
+      else if (event.shiftKey && event.deltaY) pan(-event.deltaY);
+      else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(-event.deltaX);
+      else return;
+      event.preventDefault();
+    }, { passive: false });
+    for (const type of ['focus', 'blur']) canvas.addEventListener(type, () => { view.focused = type === 'focus'; redraw(); });
     scroll.addEventListener('scroll', () => { hideTip(); redraw(); });
+
+    const abort = new AbortController(), { signal } = abort;
+    if (!options.small)
+      addEventListener('keydown', event => {
+        if (event.key !== '/' || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName) || !root.offsetParent) return;
+        event.preventDefault();
+        run.search();
+      }, { signal });
+    addEventListener('cairn-theme', recolour, { signal });
+    matchMedia('(forced-colors: active)').addEventListener('change', redraw, { signal });
     const observer = new ResizeObserver(resize);
     observer.observe(scroll);
+    setData(first);
     resize();
-    select(0, false);
-    return { resize, search, query: () => find.value, destroy() { abort.abort(); observer.disconnect(); } };
+    return {
+      setData, resize, search, query: () => find.value, zoom,
+      destroy() { abort.abort(); observer.disconnect(); CairnFlameMenu.close(); cancelAnimationFrame(frame); clearTimeout(sayTimer); clearTimeout(searchTimer); },
+    };
   }
 
-  return { parse, create, table, topRows, findFrames, labelOf, about, formatValue, percent, timeText };
+  return { create };
 })();

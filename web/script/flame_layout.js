@@ -1,54 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The call tree of docs/formats/query-api.md as columns instead of objects, its layout, and what is said of its nodes.
+// The call tree of docs/formats/query-api.md as columns instead of objects, and where its nodes lie. Nodes stand parents
+// first and each is followed by its descendants, so that `end` (one past the last of them) tells a subtree, and the nodes
+// of one depth stand from left to right: `rowNodes` lists them depth by depth, from rowStart[depth]. x and w are shares of
+// the whole width, so that moving and zooming compute nothing here.
 'use strict';
 const CairnLayout = (() => {
-  const { formatValue, timeText } = CairnUnits;
+  const { formatValue, timeText } = CairnUnits, { display, label } = CairnNames;
   const KINDS = ['native', 'inlined', 'kernel', 'unresolved', 'other', 'label'];
-  const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'many small callees', label: 'samples with this label' };
+  const KIND_TEXT = { native: 'native', inlined: 'inlined', kernel: 'kernel', unresolved: 'not resolved', other: 'callees too small to be drawn each', label: 'samples with this label' };
+  const OTHER = 4;
 
   function about(d) {
     const side = s => `${formatValue(s.total, d.unit)} in ${s.samples.toLocaleString('en')} samples, ` +
-      `${timeText(s.from_ms)} to ${timeText(s.to_ms)} UTC` + (s.selector ? ` ${s.selector}` : '');
-    return (d.type ? d.type + ' · ' : '') + d.sides.map(side).join('  →  ');
+      `${timeText(s.from_ms)} to ${timeText(s.to_ms)} UTC` + (s.selector ? ` ${display(s.selector)}` : '');
+    return (d.type ? display(d.type) + ' · ' : '') + d.sides.map(side).join('  →  ');
   }
 
-  // Columns instead of objects; x and w are shares of the whole width.
-  function parse(json) {
-    const n = json.nodes.length, diff = json.sides.length > 1;
-    const d = {
-      type: json.type, unit: json.unit, sides: json.sides, frames: json.frames, focus: json.focus,
-      inverted: json.inverted, full: json.names === 'full', leftOut: json.left_out, diff, count: n, depths: 0,
-      parent: new Int32Array(n), frame: new Int32Array(n), depth: new Int32Array(n), end: new Int32Array(n),
-      self: new Float64Array(n), total: new Float64Array(n), self2: new Float64Array(n), total2: new Float64Array(n),
-      line: new Float64Array(n), x: new Float64Array(n), w: new Float64Array(n),
+  // Columns for n nodes, and what the answer says of all; `self2` and `total2` are of a diff alone.
+  function makeColumns(like, n) {
+    const diff = like.sides.length > 1, none = new Float64Array(diff ? n : 0);
+    return {
+      type: like.type, unit: like.unit, sides: like.sides, frames: like.frames, focus: like.focus, inverted: like.inverted,
+      full: like.full, leftOut: like.leftOut, diff, count: n,
+      parent: new Int32Array(n), frame: new Int32Array(n), line: new Int32Array(n),
+      self: new Float64Array(n), total: new Float64Array(n), self2: none, total2: diff ? new Float64Array(n) : none,
     };
-    json.nodes.forEach((v, i) => {
-      d.parent[i] = v[0]; d.frame[i] = v[1]; d.self[i] = v[2]; d.total[i] = v[3]; d.line[i] = v[4];
-      if (diff) { d.self2[i] = v[5]; d.total2[i] = v[6]; }
-      d.depth[i] = i ? d.depth[v[0]] + 1 : 0;
-      d.depths = Math.max(d.depths, d.depth[i] + 1);
-    });
-    // In a diff both sides weigh the same, whatever their totals.
-    const total = n ? d.total[0] : 0, total2 = n ? d.total2[0] : 0;
-    const weight = i => !diff ? (total ? d.total[i] / total : 0) :
-      ((total ? d.total[i] / total : 0) + (total2 ? d.total2[i] / total2 : 0)) / ((total ? 1 : 0) + (total2 ? 1 : 0) || 1);
-    const used = new Float64Array(n);
+  }
+
+  // An answer of `flame` or `diff`; one that has columns already is returned as it is.
+  function parse(json) {
+    if (json.columns) return json.columns;
+    const n = json.nodes.length, nodes = json.nodes;
+    const d = makeColumns({ ...json, full: json.names === 'full', leftOut: json.left_out }, n);
     for (let i = 0; i < n; i++) {
-      d.w[i] = weight(i);
+      const v = nodes[i];
+      d.parent[i] = v[0]; d.frame[i] = v[1]; d.self[i] = v[2]; d.total[i] = v[3]; d.line[i] = v[4];
+      if (d.diff) { d.self2[i] = v[5]; d.total2[i] = v[6]; }
+    }
+    return place(d);
+  }
+
+  // The share of the width that a node takes. Both sides of a diff weigh the same, whatever their totals, or, with
+  // d.absolute, as much as they have.
+  function weightOf(d) {
+    const total = d.count ? d.total[0] : 0, total2 = d.count && d.diff ? d.total2[0] : 0;
+    if (!d.diff) return i => total ? d.total[i] / total : 0;
+    if (d.absolute) return i => total + total2 ? (d.total[i] + d.total2[i]) / (total + total2) : 0;
+    const sides = (total ? 1 : 0) + (total2 ? 1 : 0) || 1;
+    return i => ((total ? d.total[i] / total : 0) + (total2 ? d.total2[i] / total2 : 0)) / sides;
+  }
+
+  // Depth, end, x and w of each node, and the rows.
+  function place(d) {
+    const n = d.count, weight = weightOf(d);
+    const depth = d.depth = new Int32Array(n), end = d.end = new Int32Array(n), x = d.x = new Float64Array(n), w = d.w = new Float64Array(n);
+    const used = new Float64Array(n);
+    d.depths = 0;
+    for (let i = 0; i < n; i++) {
+      const p = d.parent[i];
+      w[i] = Math.max(0, weight(i));
       if (i) {
-        d.x[i] = d.x[d.parent[i]] + used[d.parent[i]];
-        used[d.parent[i]] += d.w[i];
+        depth[i] = depth[p] + 1;
+        x[i] = x[p] + used[p];
+        used[p] += w[i];
       }
+      if (depth[i] >= d.depths) d.depths = depth[i] + 1;
     }
-    for (let i = n - 1; i >= 0; i--) { // one past the last node of a subtree: nodes stand parents first
-      d.end[i] = Math.max(d.end[i], i + 1);
-      if (i) d.end[d.parent[i]] = Math.max(d.end[d.parent[i]], d.end[i]);
+    for (let i = n - 1; i >= 0; i--) {
+      if (end[i] <= i) end[i] = i + 1;
+      if (i && end[d.parent[i]] < end[i]) end[d.parent[i]] = end[i];
     }
+    const rowStart = d.rowStart = new Int32Array(d.depths + 2), rowNodes = d.rowNodes = new Int32Array(n), rank = d.rank = new Int32Array(n);
+    for (let i = 0; i < n; i++) rowStart[depth[i] + 2]++;
+    for (let r = 2; r < rowStart.length; r++) rowStart[r] += rowStart[r - 1];
+    for (let i = 0; i < n; i++) rowNodes[rank[i] = rowStart[depth[i] + 1]++] = i;
     return d;
   }
 
-  // A frame is [name, file, object, kind, state, short name, linkage name]; the last two only where they differ.
+  // ---- what is said of a node ---------------------------------------------------------------------
+  // A frame is [name, file, object, kind, state, short name, linkage name]; the last two only where they differ. The names
+  // that these return are as they came: show them through CairnNames.
+
   const shortOf = f => f[5] || f[0];
   const nameOf = (d, i) => i === 0 ? (d.focus ? d.focus : 'all') : d.frames[d.frame[i]][0];
   const labelOf = (d, i) => i === 0 || d.full ? nameOf(d, i) : shortOf(d.frames[d.frame[i]]);
@@ -63,8 +96,8 @@ const CairnLayout = (() => {
     if (file) parts.push(d.line[i] ? `${file}:${d.line[i]}` : file);
     if (object) parts.push(object);
     if (state) parts.push(state.replaceAll('_', ' '));
-    return parts.join(' · ');
+    return parts.map(p => label(p)).join(' · ');
   }
 
-  return { parse, about, nameOf, labelOf, linkageOf, kindOf, placeOf, shortOf, baseName, KIND_TEXT };
+  return { parse, place, makeColumns, about, nameOf, labelOf, linkageOf, kindOf, placeOf, shortOf, baseName, KIND_TEXT, KINDS, OTHER };
 })();

@@ -1,22 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page with one flame graph, which has its data inside.
+// The page with one flame graph, which has its data inside: the views of the service's page that need no more.
 'use strict';
 {
-  const data = CairnFlame.parse(JSON.parse(document.getElementById('data').textContent));
-  const $ = id => document.getElementById(id);
-  $('about').textContent = CairnFlame.about(data);
-  document.title = (data.sides[0].selector || data.type || 'Flame graph') + ' · Cairn';
-  CairnTheme.connectButton($('theme'));
-  const view = CairnFlame.create($('view-flame'), data, {});
-  $('view-top').append(CairnFlame.table(data, CairnFlame.topRows(data), name => { show(true); view.search(name); }));
-  function show(flame) {
-    $('view-flame').hidden = !flame;
-    $('view-top').hidden = flame;
-    $('tab-flame').setAttribute('aria-selected', flame);
-    $('tab-top').setAttribute('aria-selected', !flame);
-    if (flame) view.resize();
+  const { make } = CairnDom, $ = id => document.getElementById(id);
+  const data = CairnLayout.parse(JSON.parse($('data').textContent));
+  const VIEWS = data.diff ? [['diff', 'Comparison', CairnDiffView], ['top', 'Table', CairnTopView]] :
+    [['flame', 'Flame graph', CairnFlameView], ['top', 'Table', CairnTopView], ['sandwich', 'Callers and callees', CairnSandwich]];
+  const api = CairnOfflineApi.create(data), panels = new Map();
+  const viewOf = id => panels.has(id) ? id : VIEWS[0][0];
+  let selection = CairnSelection.parse(location.hash);
+
+  function go(changes) {
+    selection = CairnSelection.change(selection, changes);
+    const address = CairnSelection.format(selection);
+    if (address !== location.hash) history.pushState(null, '', address);
+    refresh();
   }
-  $('tab-flame').onclick = () => show(true);
-  $('tab-top').onclick = () => show(false);
+  addEventListener('popstate', () => {
+    selection = CairnSelection.parse(location.hash);
+    refresh();
+  });
+
+  async function refresh() {
+    const id = viewOf(selection.view);
+    for (const [other, { tab, root }] of panels) {
+      root.hidden = other !== id;
+      tab.setAttribute('aria-selected', other === id);
+      tab.tabIndex = other === id ? 0 : -1;
+    }
+    const panel = panels.get(id);
+    if (!panel.instance) panel.instance = panel.view.create(panel.root, { api, go, about: () => {}, theme: CairnTheme, offline: true });
+    panel.root.setAttribute('aria-busy', 'true');
+    try {
+      await panel.instance.show(selection);
+      $('error').hidden = true;
+    } catch (e) {
+      $('error').textContent = e.message;
+      $('error').hidden = false;
+    }
+    panel.root.setAttribute('aria-busy', 'false');
+  }
+
+  for (const [id, title, view] of VIEWS) {
+    const root = make('section', { id: 'view-' + id, className: 'view', role: 'tabpanel', 'aria-labelledby': 'tab-' + id, hidden: true });
+    const tab = make('button', { id: 'tab-' + id, type: 'button', role: 'tab', textContent: title, tabIndex: -1, 'aria-controls': root.id, onclick: () => go({ view: id }) });
+    $('tabs').append(tab);
+    $('views').append(root);
+    panels.set(id, { tab, root, view, instance: null });
+  }
+  $('tabs').addEventListener('keydown', event => {
+    const at = VIEWS.findIndex(v => v[0] === viewOf(selection.view)), last = VIEWS.length - 1;
+    const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    go({ view: VIEWS[to][0] });
+    panels.get(VIEWS[to][0]).tab.focus();
+  });
+  $('about').textContent = CairnLayout.about(data);
+  document.title = CairnNames.display(data.sides[0].selector || data.type || 'Flame graph', 200) + ' · Cairn';
+  CairnTheme.connectButton($('theme'));
+  refresh();
 }

@@ -1,51 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Light and dark, and the colours of frames.
+// The colours of frames. Hues are those that people with each kind of colour blindness tell apart (Paul Tol's "light"
+// scheme); none is the only sign of what it means. Names are written on them in the colour of text with a contrast of 4.5
+// or more: each fill is brought to a luminance that allows it. Neighbours of one hue differ a little, and a gap in the
+// colour of the page stands between any two.
 'use strict';
 const CairnPalette = (() => {
-  const { kindOf, baseName } = CairnLayout, { isDark } = CairnTheme;
+  const { kindOf, baseName, KINDS } = CairnLayout, { isDark } = CairnTheme;
+  const HUES = ['#77aadd', '#ee8866', '#44bb99', '#eedd88', '#ffaabb', '#bbcc33', '#99ddff', '#cc99dd', '#aaaa00'];
+  const KERNEL = '#ee8866', NEUTRAL = '#dddddd', LESS = '#5e9be0', MORE = '#f1a340', MARK = '#e58ae5';
+  const MODES = { object: 'object', file: 'file', package: 'package', kind: 'kind of code' };
+  const INK = { light: '#1d1f21', dark: '#e6e7e8' }; // --text of the style
+  const SHADES = 3; // of each hue
+
+  const parseHex = hex => [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) / 255);
+  const toLinear = c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const fromLinear = c => c <= 0.0031308 ? c * 12.92 : 1.055 * c ** (1 / 2.4) - 0.055;
+  const luminanceOf = linear => 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  const luminance = hex => luminanceOf(parseHex(hex).map(toLinear));
+  const toHex = linear => '#' + linear.map(c => Math.round(255 * fromLinear(Math.min(1, Math.max(0, c)))).toString(16).padStart(2, '0')).join('');
+
+  // WCAG 2.2, 1.4.3.
+  function contrast(a, b) {
+    const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+    return (high + 0.05) / (low + 0.05);
+  }
+
+  // The colour with another luminance: scaled towards black, or mixed with white where it cannot shine more.
+  function withLuminance(hex, wanted) {
+    let linear = parseHex(hex).map(toLinear);
+    const now = luminanceOf(linear);
+    linear = linear.map(c => c * wanted / now);
+    const over = Math.max(...linear);
+    if (over > 1) {
+      linear = linear.map(c => c / over);
+      const missing = luminanceOf(linear), share = (wanted - missing) / (1 - missing);
+      linear = linear.map(c => c + (1 - c) * share);
+    }
+    return toHex(linear);
+  }
+  const mix = (a, b, share) => toHex(parseHex(a).map(toLinear).map((c, i) => c + (toLinear(parseHex(b)[i]) - c) * share));
+
+  // A hue as it is in the theme; shade 0 is the strongest. On a dark page fills are dark, with light text.
+  function shade(hex, dark, step) {
+    return dark ? withLuminance(hex, 0.108 - 0.017 * step) : withLuminance(hex, Math.min(0.86, Math.max(0.40, luminance(hex)) * (1 + 0.1 * step)));
+  }
 
   function hash(text) {
     let h = 2166136261;
     for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
     return h >>> 0;
   }
-  // User code by object, from green over blue to violet; the name moves the shade a little, so neighbours differ.
-  function colour(d, i, dark) {
-    const kind = kindOf(d, i);
-    if (i === 0) return dark ? '#3a4048' : '#dcdcd6';
-    const f = d.frames[d.frame[i]], jitter = hash(f[0]) % 9 - 4;
-    if (kind === 'unresolved' || kind === 'other' || kind === 'label') return `hsl(40 3% ${(dark ? 33 : 80) + jitter / 2}%)`;
-    if (kind === 'kernel') return `hsl(${30 + jitter} ${dark ? 48 : 88}% ${(dark ? 33 : 74) + jitter / 2}%)`;
-    const hue = 140 + hash(baseName(f[2])) % 13 * 11;
-    const light = dark ? (kind === 'inlined' ? 26 : 34) : (kind === 'inlined' ? 84 : 74);
-    return `hsl(${hue + jitter} ${dark ? 34 : 48}% ${light + jitter / 2}%)`;
-  }
-  // Blue is less, orange is more: readable without telling red from green.
-  function diffColour(d, i, dark) {
-    const before = d.total[0] ? d.total[i] / d.total[0] : 0, after = d.total2[0] ? d.total2[i] / d.total2[0] : 0;
-    const change = before + after ? (after - before) / (before + after) : 0;
-    if (i === 0 || Math.abs(change) < 0.005) return dark ? '#3a4048' : '#e3e3de';
-    const strong = Math.min(1, Math.abs(change) * 1.6);
-    const hue = change > 0 ? 24 : 214;
-    return dark ? `hsl(${hue} ${30 + 45 * strong}% ${26 + 16 * strong}%)` : `hsl(${hue} ${40 + 50 * strong}% ${90 - 24 * strong}%)`;
+
+  // The package of a function's name: what stands before the last element, at most two deep; the object where there is none.
+  function packageOf(f) {
+    const name = f[0].replace(/^(?:static |void )/, ''), plain = name.replace(/[<([{].*/s, '');
+    const go = /^((?:[\w.~-]+\/)*[\w~-]+)\.[\w(*]/.exec(name);
+    if (go && (go[1].includes('/') || /\.\(\*/.test(name))) return go[1];
+    const parts = plain.split(/::|\./).filter(Boolean);
+    if (parts.length > 1) return parts.slice(0, Math.min(2, parts.length - 1)).join(plain.includes('::') ? '::' : '.');
+    return baseName(f[2]) || baseName(f[1]) || 'no package';
   }
 
-  function legend(d) {
-    const box = document.createElement('span'), dark = isDark();
-    const items = d.diff ?
-      [['less', dark ? 'hsl(214 75% 42%)' : 'hsl(214 90% 66%)'], ['more', dark ? 'hsl(24 75% 42%)' : 'hsl(24 90% 66%)']] :
-      [['user', dark ? 'hsl(200 34% 34%)' : 'hsl(200 48% 74%)'], ['inlined', dark ? 'hsl(200 34% 26%)' : 'hsl(200 48% 84%)'],
-        ['kernel', dark ? 'hsl(30 48% 33%)' : 'hsl(30 88% 74%)'], ['not resolved', dark ? 'hsl(40 3% 33%)' : 'hsl(40 3% 80%)']];
-    box.className = 'legend';
-    for (const [text, fill] of items) {
-      const item = document.createElement('span'), swatch = document.createElement('i');
-      swatch.style.background = fill;
-      item.append(swatch, text);
-      box.append(item);
-    }
-    return box;
+  const CATEGORY = {
+    object: f => baseName(f[2]) || 'no object',
+    file: f => f[1] || baseName(f[2]) || 'no file',
+    package: packageOf,
+    kind: f => KINDS[f[3]],
+  };
+
+  // Kernel code and what has no name of its own look the same in every mode.
+  const fixedHue = f => f[3] === 2 ? KERNEL : f[3] >= 3 ? NEUTRAL : null;
+
+  // Categories by their share of self: the heaviest get hues of their own, the rest a hue by their name.
+  function rankCategories(d, mode) {
+    const sums = new Float64Array(d.frames.length), weights = new Map();
+    for (let i = 1; i < d.count; i++) sums[d.frame[i]] += d.self[i] + (d.diff ? d.self2[i] : 0);
+    d.frames.forEach((f, k) => {
+      if (fixedHue(f) && mode !== 'kind') return;
+      const category = CATEGORY[mode](f);
+      weights.set(category, (weights.get(category) || 0) + sums[k]);
+    });
+    return [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a) || (a < b ? -1 : 1));
   }
 
-  return { colour, diffColour, legend };
+  // The fills of a tree's frames: fill[of[frame]]; `faint` are the same while others match a search; a `legend` of
+  // [text, colour] with the categories that have hues of their own.
+  function makeFills(d, mode, dark) {
+    const fill = [], faint = [], number = new Map(), ink = INK[dark ? 'dark' : 'light'];
+    const page = dark ? '#16181b' : '#fcfcfb';
+    const add = (hex, step) => {
+      const key = hex + step;
+      if (!number.has(key)) {
+        number.set(key, fill.length);
+        fill.push(shade(hex, dark, step));
+        faint.push(mix(page, shade(hex, dark, step), 0.22));
+      }
+      return number.get(key);
+    };
+    const neutral = add(NEUTRAL, 1), ranked = rankCategories(d, mode), own = HUES.filter(h => h !== KERNEL);
+    const hueOf = new Map(ranked.map((c, i) => [c, i < own.length ? own[i] : own[hash(c) % own.length]]));
+    const of = new Uint16Array(d.frames.length);
+    d.frames.forEach((f, k) => {
+      const fixed = fixedHue(f);
+      of[k] = add(fixed || (mode === 'kind' ? (f[3] === 1 ? own[1] : own[0]) : hueOf.get(CATEGORY[mode](f))), hash(f[0]) % SHADES);
+    });
+    const legend = mode === 'kind' ? [['native', shade(own[0], dark, 1)], ['inlined', shade(own[1], dark, 1)]] :
+      ranked.slice(0, 5).map((c, i) => [baseName(c) || c, shade(own[i], dark, 1)]);
+    if (d.frames.some(f => f[3] === 2)) legend.push(['kernel', shade(KERNEL, dark, 1)]);
+    if (d.frames.some(f => f[3] >= 3)) legend.push(['not resolved, other', shade(NEUTRAL, dark, 1)]);
+    return { fill, faint, of, ink, neutral, mark: markFill(dark), legend };
+  }
+  const markFill = dark => shade(MARK, dark, 0);
+
+  // ---- comparison -----------------------------------------------------------------------------------
+  // Blue is less, orange is more, in steps; arrows say the same.
+  const DIFF_STEPS = 4;
+
+  function diffFill(step, dark) { // -DIFF_STEPS to DIFF_STEPS
+    const none = shade(NEUTRAL, dark, 2);
+    if (!step) return none;
+    const end = dark ? withLuminance(step < 0 ? LESS : MORE, 0.13) : step < 0 ? LESS : MORE;
+    return mix(none, end, Math.abs(step) / DIFF_STEPS);
+  }
+
+  // How a node changed: `before` and `after` are shares of the totals, or values with d.absolute. `counts` whether there
+  // are samples enough to say so: a difference within twice the square root of their number is chance.
+  function changeOf(d, i) {
+    const scale = d.absolute ? [1, 1] : [d.total[0] || 1, d.total2[0] || 1];
+    const before = d.total[i] / scale[0], after = d.total2[i] / scale[1];
+    const each = side => d.sides[side].samples && d.sides[side].total ? d.sides[side].total / d.sides[side].samples : 1; // value of a sample
+    const all = d.total[0] / each(0), all2 = d.total2[0] / each(1), even = d.absolute || !all || !all2 ? 1 : all2 / all;
+    const a = d.total[i] / each(0) * even, b = d.total2[i] / each(1);
+    return { before, after, counts: Math.abs(a - b) > 2 * Math.sqrt(Math.max(0, a + b)) };
+  }
+
+  // -DIFF_STEPS to DIFF_STEPS: by the ratio of after to before, or by the difference as a part of the whole.
+  function diffStep(d, i, by) {
+    if (i === 0) return 0;
+    const { before, after, counts } = changeOf(d, i);
+    if (!counts || !(before + after)) return 0;
+    const whole = d.absolute ? Math.max(d.total[0], d.total2[0]) || 1 : 1;
+    const strength = by === 'difference' ? Math.sqrt(Math.min(1, 5 * Math.abs(after - before) / whole)) : Math.abs(after - before) / (before + after) * 1.6;
+    const step = Math.min(DIFF_STEPS, Math.ceil(strength * DIFF_STEPS - 0.05));
+    return after > before ? step : -step;
+  }
+
+  function makeDiffFills(d, by, dark) {
+    const steps = Array.from({ length: 2 * DIFF_STEPS + 1 }, (_, k) => diffFill(k - DIFF_STEPS, dark)), page = dark ? '#16181b' : '#fcfcfb';
+    return {
+      fill: steps, faint: steps.map(c => mix(page, c, 0.22)), ofNode: i => diffStep(d, i, by) + DIFF_STEPS, neutral: DIFF_STEPS,
+      ink: INK[dark ? 'dark' : 'light'], mark: markFill(dark),
+      legend: [['▼ less', steps[0]], ['no change, or too few samples', steps[DIFF_STEPS]], ['▲ more', steps[2 * DIFF_STEPS]]],
+    };
+  }
+
+  return { MODES, HUES, INK, makeFills, makeDiffFills, changeOf, diffStep, contrast, isDark, shade };
 })();

@@ -5,11 +5,11 @@
 const CairnSearch = (() => {
   // Names come from outside and patterns from a person: RegExp backtracks, so that (a+)+$ on a name of forty letters
   // freezes the page. Here the states of a pattern are followed side by side (Thompson's construction), within a budget
-  // of steps for the whole search. The syntax is that of the service's selectors, and \b \B. Matching ignores case.
+  // of steps for the whole search. The syntax is that of the service's selectors, and \b \B. Searching ignores case.
   const SEARCH_STEPS = 2e7, PROGRAM_MAX = 2000;
 
-  // A tree of [kind, ...]; throws on what is not in the syntax.
-  function parsePattern(text) {
+  // A tree of [kind, ...]; throws on what is not in the syntax. With `fold` letters are compared without their case.
+  function parsePattern(text, fold) {
     let at = 0, depth = 0;
     const fail = () => { throw new SyntaxError(text); };
     const classes = { d: /[0-9]/, w: /[0-9a-z_]/i, s: /\s/ };
@@ -19,10 +19,15 @@ const CairnSearch = (() => {
       const control = { n: '\n', r: '\r', t: '\t' }[c];
       if (control) return control;
       if (c === 'x' && /^[0-9a-f]{2}$/i.test(text.slice(at, at + 2)))
-        return String.fromCharCode(parseInt(text.slice(at, at += 2), 16)).toLowerCase();
+        return String.fromCharCode(parseInt(text.slice(at, at += 2), 16));
       return c === undefined || /[0-9a-z]/i.test(c) ? fail() : c;
     };
-    const equals = c => typeof c === 'string' ? x => x === c.toLowerCase() : c;
+    const letter = c => fold ? c.toLowerCase() : c;
+    const equals = c => {
+      if (typeof c !== 'string') return c;
+      const wanted = letter(c);
+      return x => x === wanted;
+    };
     function set() {
       const negated = text[at] === '^', tests = [];
       at += negated;
@@ -35,7 +40,7 @@ const CairnSearch = (() => {
           high = text[at++];
           if (high === '\\') high = escaped();
           if (typeof high !== 'string' || high < low) fail();
-          tests.push(x => (x >= low && x <= high) || (x.toUpperCase() >= low && x.toUpperCase() <= high));
+          tests.push(x => (x >= low && x <= high) || (fold && x.toUpperCase() >= low && x.toUpperCase() <= high));
         } else {
           tests.push(equals(low));
         }
@@ -93,8 +98,8 @@ const CairnSearch = (() => {
   }
 
   // Instructions: [kind, test or target, target]; throws when there are too many.
-  function compilePattern(text) {
-    const code = [];
+  function compilePattern(words, matchCase = false) {
+    const folded = words.startsWith('(?i)'), text = folded ? words.slice(4) : words, fold = folded || !matchCase, code = [];
     let steps = 0;
     const put = (...instruction) => {
       if (code.length >= PROGRAM_MAX) throw new RangeError('the pattern repeats too much');
@@ -125,16 +130,16 @@ const CairnSearch = (() => {
         put(kind, inner);
       }
     }
-    emit(parsePattern(text));
+    emit(parsePattern(text, fold));
     code.push(['match']);
-    return { code, marks: new Float64Array(code.length), mark: 0 };
+    return { code, fold, marks: new Float64Array(code.length), mark: 0 };
   }
 
   const isWord = c => c !== undefined && /[0-9a-z_]/i.test(c);
 
   // Whether the pattern matches anywhere in text; false once budget.left is used up.
   function findPattern(p, text, budget) {
-    const s = text.toLowerCase(), stack = [];
+    const s = p.fold ? text.toLowerCase() : text, stack = [];
     let now = [], matched = false;
     const enter = (list, state, at) => {
       stack.push(state);
@@ -167,26 +172,46 @@ const CairnSearch = (() => {
     return false;
   }
 
+  // Each distinct text is tested once: frames share files and objects.
+  function testFrames(frames, test) {
+    const known = new Map();
+    const once = s => {
+      let result = known.get(s);
+      if (result === undefined) known.set(s, result = test(s));
+      return result;
+    };
+    return frames.map(f => once(f[0]) || Boolean(f[1] && once(f[1])) || Boolean(f[2] && once(f[2])) ||
+      Boolean(f[5] && once(f[5])) || Boolean(f[6] && once(f[6])));
+  }
+
   // Which frames have the words in one of their names, their file or their object: as they stand, or as a pattern. The
   // result's `stopped` says that the pattern took too many steps; it is then what the words alone find.
   function findFrames(d, words) {
-    const plain = words.toLowerCase(), budget = { left: SEARCH_STEPS }, known = new Map();
+    const plain = words.toLowerCase(), budget = { left: SEARCH_STEPS };
     let pattern = null;
     try {
       pattern = compilePattern(words);
     } catch {
       // Words that are no pattern ("operator()" is one, but another than was meant) are looked for as they stand.
     }
-    const test = s => {
-      let result = known.get(s);
-      if (result === undefined)
-        known.set(s, result = s.toLowerCase().includes(plain) || (pattern !== null && findPattern(pattern, s, budget)));
-      return result;
-    };
-    const found = d.frames.map(f => [f[0], f[1], f[2], f[5], f[6]].some(s => s && test(s)));
+    const found = testFrames(d.frames, s => s.toLowerCase().includes(plain) || (pattern !== null && findPattern(pattern, s, budget)));
     found.stopped = budget.left <= 0;
     return found;
   }
 
-  return { findFrames };
+  // Which frames a filter of the query API matches. Throws an Error for people when it is no pattern, or takes too long.
+  function matchFrames(frames, pattern) {
+    const budget = { left: 10 * SEARCH_STEPS };
+    let program;
+    try {
+      program = compilePattern(pattern, true);
+    } catch {
+      throw new Error(`bad regular expression '${pattern.slice(0, 200)}'`);
+    }
+    const found = testFrames(frames, s => findPattern(program, s, budget));
+    if (budget.left <= 0) throw new Error('the regular expression takes too long');
+    return found;
+  }
+
+  return { findFrames, matchFrames };
 })();

@@ -5,6 +5,7 @@
 //   selector, type, from, to     as the query API takes them
 //   by, charts                   label names with commas; "multiples" for a chart of each group
 //   base_selector, base_from, base_to   of a comparison
+//   focus, ignore, hide, show    filters of the query API
 //   view                         the id of a view; other keys belong to views
 'use strict';
 const CairnSelection = (() => {
@@ -30,7 +31,7 @@ const CairnSelection = (() => {
   }
 
   // A change as go() takes it: null or '' removes a key. The keys that the old view alone knows go with it.
-  const SHARED = new Set(['view', 'selector', 'type', 'by', 'charts', ...TIMES, 'base_selector']);
+  const SHARED = new Set(['view', 'selector', 'type', 'by', 'charts', ...TIMES, 'base_selector', 'focus', 'ignore', 'hide', 'show']);
   function change(selection, changes) {
     const next = {};
     const moved = changes.view !== undefined && changes.view !== selection.view;

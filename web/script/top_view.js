@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each function costs, as a table.
+// What each function costs, as a table. A function opens its callers and callees.
 'use strict';
 const CairnTopView = (() => {
+  const { make } = CairnDom;
+
+  // Entries of the menu of a row, by the actions that there are.
+  function menuOf(actions) {
+    const entry = (key, text) => actions[key] ? row => ({ text, run: () => actions[key](row.function, [row.function, row.file], row.line) }) : null;
+    const entries = [entry('callees', 'Flame graph of what it calls'), entry('callers', 'Flame graph of what calls it'), entry('focus', 'Only stacks with it'),
+      entry('ignore', 'Leave out stacks with it'), entry('hide', 'Hide it, keep its cost'), entry('source', 'Show its source')].filter(Boolean);
+    return row => entries.map(e => e(row));
+  }
+
   function create(root, context) {
-    const box = CairnDom.make('div', { className: 'table-scroll', tabIndex: 0, role: 'region', 'aria-label': 'Functions' });
+    let current = {}, about = { unit: '', total: 0 };
+    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current);
+    const box = make('div', { className: 'table-box' });
     root.append(box);
+    const table = CairnTable.create(box, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
+      open: row => actions.sandwich(row.function), menu: menuOf(actions) });
     return {
       async show(selection, signal) {
-        const top = await context.api.query('top', { ...CairnSelection.params(selection), limit: 500 }, signal);
+        current = selection;
+        filters.show(selection);
+        const top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection) }, signal);
         const side = { selector: selection.selector, from_ms: top.from_ms, to_ms: top.to_ms, total: top.total, samples: top.samples };
-        const data = { type: top.type, unit: top.unit, sides: [side], diff: false };
-        box.replaceChildren(CairnTable.create(data, top.rows, f => context.go({ view: 'flame', callees_of: f })));
-        context.about(CairnLayout.about(data));
+        about = top;
+        table.show(top.rows);
+        context.about(CairnLayout.about({ type: top.type, unit: top.unit, sides: [side] }));
       },
       destroy() {},
     };
   }
 
-  return { create };
+  return { create, menuOf };
 })();

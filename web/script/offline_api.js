@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The query API for the views of a page that has its data inside: the operations flame, top, sandwich and diff, answered
+// from one call tree. What the tree sums up as "(other)" stays one frame here.
+'use strict';
+const CairnOfflineApi = (() => {
+  const { exactPattern } = CairnNames;
+
+  const matchesOf = (d, pattern) => pattern ? CairnSearch.matchFrames(d.frames, pattern) : null;
+  const named = (d, name) => d.frames.map(f => f[0] === name || f[5] === name || f[6] === name);
+
+  function filter(d, { focus, ignore, hide, show }) {
+    if (!focus && !ignore && !hide && !show) return d;
+    return CairnChange.filterStacks(d, { focus: matchesOf(d, focus), ignore: matchesOf(d, ignore), hide: matchesOf(d, hide), show: matchesOf(d, show) });
+  }
+  function turn(d, { callees_of, callers_of, callers_matching }) {
+    if (callees_of) return CairnChange.takeCallees(d, named(d, callees_of), callees_of);
+    if (callers_of) return CairnChange.takeCallers(d, named(d, callers_of), callers_of);
+    return callers_matching ? CairnChange.takeCallers(d, null, null) : d;
+  }
+  const summary = d => ({ type: d.type, unit: d.unit, from_ms: d.sides[0].from_ms, to_ms: d.sides[0].to_ms, total: d.total[0], samples: d.sides[0].samples });
+
+  // Functions of that name; "exact" patterns alone are asked for here, so the name is compared.
+  function sandwich(d, pattern) {
+    const isTarget = d.frames.map(f => [f[0], f[5], f[6]].some(n => n && [exactPattern(n), exactPattern(n) + '.*'].includes(pattern)));
+    const rows = CairnTable.topRows(d).filter(r => [exactPattern(r.function), exactPattern(r.function) + '.*'].includes(pattern) ||
+      (r.short_name && exactPattern(r.short_name) === pattern));
+    return { ...summary(d), rows, callers: { columns: CairnChange.takeCallers(d, isTarget, null) }, callees: { columns: CairnChange.takeCallees(d, isTarget, null) } };
+  }
+
+  function create(data) {
+    return {
+      async query(operation, params) {
+        const d = filter(data, params);
+        if (operation === 'flame' || operation === 'diff') return { columns: turn(d, params) };
+        const single = d.diff ? CairnChange.takeSide(d, 1) : d;
+        if (operation === 'top') return { ...summary(single), rows: CairnTable.topRows(single) };
+        if (operation === 'sandwich') return sandwich(single, params.function);
+        throw new Error(`this page has no data for ${operation}`);
+      },
+    };
+  }
+
+  return { create };
+})();
