@@ -86,7 +86,7 @@ async function goThroughHistory(browser) {
   check(true, 'the browser goes back and forward through selections');
   await page.focus('#tab-top');
   await page.keyboard.press('ArrowRight');
-  await page.waitForSelector('#tab-diff[aria-selected=true]:focus');
+  await page.waitForSelector('#tab-sandwich[aria-selected=true]:focus');
   check(true, 'arrow keys move between tabs');
 
   await page.click('#theme');
