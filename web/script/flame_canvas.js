@@ -154,8 +154,8 @@ const CairnFlameCanvas = (() => {
         context.beginPath();
         for (let k = 0; k < count; k++)
           if (node[k] > 0 && w[k] > 6 && d.frames[d.frame[node[k]]][3] === kind) {
-            context.moveTo(Math.max(0, x[k]) + 1, y[k] + ROW - 2.5);
-            context.lineTo(Math.min(width, x[k] + w[k]) - 2, y[k] + ROW - 2.5);
+            context.moveTo(Math.max(0, x[k]) + 1, y[k] + ROW - 1.5);
+            context.lineTo(Math.min(width, x[k] + w[k]) - 2, y[k] + ROW - 1.5);
           }
         context.stroke();
       }
