@@ -133,9 +133,9 @@ equal([stacksOf(CairnChange.takeSide(both, 0)), CairnChange.takeSide(both, 1).to
 equal(Math.abs(both.w[nodeOf(both, 'same')] - (1000 / 2001 + 2000 / 4203) / 2) < 1e-9, true, 'both sides have the same weight');
 const oneSided = treeOf({ a: [0, 5], b: [0, 7] });
 check([...oneSided.w].every(Number.isFinite) && Number.isFinite(CairnPalette.diffStep(oneSided, 1, 'ratio')), 'an empty side divides by nothing');
-equal(CairnDiffView.addMatcher('{a="b"}', 'version', '1"2'), '{a="b",version="1\\"2"}', 'a matcher is added to a selector');
-equal([CairnDiffView.addMatcher('', 'v', '1'), CairnDiffView.addMatcher('{}', 'v', '1'), CairnDiffView.addMatcher('a="b"', 'v', '1'), CairnDiffView.addMatcher('cpu{a="b",}', 'v', '1')],
-  ['{v="1"}', '{v="1"}', 'a="b",v="1"', 'cpu{a="b",v="1"}'], '  in each of its forms');
+const add = selector => CairnDiffView.addMatcher(selector, 'v', '1"2');
+equal([add('{a=~"b|c"}'), add(''), add('{}'), add('a="b"'), add('cpu:x{a="b",v="3"}')],
+  ['{a=~"b|c", v="1\\"2"}', '{v="1\\"2"}', '{v="1\\"2"}', '{a="b", v="1\\"2"}', 'cpu:x{a="b", v="1\\"2"}'], 'a matcher is added to a selector, or takes the place of one');
 
 // ---- colours ----------------------------------------------------------------------------------------
 

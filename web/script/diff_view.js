@@ -14,14 +14,10 @@ const CairnDiffView = (() => {
   const SCALES = { shares: 'Shares of the total', values: 'Values as they are' };
   const SPANS = { previous: ['the range before', null], day: ['a day earlier', DAY_MS], week: ['a week earlier', 7 * DAY_MS], own: ['another range', null] };
 
-  // A selector with one more matcher.
+  // A selector with one more matcher, in place of an equality of the same label.
   function addMatcher(selector, name, value) {
-    const text = (selector || '').trim(), matcher = `${name}=${JSON.stringify(value)}`;
-    if (text.endsWith('}')) {
-      const inside = text.slice(0, -1).trimEnd();
-      return inside + (/[{,]$/.test(inside) ? '' : ',') + matcher + '}';
-    }
-    return text ? `${text},${matcher}` : `{${matcher}}`;
+    const text = (selector || '').trim(), type = /^[\w:]+(?=\s*\{)/.exec(text);
+    return (type ? type[0] : '') + '{' + CairnSelectorText.withMatcher(text, name, value) + '}';
   }
 
   // The parameters of the query for a selection: of the side after, and with base_ of the side before.
