@@ -63,6 +63,13 @@
 #define LIMIT_PEM_BYTES MiB(1)        /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256) /* a response that is built in memory */
 
+/* Sign-in of browsers */
+#define LIMIT_SESSIONS 4096            /* at one time; the one unused longest ends for a new one */
+#define LIMIT_SESSIONS_PER_TOKEN 1024  /* of these, so that one token cannot end those of others */
+#define LIMIT_SESSION_S (12 * 3600)    /* unless --session-max-age says otherwise */
+#define LIMIT_SIGN_IN_INTERVAL_S 6     /* failed attempts of an address: one in so long, RATE_LIMIT_BURST_S at once */
+#define LIMIT_SIGN_IN_BYTES KiB(4)     /* body of a sign-in */
+
 /* gRPC; where no name is here, those of HTTP hold */
 #define LIMIT_GRPC_STREAMS 64               /* calls of one connection at one time */
 #define LIMIT_GRPC_HEADER_BYTES KiB(8)      /* header list of a call: the default of gRPC */

@@ -2,7 +2,9 @@
 #include "common/sha256.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <string.h>
 
 #include "common/text.h"
@@ -42,6 +44,16 @@ void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES])
         assert(ok == 1);
         (void)ok;
         sha256_deinit(s);
+}
+
+bool hmac_sha256(const uint8_t key[static SHA256_BYTES], const void *data, size_t n, uint8_t ret[static SHA256_BYTES])
+{
+        return HMAC(EVP_sha256(), key, SHA256_BYTES, data, n, ret, NULL) != NULL;
+}
+
+bool sha256_equal(const uint8_t a[static SHA256_BYTES], const uint8_t b[static SHA256_BYTES])
+{
+        return CRYPTO_memcmp(a, b, SHA256_BYTES) == 0;
 }
 
 const char *sha256_hex(const uint8_t digest[static SHA256_BYTES], char out[static SHA256_HEX_MAX])

@@ -32,6 +32,12 @@ void sha256_update(struct sha256 *s, const void *data, size_t n);
 /** The digest of all updates; the state then takes no more until sha256_init(). */
 void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES]);
 
+/** HMAC-SHA256 of n bytes. Source: RFC 2104. False without memory. */
+bool hmac_sha256(const uint8_t key[static SHA256_BYTES], const void *data, size_t n, uint8_t ret[static SHA256_BYTES]);
+
+/** Whether two digests are equal, in a time that does not depend on them. */
+bool sha256_equal(const uint8_t a[static SHA256_BYTES], const uint8_t b[static SHA256_BYTES]);
+
 /** Lower-case hex; returns out. */
 const char *sha256_hex(const uint8_t digest[static SHA256_BYTES], char out[static SHA256_HEX_MAX]);
 

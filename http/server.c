@@ -55,7 +55,7 @@ bool http_check_scope(struct http_request *req, enum http_scope scope)
 
         if (scope == SCOPE_NONE || !s->options.authorize)
                 return true;
-        switch (s->options.authorize(s->options.context, req->token, scope, req->token_name)) {
+        switch (s->options.authorize(s->options.context, req, scope, req->token_name)) {
         case ACCESS_GRANTED:
                 return true;
         case ACCESS_UNKNOWN:
@@ -95,6 +95,7 @@ static void start_request(struct http_request *req, const char *version)
         enum status st;
         uint64_t n = 0;
 
+        request_find_forwarded_peer(req);
         request_check_framing(req, version);
         if (!req->answered)
                 request_check_host(req);
@@ -117,6 +118,8 @@ static void start_request(struct http_request *req, const char *version)
         find_request_token(req);
         if (!req->answered)
                 request_check_origin(req);
+        if (!req->answered && req->server->options.identify)
+                req->server->options.identify(req->server->options.context, req);
         if (!req->answered)
                 check_rate(req, n);
         if (!req->answered)

@@ -34,6 +34,7 @@
 
 struct http_server;
 struct http_request;
+struct address_range;
 struct tls;
 
 /** Rights a token may carry; a route needs exactly one, and may ask for another with http_check_scope(). */
@@ -124,9 +125,16 @@ struct http_options {
          */
         const char *const *allowed_origins;
         size_t allowed_origin_count;
+        const struct address_range *trusted_proxies; /* http/trusted_proxy.h; borrowed */
+        size_t trusted_proxy_count;
         unsigned headers_s, slow_s; /* 0: LIMIT_HTTP_HEADERS_S, LIMIT_HTTP_SLOW_S */
-        /* Whether token (NULL: none sent) carries scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
-        enum http_access (*authorize)(void *context, const char *token, enum http_scope scope,
+        /*
+         * Find out who sends a request whose route was found: http_set_sender(), or answer. Called before the next two,
+         * and for SCOPE_NONE too. NULL: not called.
+         */
+        void (*identify)(void *context, struct http_request *req);
+        /* Whether the sender has scope; not asked for SCOPE_NONE. NULL: everything is allowed. */
+        enum http_access (*authorize)(void *context, const struct http_request *req, enum http_scope scope,
                                       char name_ret[static HTTP_TOKEN_NAME_SIZE]);
         /*
          * Whether a request for more than SCOPE_NONE may come now, before its token is looked at; bytes: of its body,
@@ -192,6 +200,8 @@ const char *http_query(const struct http_request *req, const char *name);
 const struct deadline *http_request_deadline(const struct http_request *req);
 /** A header, or NULL. */
 const char *http_header(const struct http_request *req, const char *name);
+/** How many headers have this name. */
+unsigned http_count_headers(const struct http_request *req, const char *name);
 /** The unpacked body of a whole-body route. */
 const uint8_t *http_body(const struct http_request *req, size_t *size_ret);
 /** Free the body and what it took of the budget, once it is no longer used. */
@@ -201,16 +211,35 @@ void http_free_body(struct http_request *req);
  * answer is sent. ST_BUSY when it is used up.
  */
 enum status http_reserve_memory(struct http_request *req, size_t n, struct error *err) MUST_CHECK;
+/** The value of a cookie, or NULL. Borrowed. */
+const char *http_cookie(const struct http_request *req, const char *name);
+/**
+ * Decode a field of a body of application/x-www-form-urlencoded. False when it is absent, malformed, holds NUL or needs
+ * more than size bytes.
+ */
+bool http_form_field(const struct http_request *req, const char *name, char *to, size_t size);
+/** Whether a page of another origin has sent it; a followed link counts too. */
+bool http_is_cross_origin(const struct http_request *req);
+/** Whether a page of the service's own origin has surely sent it: its browser says so. */
+bool http_is_same_origin(const struct http_request *req);
 /** The token that was sent, or NULL. */
 const char *http_token(const struct http_request *req);
-/** The name that authorize gave the token, "" for none. */
+/** What identify found out. @param sender taken, from malloc() */
+void http_set_sender(struct http_request *req, void *sender);
+const void *http_sender(const struct http_request *req);
+/** The name that authorize gave the sender, "" for none. */
 const char *http_token_name(const struct http_request *req);
+void http_set_token_name(struct http_request *req, const char *name);
 /** Whether the request's token carries scope too; if not, the request is answered with 401 or 403. */
 bool http_check_scope(struct http_request *req, enum http_scope scope);
 /** The tenant that choose_tenant chose, NULL for none. @param lane in which its requests wait for a thread */
 void http_set_tenant(struct http_request *req, void *tenant, unsigned lane);
 void *http_tenant(const struct http_request *req);
-/** Numeric address of the client, "" unknown. */
+/** Whether one of http_options.trusted_proxies has sent it. */
+bool http_is_from_proxy(const struct http_request *req);
+/** Whether the client speaks https, with the service or with a trusted proxy that says so in X-Forwarded-Proto. */
+bool http_is_secure(const struct http_request *req);
+/** Numeric address of the client, behind trusted proxies too; "" unknown. */
 const char *http_peer(const struct http_request *req);
 /** The same as a number, equal for all of an IPv6 /64. */
 uint64_t http_peer_number(const struct http_request *req);

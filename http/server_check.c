@@ -171,7 +171,7 @@ static bool is_own_origin(const char *origin, const char *host)
         return n > 0 && n == k && strncasecmp(origin, host, n) == 0;
 }
 
-static bool is_of_other_page(const struct http_request *req)
+bool http_is_cross_origin(const struct http_request *req)
 {
         const char *site = http_header(req, "Sec-Fetch-Site"), *origin = http_header(req, "Origin");
         const char *host = http_header(req, "Host");
@@ -179,6 +179,16 @@ static bool is_of_other_page(const struct http_request *req)
         if (site)
                 return strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0;
         return origin && !(host && is_own_origin(origin, host));
+}
+
+bool http_is_same_origin(const struct http_request *req)
+{
+        const char *site = http_header(req, "Sec-Fetch-Site"), *origin = http_header(req, "Origin");
+        const char *host = http_header(req, "Host");
+
+        if (site)
+                return strcasecmp(site, "same-origin") == 0;
+        return origin && host && is_own_origin(origin, host);
 }
 
 /* A followed link, as opposed to an image, a frame or a script. */
@@ -205,7 +215,7 @@ void request_check_origin(struct http_request *req)
 {
         const char *origin = http_header(req, "Origin");
 
-        if (!is_of_other_page(req) || is_navigation(req))
+        if (!http_is_cross_origin(req) || is_navigation(req))
                 return;
         if (req->route->cross_origin && (http_is_origin_allowed(req) || strcmp(req->method, "OPTIONS") == 0))
                 return;

@@ -84,12 +84,14 @@ struct http_request {
         size_t query_count;
         char peer[46];
         uint64_t peer_number;
+        bool is_from_proxy; /* the connection is a trusted proxy's */
         uint64_t admitted_bytes, received_bytes, unpacked_bytes;
         struct deadline deadline; /* of handle */
         struct cancel_flag *cancel;
         int64_t answer_expires_ns; /* of an answer made in pieces; 0: none */
         uint64_t retry_after_s;    /* for 429 and 503; 0: the default */
         char *token;
+        void *sender; /* owned */
         char token_name[HTTP_TOKEN_NAME_SIZE];
         void *tenant; /* http_set_tenant() */
 
@@ -186,6 +188,8 @@ void request_clear_parts(struct http_request *req);
 /* server_request.c */
 struct http_request *request_create(struct http_server *s, struct MHD_Connection *connection, const char *uri);
 void request_destroy(struct http_request *req);
+/** Set the peer to the client that a trusted proxy names. Once the headers are there. */
+void request_find_forwarded_peer(struct http_request *req);
 /** Have http_request_cancelled() become true when the client leaves or the time is over. */
 void request_watch(struct http_request *req, int64_t expires_ns);
 /** Whether the headers announce a body. */

@@ -114,3 +114,28 @@ bool match_route(const struct http_route *route, struct http_request *req)
         }
         return !*want && have == end;
 }
+
+bool http_form_field(const struct http_request *req, const char *name, char *to, size_t size)
+{
+        const char *p = (const char *)req->body.data, *end = p ? p + req->body.size : p;
+        size_t name_size = strlen(name);
+
+        if (!p || memchr(p, 0, req->body.size))
+                return false;
+        while (p < end) {
+                const char *next = memchr(p, '&', (size_t)(end - p));
+                size_t n = (size_t)((next ? next : end) - p);
+
+                if (n > name_size && memcmp(p, name, name_size) == 0 && p[name_size] == '=') {
+                        _cleanup_free_ char *value = percent_decode(p + name_size + 1, n - name_size - 1, true);
+
+                        if (!value || strlen(value) >= size)
+                                return false;
+                        memcpy(to, value, strlen(value) + 1);
+                        explicit_bzero(value, strlen(value));
+                        return true;
+                }
+                p = next ? next + 1 : end;
+        }
+        return false;
+}

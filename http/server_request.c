@@ -4,6 +4,7 @@
 #include "common/compress.h"
 #include "http/peer_key.h"
 #include "http/server_internal.h"
+#include "http/trusted_proxy.h"
 
 /* Decompression stops at the route's limit, so a bomb costs no more than a valid body. */
 static enum status request_unpack_body(struct http_request *req, struct error *err)
@@ -45,20 +46,71 @@ static struct connection *watched_connection(struct MHD_Connection *connection)
         return state ? state->watched : NULL;
 }
 
-static void record_peer(struct http_request *req)
+static void set_request_peer(struct http_request *req, const struct sockaddr *address)
+{
+        struct peer_key key = peer_key_from_address(address);
+        socklen_t n = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+        req->peer_number = peer_key_hash(&key);
+        if (getnameinfo(address, n, req->peer, sizeof req->peer, NULL, 0, NI_NUMERICHOST))
+                req->peer[0] = 0;
+}
+
+static const struct sockaddr *get_socket_address(const struct http_request *req)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-        struct peer_key key;
-        socklen_t n;
 
-        if (!info || !info->client_addr)
+        return info ? info->client_addr : NULL;
+}
+
+static void record_peer(struct http_request *req)
+{
+        const struct sockaddr *address = get_socket_address(req);
+
+        if (address)
+                set_request_peer(req, address);
+}
+
+/* For MHD_get_connection_values(): a proxy may add its header behind one of the client. */
+static enum MHD_Result find_last_forwarded(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        (void)kind;
+        if (strcasecmp(name, "X-Forwarded-For") == 0)
+                *(const char **)context = value;
+        return MHD_YES;
+}
+
+void request_find_forwarded_peer(struct http_request *req)
+{
+        const struct http_options *o = &req->server->options;
+        struct sockaddr_in6 client = { .sin6_family = AF_INET6 };
+        struct sockaddr_in client_v4 = { .sin_family = AF_INET };
+        const struct sockaddr *address = get_socket_address(req);
+        const char *header = NULL;
+
+        if (!o->trusted_proxy_count || !address || !address_from_socket(address, &client.sin6_addr))
                 return;
-        key = peer_key_from_address(info->client_addr);
-        req->peer_number = peer_key_hash(&key);
-        n = info->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-        if (getnameinfo(info->client_addr, n, req->peer, sizeof req->peer, NULL, 0, NI_NUMERICHOST))
-                req->peer[0] = 0;
+        req->is_from_proxy = is_address_in_ranges(&client.sin6_addr, o->trusted_proxies, o->trusted_proxy_count);
+        if (!req->is_from_proxy)
+                return;
+        MHD_get_connection_values(req->connection, MHD_HEADER_KIND, find_last_forwarded, &header);
+        find_forwarded_client(header, o->trusted_proxies, o->trusted_proxy_count, &client.sin6_addr);
+        memcpy(&client_v4.sin_addr, client.sin6_addr.s6_addr + 12, sizeof client_v4.sin_addr);
+        set_request_peer(req, IN6_IS_ADDR_V4MAPPED(&client.sin6_addr) ? (const struct sockaddr *)&client_v4
+                                                                      : (const struct sockaddr *)&client);
+}
+
+bool http_is_from_proxy(const struct http_request *req)
+{
+        return req->is_from_proxy;
+}
+
+bool http_is_secure(const struct http_request *req)
+{
+        const char *protocol = req->is_from_proxy ? http_header(req, "X-Forwarded-Proto") : NULL;
+
+        return req->server->options.tls || (protocol && strcasecmp(protocol, "https") == 0);
 }
 
 struct cancel_flag *cancel_flag_ref(struct cancel_flag *flag)
@@ -192,6 +244,7 @@ static void free_request(struct http_request *req)
         memory_release(&req->answer);
         cancel_flag_unref(req->cancel);
         free(req->token);
+        free(req->sender);
         free(req->path);
         free(req->uri);
         pthread_mutex_destroy(&req->step_lock);
@@ -281,6 +334,30 @@ const char *http_header(const struct http_request *req, const char *name)
         return MHD_lookup_connection_value(req->connection, MHD_HEADER_KIND, name);
 }
 
+struct header_count {
+        const char *name;
+        unsigned count;
+};
+
+/* For MHD_get_connection_values(). */
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+        struct header_count *c = context;
+
+        (void)kind;
+        (void)value;
+        c->count += strcasecmp(name, c->name) == 0;
+        return MHD_YES;
+}
+
+unsigned http_count_headers(const struct http_request *req, const char *name)
+{
+        struct header_count c = { .name = name };
+
+        MHD_get_connection_values(req->connection, MHD_HEADER_KIND, count_header, &c);
+        return c.count;
+}
+
 const struct deadline *http_request_deadline(const struct http_request *req)
 {
         return &req->deadline;
@@ -312,6 +389,27 @@ void http_set_tenant(struct http_request *req, void *tenant, unsigned lane)
 void *http_tenant(const struct http_request *req)
 {
         return req->tenant;
+}
+
+void http_set_token_name(struct http_request *req, const char *name)
+{
+        snprintf(req->token_name, sizeof req->token_name, "%s", name);
+}
+
+void http_set_sender(struct http_request *req, void *sender)
+{
+        free(req->sender);
+        req->sender = sender;
+}
+
+const void *http_sender(const struct http_request *req)
+{
+        return req->sender;
+}
+
+const char *http_cookie(const struct http_request *req, const char *name)
+{
+        return MHD_lookup_connection_value(req->connection, MHD_COOKIE_KIND, name);
 }
 
 const struct http_route *http_route(const struct http_request *req)

@@ -4,18 +4,26 @@
 #include <string.h>
 
 #include "server/access/audit.h"
+#include "server/access/identify.h"
 
 static struct request_sender get_call_sender(const struct grpc_call *call)
 {
-        return (struct request_sender){ grpc_call_token(call), grpc_call_peer(call), grpc_call_peer_number(call) };
+        struct request_sender sender = { .peer = grpc_call_peer(call), .peer_number = grpc_call_peer_number(call) };
+
+        if (token_identify(grpc_call_token(call), &sender.token))
+                sender.kind = SENDER_TOKEN;
+        return sender;
 }
 
 static enum http_access authorize_call(void *context, const char *token, enum http_scope scope,
                                        char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
+        struct request_sender sender = { .kind = SENDER_UNKNOWN };
         struct server *s = context;
 
-        return access_authorize(&s->access_control, token, scope, name_ret);
+        if (token_identify(token, &sender.token))
+                sender.kind = SENDER_TOKEN;
+        return access_authorize(&s->access_control, &sender, scope, name_ret);
 }
 
 static uint64_t admit_call(void *context, const struct grpc_call *call, struct error *err)
@@ -29,6 +37,7 @@ static uint64_t admit_call(void *context, const struct grpc_call *call, struct e
 static void select_grpc_tenant(void *context, struct grpc_call *call)
 {
         struct server *s = context;
+        const struct request_sender sender = get_call_sender(call);
         struct tokens *tokens = s->access_control.tokens;
         char says[TENANT_NAME_SIZE];
         struct tenant_request r = { .header = grpc_call_metadata(call, "x-scope-orgid"),
@@ -39,7 +48,7 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens && !tokens_get_tenant(tokens, grpc_call_token(call), says)) {
+        if (tokens && !access_get_tenant(&s->access_control, &sender, says)) {
                 grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0, "the token is not known here");
                 return;
         }

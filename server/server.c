@@ -24,6 +24,7 @@
 #include "http/listen.h"
 #include "http/server.h"
 #include "server/access/audit.h"
+#include "server/access/identify.h"
 #include "server/data_lock.h"
 #include "server/grpc_listener.h"
 #include "server/server_internal.h"
@@ -82,28 +83,30 @@ static void audit_http_request(void *context, const struct http_request *req, un
                                                  .target = http_uri(req),
                                                  .token_name = http_token_name(req),
                                                  .peer = http_peer(req),
-                                                 .writes = route && route->writes });
+                                                 .writes = route && route->writes,
+                                                 .is_open = route && route->scope == SCOPE_NONE });
 }
 
-static enum http_access authorize_request(void *context, const char *token, enum http_scope scope,
+static void identify_request(void *context, struct http_request *req)
+{
+        struct server *s = context;
+
+        access_identify(&s->access_control, req);
+}
+
+static enum http_access authorize_request(void *context, const struct http_request *req, enum http_scope scope,
                                           char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
         struct server *s = context;
 
-        return access_authorize(&s->access_control, token, scope, name_ret);
-}
-
-static struct request_sender get_sender(const struct http_request *req)
-{
-        return (struct request_sender){ http_token(req), http_peer(req), http_peer_number(req) };
+        return access_authorize(&s->access_control, http_sender(req), scope, name_ret);
 }
 
 static uint64_t admit_request(void *context, const struct http_request *req, uint64_t bytes, struct error *err)
 {
-        const struct request_sender sender = get_sender(req);
         struct server *s = context;
 
-        return admission_admit(s->access_control.admission, &sender, bytes, err);
+        return admission_admit(s->access_control.admission, http_sender(req), bytes, err);
 }
 
 static void select_http_tenant(void *context, struct http_request *req)
@@ -120,7 +123,7 @@ static void select_http_tenant(void *context, struct http_request *req)
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens && !tokens_get_tenant(tokens, http_token(req), says)) { /* the tokens were reloaded just now */
+        if (tokens && !access_get_tenant(&s->access_control, http_sender(req), says)) { /* the tokens were reloaded just now */
                 http_fail_code(req, 401, "bad_token", "the token is not known here");
                 return;
         }
@@ -143,10 +146,12 @@ static void select_http_tenant(void *context, struct http_request *req)
 
 static void finish_request(void *context, const struct http_request *req)
 {
-        const struct request_sender sender = get_sender(req);
+        const struct request_sender *sender = http_sender(req);
         struct server *s = context;
 
-        admission_finished(s->access_control.admission, &sender, http_admitted_bytes(req), http_received_bytes(req));
+        if (sender)
+                admission_finished(s->access_control.admission, sender, http_admitted_bytes(req),
+                                   http_received_bytes(req));
         if (http_tenant(req))
                 tenants_finish(s->tenants, http_tenant(req), http_route(req)->scope, http_admitted_bytes(req),
                                http_received_bytes(req));
@@ -427,6 +432,7 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                                         .size = sizeof o,
                                         .host = listen->host,
                                         .port = listen->port,
+                                        .identify = identify_request,
                                         .authorize = s->access_control.tokens ? authorize_request : NULL,
                                         .tls = s->access_control.tls,
                                         .check_host = !s->access_control.tokens || s->options->allowed_host_count,
@@ -434,6 +440,8 @@ static enum status start_http(struct server *s, const struct listen_address *lis
                                         .allowed_host_count = s->options->allowed_host_count,
                                         .allowed_origins = s->options->cors_origins,
                                         .allowed_origin_count = s->options->cors_origin_count,
+                                        .trusted_proxies = s->options->trusted_proxies,
+                                        .trusted_proxy_count = s->options->trusted_proxy_count,
                                         .admit = admit_request,
                                         .choose_tenant = select_http_tenant,
                                         .decode_body = content_coding_decode,

@@ -24,6 +24,8 @@ struct server_options {
         const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
         const char *token_file;       /* NULL: none */
         const char *tenant_file;      /* server/access/tenant_config.h; NULL: there is only the default tenant */
+        uint64_t session_max_age_s;   /* of a browser that signed in with a token */
+        const char *proxy_auth;       /* header in which trusted proxies name the user; NULL: none */
         const char *tls_cert;         /* with tls_key: speak https; NULL: http */
         const char *tls_key;
         const char *port_file;               /* NULL: none; gets "PORT\n" when the service answers */
@@ -35,6 +37,8 @@ struct server_options {
         size_t allowed_host_count;
         const char *const *cors_origins; /* origins whose pages may read responses of /symbolicate/v5; "*": all */
         size_t cors_origin_count;
+        const struct address_range *trusted_proxies; /* http/trusted_proxy.h */
+        size_t trusted_proxy_count;
         const struct retention_rule *retention;
         size_t retention_count;
         const char *const *scan_dirs; /* trees of packages and ELF files to serve */

@@ -7,6 +7,7 @@
 #include "common/configuration.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "http/trusted_proxy.h"
 #include "query/sample_rules.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/setup.h"
@@ -49,19 +50,34 @@ static enum status collect_upstreams(struct upstream_list *l, const struct optio
         return st ? st : upstream_list_add_urls(l, words, err);
 }
 
-#define KEEP_REMOVED_MAX_S (366 * 86400)
+#define AGE_MAX_S (366 * 86400)
 
-/* An age such as 1h. */
-static enum status parse_keep_removed(const char *text, uint64_t *ms_ret, struct error *err)
+/* An age from 1s to 366d. */
+static enum status parse_age(const char *option, const char *text, uint64_t *seconds_ret, struct error *err)
 {
         static const struct unit units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 0 } };
         uint64_t seconds;
 
-        if (!parse_amount(text, units, true, &seconds) || seconds == 0 || seconds > KEEP_REMOVED_MAX_S)
-                return error_set(err, ST_USAGE,
-                                 "--keep-removed '%s' is not a number with s, m, h or d, from 1s to 366d, as 1h", text);
-        *ms_ret = seconds * 1000;
+        if (!parse_amount(text, units, true, &seconds) || seconds == 0 || seconds > AGE_MAX_S)
+                return error_set(err, ST_USAGE, "--%s '%s' is not a number with s, m, h or d, from 1s to 366d, as 1h",
+                                 option, text);
+        *seconds_ret = seconds;
         return ST_OK;
+}
+
+/* @param ret owned, one for each */
+static enum status parse_trusted_proxies(const struct option_list *list, struct address_range **ret, struct error *err)
+{
+        _cleanup_free_ struct address_range *ranges = calloc(list->count + 1, sizeof *ranges);
+        enum status st = ranges ? ST_OK : error_no_memory(err);
+
+        for (size_t i = 0; i < list->count && !st; i++)
+                st = address_range_parse(list->items[i], &ranges[i], err);
+        if (st == ST_USAGE)
+                error_prefix(err, st, "--trusted-proxy");
+        if (!st)
+                *ret = steal_ptr(ranges);
+        return st;
 }
 
 /* An age such as 30d, or "any" for no limit: 0. */
@@ -100,18 +116,21 @@ int command_serve(int argc, char **argv)
         struct server_options o = { .dir = "cairn-data",
                                     .listen = "127.0.0.1:7700",
                                     .scan_interval_s = 300,
-                                    .query_timeout_s = LIMIT_QUERY_S };
+                                    .query_timeout_s = LIMIT_QUERY_S,
+                                    .session_max_age_s = LIMIT_SESSION_S };
         const char *share_size = "256M", *share_age = "30d";
         const char *level_name = "info", *upstreams_path = NULL, *memory = NULL, *query_memory = NULL,
                    *worker_user = NULL;
-        const char *max_age = "30d", *max_ahead = "10m", *keep_removed = "1h";
+        const char *max_age = "30d", *max_ahead = "10m", *keep_removed = "1h", *session_max_age = NULL;
         const char *env = getenv("DEBUGINFOD_URLS");
         _cleanup_free_ char *words = strdup(env ? env : "");
         struct upstream_list upstreams = { 0 };
         struct option_list urls = { 0 }, origins = { 0 }, hosts = { 0 }, rules = { 0 }, trees = { 0 }, samples = { 0 };
+        struct option_list proxies = { 0 };
+        _cleanup_free_ struct address_range *ranges = NULL;
         struct retention_rule retention[RETENTION_RULES_MAX];
         _cleanup_sample_rules_ struct sample_rules sample_rules = { 0 };
-        uint64_t flush_interval_s = 0, scan_cache_mib = 8192;
+        uint64_t flush_interval_s = 0, keep_removed_s = 0, scan_cache_mib = 8192;
         enum log_level level = LOG_INFO;
         _cleanup_configuration_ struct configuration configuration = { .section = "serve" };
         struct error err;
@@ -143,6 +162,12 @@ int command_serve(int argc, char **argv)
                               "history, admin"),
                 OPTION_STRING("tenants", 0, "FILE", &o.tenant_file,
                               "lines of NAME [retain RULE | rate N | bytes N]: tenants with samples of their own"),
+                OPTION_STRING("session-max-age", 0, "AGE", &session_max_age,
+                              "browsers that signed in with a token do so again after this long (12h)"),
+                OPTION_LIST("trusted-proxy", 0, "ADDRESS[/BITS]", &proxies,
+                            "believe X-Forwarded-For and X-Forwarded-Proto of this reverse proxy; repeatable"),
+                OPTION_STRING("proxy-auth", 0, "HEADER", &o.proxy_auth,
+                              "trusted proxies name in it who may read the pages, as X-Forwarded-User"),
                 OPTION_STRING("tls-cert", 0, "FILE", &o.tls_cert, "enable https: the certificate and its chain, PEM"),
                 OPTION_STRING("tls-key", 0, "FILE", &o.tls_key, "private key of --tls-cert"),
                 OPTION_UINT("max-connections", 0, "N", &o.max_connections, "simultaneous connections (4096)"),
@@ -202,7 +227,11 @@ int command_serve(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "--share-size '%s' is not a number of bytes with K, M, G or T",
                                share_size);
         if (!st)
-                st = parse_keep_removed(keep_removed, &o.removed_grace_ms, &err);
+                st = parse_age("keep-removed", keep_removed, &keep_removed_s, &err);
+        if (!st && session_max_age)
+                st = parse_age("session-max-age", session_max_age, &o.session_max_age_s, &err);
+        if (!st)
+                st = parse_trusted_proxies(&proxies, &ranges, &err);
         if (!st && o.listen_otlp_grpc && o.read_only)
                 st = error_set(&err, ST_USAGE,
                                "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");
@@ -232,11 +261,14 @@ int command_serve(int argc, char **argv)
                 o.allowed_host_count = hosts.count;
                 o.cors_origins = origins.items;
                 o.cors_origin_count = origins.count;
+                o.trusted_proxies = ranges;
+                o.trusted_proxy_count = proxies.count;
                 o.scan_dirs = trees.items;
                 o.scan_dir_count = trees.count;
                 o.scan_cache_bytes = scan_cache_mib << 20;
                 o.retention = retention;
                 o.retention_count = rules.count;
+                o.removed_grace_ms = keep_removed_s * 1000;
                 o.flush_interval_ms = flush_interval_s * 1000;
                 st = sandbox_setup("serve", worker_user, &err);
                 if (!st && trees.count)
@@ -252,5 +284,6 @@ int command_serve(int argc, char **argv)
         options_list_deinit(&rules);
         options_list_deinit(&trees);
         options_list_deinit(&samples);
+        options_list_deinit(&proxies);
         return st ? command_fail("serve", st, &err) : EXIT_DONE;
 }

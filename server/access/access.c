@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/access/access.h"
 
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "common/log.h"
@@ -16,10 +19,30 @@ static struct metric failed_reloads[] = {
                        "file=\"tls\""),
 };
 
+/* Letters, digits and '-', and none that has another meaning here. */
+static bool is_user_header(const char *name)
+{
+        static const char *const others[] = { "Authorization", "Cookie", "Host", "Origin", "Content-Type",
+                                              "X-Forwarded-For", "X-Forwarded-Proto" };
+
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+                if (strcasecmp(name, others[i]) == 0)
+                        return false;
+        return *name && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")];
+}
+
 enum status access_check_options(const struct server_options *o, const struct listen_address *listen, struct error *err)
 {
         if (!o->tls_cert != !o->tls_key)
                 return error_set(err, ST_USAGE, "--tls-cert FILE and --tls-key FILE go together");
+        if (o->proxy_auth && (!o->trusted_proxy_count || !o->token_file))
+                return error_set(err, ST_USAGE,
+                                 "--proxy-auth needs --trusted-proxy, for whoever else sends the header, and "
+                                 "--token-file, for what does not come through the proxy");
+        if (o->proxy_auth && !is_user_header(o->proxy_auth))
+                return error_set(err, ST_USAGE, "--proxy-auth '%.60s' is not a header that can name a user, as "
+                                                "X-Forwarded-User",
+                                 o->proxy_auth);
         if (listen->is_loopback || o->token_file)
                 return ST_OK;
         return error_set(err, ST_USAGE,
@@ -58,6 +81,12 @@ enum status access_open(struct access_control *d, const struct server_options *o
                 st = tls_load(o->tls_cert, o->tls_key, &d->tls, err);
         if (!st)
                 st = admission_create(d->tokens, o->address_rate, &d->admission, err);
+        if (!st)
+                st = sessions_create(o->session_max_age_s, &d->sessions, err);
+        if (!st)
+                st = rate_limit_create(&d->sign_ins, err);
+        if (!st && getrandom(d->csrf_key, sizeof d->csrf_key, 0) != sizeof d->csrf_key)
+                st = error_set(err, ST_OS, "the kernel gave no random bytes");
         if (st)
                 return st;
         for (size_t i = 0; i < sizeof failed_reloads / sizeof *failed_reloads; i++)
@@ -81,6 +110,7 @@ static void reload_tokens(struct access_control *d)
                 log_error("serve", "%s; the previous tokens stay in use", err.text);
         } else {
                 log_info("serve", "%zu tokens from '%s'", count, d->options->token_file);
+                sessions_end_revoked(d->sessions, d->tokens);
         }
 }
 
@@ -105,13 +135,9 @@ void access_reload(struct access_control *d)
 void access_close(struct access_control *d)
 {
         admission_destroy(d->admission);
+        sessions_destroy(d->sessions);
+        rate_limit_destroy(d->sign_ins);
         tokens_destroy(d->tokens);
         tenant_configs_destroy(d->tenants);
         tls_destroy(d->tls);
-}
-
-enum http_access access_authorize(const struct access_control *d, const char *token, enum http_scope scope,
-                                  char name_ret[static HTTP_TOKEN_NAME_SIZE])
-{
-        return tokens_check(d->tokens, token, scope, name_ret);
 }

@@ -4,14 +4,16 @@
 
 /**
  * @file
- * Access control: bearer tokens, TLS certificate, per-client limits. Token file and certificate are read at the start
- * and again at SIGHUP.
+ * Access control: bearer tokens, sessions of browsers, TLS certificate, per-client limits. Token file and certificate
+ * are read at the start and again at SIGHUP.
  *
- * Threads: access_authorize() any; the others only the one that runs the server.
+ * Threads: only the one that runs the server.
  */
 #include "http/listen.h"
 #include "http/server.h"
 #include "server/access/admission.h"
+#include "server/access/rate_limit.h"
+#include "server/access/sessions.h"
 #include "server/server.h"
 #include "server/access/tokens.h"
 
@@ -23,6 +25,9 @@ struct access_control {
         struct tokens *tokens;          /* NULL: everything is allowed */
         struct tls *tls;                /* NULL: http */
         struct admission *admission;
+        struct sessions *sessions;
+        struct rate_limit *sign_ins; /* attempts by address */
+        uint8_t csrf_key[SHA256_BYTES];
 };
 
 /** ST_USAGE when anyone on the network could write, or when only one of certificate and key is given. */
@@ -37,9 +42,5 @@ enum status access_open(struct access_control *d, const struct server_options *o
 /** Reload the files. An invalid file is logged, and the previous content stays in use. */
 void access_reload(struct access_control *d);
 void access_close(struct access_control *d);
-
-/** For http_options.authorize; only when there are tokens. */
-enum http_access access_authorize(const struct access_control *d, const char *token, enum http_scope scope,
-                                  char name_ret[static HTTP_TOKEN_NAME_SIZE]);
 
 #endif

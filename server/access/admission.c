@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "common/clock.h"
+#include "common/hash_table.h"
 #include "common/metrics.h"
 #include "server/access/rate_limit.h"
 
@@ -104,19 +105,31 @@ static void say_why(enum rate_verdict verdict, const char *who, const struct rat
                           (unsigned long long)limits->requests_per_s, (unsigned long long)wait_s);
 }
 
+const struct token_id *get_sender_token(const struct request_sender *sender)
+{
+        return sender->kind == SENDER_TOKEN || sender->kind == SENDER_SESSION ? &sender->token : NULL;
+}
+
+/* Users behind one proxy do not share a bucket. */
+static uint64_t get_address_key(const struct request_sender *sender)
+{
+        return sender->kind == SENDER_USER ? keyed_hash(sender->user, strlen(sender->user)) : sender->peer_number;
+}
+
 uint64_t admission_admit(struct admission *a, const struct request_sender *sender, uint64_t bytes, struct error *err)
 {
         char name[HTTP_TOKEN_NAME_SIZE], who[HTTP_TOKEN_NAME_SIZE + 64];
         struct token_limits token;
-        bool is_token = a->tokens && tokens_get_limits(a->tokens, sender->token, &token);
+        bool is_token = a->tokens && tokens_get_limits(a->tokens, get_sender_token(sender), &token);
         const struct rate_limit_config *limits = is_token ? &token.limits : &a->of_address;
         enum rate_verdict verdict;
         uint64_t wait_s = 0;
 
         if (!limits->requests_per_s && !limits->bytes_per_day)
                 return 0;
-        verdict = rate_limit_take(is_token ? a->by_token : a->by_address, is_token ? token.who : sender->peer_number,
-                                  limits, bytes, monotonic_ns(), &wait_s);
+        verdict =
+                rate_limit_take(is_token ? a->by_token : a->by_address, is_token ? token.who : get_address_key(sender),
+                                limits, bytes, monotonic_ns(), &wait_s);
         if (verdict == RATE_FINE)
                 return 0;
         snprintf(name, sizeof name, "%s", !is_token ? "" : token.name[0] ? token.name : UNNAMED);
@@ -130,7 +143,7 @@ void admission_finished(struct admission *a, const struct request_sender *sender
 {
         struct token_limits token;
 
-        if (received != admitted && a->tokens && tokens_get_limits(a->tokens, sender->token, &token) &&
+        if (received != admitted && a->tokens && tokens_get_limits(a->tokens, get_sender_token(sender), &token) &&
             token.limits.bytes_per_day)
                 rate_limit_correct(a->by_token, token.who, &token.limits, admitted, received, monotonic_ns());
 }

@@ -19,12 +19,24 @@ enum status admission_create(struct tokens *tokens, uint64_t address_rate, struc
                              struct error *err) MUST_CHECK;
 void admission_destroy(struct admission *a); /* takes NULL */
 
+enum sender_kind {
+        SENDER_UNKNOWN, /* nothing says who it is */
+        SENDER_TOKEN,   /* the request carries a token, which may not be in the file */
+        SENDER_SESSION, /* a browser that signed in with a token */
+        SENDER_USER,    /* a user whom a trusted proxy names */
+};
+
 /** Who sends a request. */
 struct request_sender {
-        const char *token; /* NULL: none */
-        const char *peer;  /* numeric address */
+        enum sender_kind kind;
+        struct token_id token;           /* of SENDER_TOKEN and SENDER_SESSION */
+        char user[HTTP_TOKEN_NAME_SIZE]; /* of SENDER_USER */
+        const char *peer;                /* numeric address */
         uint64_t peer_number;
 };
+
+/** The token of the sender, NULL: none. */
+const struct token_id *get_sender_token(const struct request_sender *sender);
 
 /** 0, or the seconds to wait before a retry; err then has the reason. @param bytes of the request, as far as known. */
 uint64_t admission_admit(struct admission *a, const struct request_sender *sender, uint64_t bytes, struct error *err);

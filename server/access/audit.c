@@ -39,8 +39,11 @@ static void append_audit_line(const struct audited_request *r)
 
 void audit_request(const struct audited_request *r)
 {
-        if (r->code == 401 || r->code == 403) {
+        bool is_refused = r->code == 401 || r->code == 403;
+
+        if (is_refused)
                 metric_add(r->code == 401 ? &unknown : &denied, 1);
+        if (is_refused || (r->writes && r->is_open && r->code >= 400)) {
                 if (may_log_refusal())
                         append_audit_line(r);
         } else if (r->writes) {

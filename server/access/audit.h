@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Audit log: one line per request that modifies data, and per request refused for its token. Ingested profiles are only
- * counted. At most AUDIT_REFUSALS_PER_S refusals are logged per second, so that clients cannot fill the disk with them.
+ * Audit log: one line per request that modifies data, signs a browser in or out, or is refused for its token. Ingested
+ * profiles are only counted. At most AUDIT_REFUSALS_PER_S refusals of clients that have no token, and of tokens, are
+ * logged per second, so that clients cannot fill the disk with them.
  *
  * Threads: any.
  */
@@ -19,6 +20,7 @@ struct audited_request {
         const char *token_name; /* "": none */
         const char *peer;
         bool writes; /* it modifies data */
+        bool is_open; /* it needs no token */
 };
 
 /** Log the request if it is one for the log, and count refusals. */

@@ -63,6 +63,11 @@ static double compute_refilled_debt(double missing, double per_s, double passed_
         return missing > per_s * passed_s ? missing - per_s * passed_s : 0;
 }
 
+static double get_request_rate(const struct rate_limit_config *limits)
+{
+        return (double)limits->requests_per_s / (limits->interval_s ? limits->interval_s : 1);
+}
+
 /* NULL without memory: then the request is not limited. */
 static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                       int64_t now_ns)
@@ -75,7 +80,7 @@ static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const 
         if (s) {
                 double passed_s = (double)(now_ns - s->then_ns) / 1e9;
 
-                s->requests = compute_refilled_debt(s->requests, (double)limits->requests_per_s, passed_s);
+                s->requests = compute_refilled_debt(s->requests, get_request_rate(limits), passed_s);
                 s->bytes = compute_refilled_debt(s->bytes, (double)limits->bytes_per_day / DAY_S, passed_s);
                 TAILQ_REMOVE(&r->used, s, by_use);
         } else {
@@ -125,7 +130,7 @@ enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const stru
         s = get_bucket(r, key, limits, now_ns);
         if (s && limits->requests_per_s &&
             !check_bucket(s->requests, 1, (double)limits->requests_per_s * RATE_LIMIT_BURST_S,
-                          (double)limits->requests_per_s, wait_s_ret))
+                          get_request_rate(limits), wait_s_ret))
                 verdict = RATE_REQUESTS;
         else if (s && limits->bytes_per_day &&
                  !check_bucket(s->bytes, (double)(bytes ? bytes : 1), (double)limits->bytes_per_day,
@@ -135,6 +140,17 @@ enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const stru
                 charge_bucket(s, limits, bytes);
         pthread_mutex_unlock(&r->lock);
         return verdict;
+}
+
+void rate_limit_refund(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits, int64_t now_ns)
+{
+        struct rate_bucket *s;
+
+        pthread_mutex_lock(&r->lock);
+        s = get_bucket(r, key, limits, now_ns);
+        if (s)
+                s->requests = fmax(0, s->requests - 1);
+        pthread_mutex_unlock(&r->lock);
 }
 
 void rate_limit_correct(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits, uint64_t taken,

@@ -23,6 +23,7 @@ struct rate_limit;
 
 struct rate_limit_config {
         uint64_t requests_per_s; /* 0: no limit */
+        unsigned interval_s;     /* so many requests in this time, with the same capacity; 0: one second */
         uint64_t bytes_per_day;  /* 0: no limit */
 };
 
@@ -37,6 +38,8 @@ void rate_limit_destroy(struct rate_limit *r); /* takes NULL */
  */
 enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                   uint64_t bytes, int64_t now_ns, uint64_t *wait_s_ret);
+/** Refund the request of a rate_limit_take(). */
+void rate_limit_refund(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits, int64_t now_ns);
 /**
  * Replace the bytes charged by rate_limit_take() with those received: the difference is charged, even past the limit,
  * or refunded.

@@ -241,28 +241,39 @@ static const struct token *find_token(const struct tokens *t, const uint8_t dige
 
         for (size_t i = 0; i < t->list.count; i++) {
                 const struct token *item = &t->list.items[i];
-                unsigned differ = 0;
 
-                for (size_t k = 0; k < SHA256_BYTES; k++)
-                        differ |= digest[k] ^ item->digest[k];
-                if (!differ)
+                if (sha256_equal(digest, item->digest))
                         found = item;
         }
         return found;
 }
 
-enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
+bool token_identify(const char *token, struct token_id *ret)
+{
+        return token && !digest_of(token, strlen(token), ret->digest, NULL);
+}
+
+bool tokens_has(struct tokens *t, const struct token_id *token)
+{
+        const struct token *found;
+
+        pthread_rwlock_rdlock(&t->lock);
+        found = find_token(t, token->digest);
+        pthread_rwlock_unlock(&t->lock);
+        return found;
+}
+
+enum http_access tokens_check(struct tokens *t, const struct token_id *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
         enum http_access access = ACCESS_UNKNOWN;
-        uint8_t digest[SHA256_BYTES];
         const struct token *found;
 
         name_ret[0] = 0;
-        if (!token || digest_of(token, strlen(token), digest, NULL))
+        if (!token)
                 return ACCESS_UNKNOWN;
         pthread_rwlock_rdlock(&t->lock);
-        found = find_token(t, digest);
+        found = find_token(t, token->digest);
         if (found) {
                 memcpy(name_ret, found->name, sizeof found->name);
                 access = found->scopes & 1u << scope ? ACCESS_GRANTED : ACCESS_DENIED;
@@ -271,32 +282,30 @@ enum http_access tokens_check(struct tokens *t, const char *token, enum http_sco
         return access;
 }
 
-bool tokens_get_tenant(struct tokens *t, const char *token, char ret[static TENANT_NAME_SIZE])
+bool tokens_get_tenant(struct tokens *t, const struct token_id *token, char ret[static TENANT_NAME_SIZE])
 {
-        uint8_t digest[SHA256_BYTES];
         const struct token *found;
 
-        if (!token || digest_of(token, strlen(token), digest, NULL))
+        if (!token)
                 return false;
         pthread_rwlock_rdlock(&t->lock);
-        found = find_token(t, digest);
+        found = find_token(t, token->digest);
         if (found)
                 memcpy(ret, found->tenant, sizeof found->tenant);
         pthread_rwlock_unlock(&t->lock);
         return found;
 }
 
-bool tokens_get_limits(struct tokens *t, const char *token, struct token_limits *ret)
+bool tokens_get_limits(struct tokens *t, const struct token_id *token, struct token_limits *ret)
 {
-        uint8_t digest[SHA256_BYTES];
         const struct token *found;
 
-        if (!token || digest_of(token, strlen(token), digest, NULL))
+        if (!token)
                 return false;
         pthread_rwlock_rdlock(&t->lock);
-        found = find_token(t, digest);
+        found = find_token(t, token->digest);
         if (found) {
-                memcpy(&ret->who, digest, sizeof ret->who);
+                memcpy(&ret->who, token->digest, sizeof ret->who);
                 ret->limits = found->limits;
                 memcpy(ret->name, found->name, sizeof found->name);
         }

@@ -15,6 +15,7 @@
  * Threads: any, except load and destroy.
  */
 #include "common/error.h"
+#include "common/sha256.h"
 #include "http/server.h"
 #include "server/access/rate_limit.h"
 #include "server/access/tenant_config.h"
@@ -31,12 +32,23 @@ enum status tokens_load(const char *path, const struct tenant_configs *tenants, 
 enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err) MUST_CHECK;
 void tokens_destroy(struct tokens *t);
 
-/** @param name_ret the token's name, "" if it has none or is not known. */
-enum http_access tokens_check(struct tokens *t, const char *token, enum http_scope scope,
+/** Names a token without its secret: its SHA-256 digest. */
+struct token_id {
+        uint8_t digest[SHA256_BYTES];
+};
+
+/** False when token is NULL, or without memory. */
+bool token_identify(const char *token, struct token_id *ret);
+
+/** Whether the token is in the file. */
+bool tokens_has(struct tokens *t, const struct token_id *token);
+
+/** @param token NULL: none.  @param name_ret the token's name, "" if it has none or is not known. */
+enum http_access tokens_check(struct tokens *t, const struct token_id *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE]);
 
 /** @param ret what its line says: a name, TOKEN_ANY_TENANT, or "".  @return false for an unknown token (NULL: none). */
-bool tokens_get_tenant(struct tokens *t, const char *token, char ret[static TENANT_NAME_SIZE]);
+bool tokens_get_tenant(struct tokens *t, const struct token_id *token, char ret[static TENANT_NAME_SIZE]);
 #define TOKEN_ANY_TENANT "*"
 
 struct token_limits {
@@ -46,6 +58,6 @@ struct token_limits {
 };
 
 /** False, and ret untouched, for an unknown token (NULL: none). */
-bool tokens_get_limits(struct tokens *t, const char *token, struct token_limits *ret);
+bool tokens_get_limits(struct tokens *t, const struct token_id *token, struct token_limits *ret);
 
 #endif

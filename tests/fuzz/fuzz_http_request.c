@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What of a request is parsed here and not by libmicrohttpd. The input is text
- * of lines: the target, Range, If-None-Match, Accept-Encoding, X-Forwarded-For,
- * Content-Type; what follows is the body.
+ * of lines: the target, Range, If-None-Match, Accept-Encoding, X-Forwarded-For
+ * (also as --trusted-proxy), Content-Type; what follows is the body, as
+ * multipart/form-data and as a form.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "common/build_id.h"
 #include "debuginfo-store/forward_loop.h"
 #include "http/server_internal.h"
+#include "http/trusted_proxy.h"
 #include "server/routes/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -85,6 +87,33 @@ static void forwarded(const char *header)
                 must(strlen(f.header) < sizeof f.header && strlen(f.via) < sizeof f.via);
 }
 
+static void forwarded_client(const char *header)
+{
+        static const struct address_range loopback = { .address = IN6ADDR_LOOPBACK_INIT, .bits = 128 };
+        static const struct address_range all = { .bits = 0 };
+        struct in6_addr client = IN6ADDR_ANY_INIT;
+        struct address_range range;
+
+        find_forwarded_client(header, &loopback, 1, &client); /* not a trusted proxy */
+        must(IN6_IS_ADDR_UNSPECIFIED(&client));
+        find_forwarded_client(header, &all, 1, &client);
+        if (address_range_parse(header, &range, NULL) == ST_OK)
+                must(range.bits <= 128 && is_address_in_ranges(&range.address, &range, 1));
+}
+
+static void form(const uint8_t *body, size_t n)
+{
+        _cleanup_free_ struct http_request *req = calloc(1, sizeof *req);
+        char value[64];
+
+        must(req != NULL);
+        buf_init(&req->body, n);
+        must(buf_append(&req->body, body, n) == ST_OK);
+        if (http_form_field(req, "token", value, sizeof value))
+                must(memmem(body, n, "token=", 6) && strlen(value) < sizeof value);
+        buf_deinit(&req->body);
+}
+
 static void multipart(const char *type, const uint8_t *body, size_t n)
 {
         const uint8_t *part;
@@ -113,7 +142,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              strstr(lines[NONE_MATCH], "\"tag\""));
         (void)choose_compression(lines[ENCODING]);
         forwarded(lines[FORWARDED]);
-        if (rest) /* exactly as much as there is, for the sanitizer's eyes */
+        forwarded_client(lines[FORWARDED]);
+        if (rest) { /* exactly as much as there is, for the sanitizer's eyes */
                 multipart(lines[CONTENT_TYPE], data + (rest - text), size - (size_t)(rest - text));
+                form(data + (rest - text), size - (size_t)(rest - text));
+        }
         return 0;
 }

@@ -244,9 +244,11 @@ static const struct http_route routes[] = {
 };
 
 /* "reader" may read, "all" may do everything. */
-static enum http_access authorize(void *context, const char *token, enum http_scope scope,
+static enum http_access authorize(void *context, const struct http_request *req, enum http_scope scope,
                                   char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
+        const char *token = http_token(req);
+
         name_ret[0] = 0;
         (void)context;
         if (token && strcmp(token, "all") == 0)

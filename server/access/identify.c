@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access/identify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/metrics.h"
+
+#define CSRF_HEADER "X-Cairn-CSRF"
+#define USER_PREFIX "proxy:" /* so that logs tell a proxy's user from a token's name */
+
+static struct metric csrf_refusals = METRIC_COUNTER("cairn_csrf_refused_total",
+                                                    "Requests of signed-in browsers refused: not made by a page of the "
+                                                    "service, as far as can be told.",
+                                                    "");
+static struct metric proxy_refusals = METRIC_COUNTER(
+        "cairn_proxy_auth_refused_total",
+        "Requests with the header of --proxy-auth refused: not from a trusted proxy, or no user's name in it.", "");
+
+const char *get_session_cookie_name(const struct http_request *req)
+{
+        return http_is_secure(req) ? "__Host-cairn" : "cairn";
+}
+
+const char *get_session_id(const struct http_request *req)
+{
+        return http_cookie(req, get_session_cookie_name(req));
+}
+
+void write_csrf_token(const struct access_control *d, const char *secret, char ret[static SHA256_HEX_MAX])
+{
+        uint8_t mac[SHA256_BYTES] = { 0 };
+
+        if (hmac_sha256(d->csrf_key, secret, strlen(secret), mac))
+                sha256_hex(mac, ret);
+        else
+                ret[0] = 0;
+}
+
+/* ---- what a browser sends by itself ---- */
+
+static bool is_reading_method(const struct http_request *req)
+{
+        return strcmp(http_method(req), "GET") == 0 || strcmp(http_method(req), "HEAD") == 0;
+}
+
+static bool is_for_pages(const struct http_route *r)
+{
+        if (strncmp(r->path, "/api/v1/", 8) == 0)
+                return r->scope == SCOPE_READ || r->scope == SCOPE_NONE;
+        return strncmp(r->path, "/share/", 7) == 0 || strcmp(r->path, "/logout") == 0;
+}
+
+static bool has_csrf_token(const struct access_control *d, const struct http_request *req, const char *secret)
+{
+        const char *sent = http_header(req, CSRF_HEADER);
+        char expected[SHA256_HEX_MAX];
+        uint8_t a[SHA256_BYTES], b[SHA256_BYTES];
+
+        write_csrf_token(d, secret, expected);
+        return sent && sha256_parse(sent, a) && sha256_parse(expected, b) && sha256_equal(a, b);
+}
+
+/* Responds when a page of another origin may have made the request. */
+static bool check_forgery(const struct access_control *d, struct http_request *req, const char *secret)
+{
+        const char *problem = NULL;
+
+        if (is_reading_method(req))
+                return true;
+        if (!http_is_same_origin(req))
+                problem = "neither Sec-Fetch-Site nor Origin says that a page of this service made it";
+        else if (!http_is_type(http_header(req, "Content-Type"), "application/json"))
+                problem = "its Content-Type must be application/json";
+        else if (!has_csrf_token(d, req, secret))
+                problem = CSRF_HEADER " must have the text of csrf in /api/v1/session";
+        if (!problem)
+                return true;
+        metric_add(&csrf_refusals, 1);
+        http_fail_code(req, 403, "csrf", "a signed-in browser may not send this: %s; programs send a token instead",
+                       problem);
+        return false;
+}
+
+/* ---- a proxy's user ---- */
+
+/* One that can stand in a log line: printable ASCII without spaces. */
+static bool copy_user_name(const char *value, char ret[static HTTP_TOKEN_NAME_SIZE])
+{
+        size_t n = strlen(value), prefix = strlen(USER_PREFIX);
+
+        if (n == 0 || n >= HTTP_TOKEN_NAME_SIZE - prefix)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (value[i] <= ' ' || (unsigned char)value[i] >= 0x7f)
+                        return false;
+        memcpy(ret, USER_PREFIX, prefix);
+        memcpy(ret + prefix, value, n + 1);
+        return true;
+}
+
+/* Responds when the header is there and cannot be believed. */
+static void identify_proxy_user(const struct access_control *d, struct http_request *req, struct request_sender *sender)
+{
+        const char *header = d->options->proxy_auth, *value = http_header(req, header), *problem = NULL;
+
+        if (!http_is_from_proxy(req))
+                problem = "its sender is none of --trusted-proxy";
+        else if (http_count_headers(req, header) > 1)
+                problem = "it is there twice; let the proxy replace the client's";
+        else if (!copy_user_name(value, sender->user))
+                problem = "it has no name of at most 57 printable ASCII characters without spaces";
+        if (problem) {
+                metric_add(&proxy_refusals, 1);
+                http_fail_code(req, 403, "proxy_auth", "the header %s of this request does not count: %s", header,
+                               problem);
+        } else if (check_forgery(d, req, sender->user)) {
+                sender->kind = SENDER_USER;
+        }
+}
+
+/* ---- all together ---- */
+
+static void identify_session(struct access_control *d, struct http_request *req, struct request_sender *sender)
+{
+        const char *id = get_session_id(req);
+        struct session session;
+
+        if (!id || !sessions_find(d->sessions, id, monotonic_ns(), &session) || !check_forgery(d, req, id))
+                return;
+        sender->kind = SENDER_SESSION;
+        sender->token = session.token;
+}
+
+void access_identify(struct access_control *d, struct http_request *req)
+{
+        struct request_sender *sender = calloc(1, sizeof *sender);
+
+        if (!sender) {
+                http_fail(req, ST_NO_MEMORY, NULL);
+                return;
+        }
+        sender->peer = http_peer(req);
+        sender->peer_number = http_peer_number(req);
+        http_set_sender(req, sender);
+        if (token_identify(http_token(req), &sender->token))
+                sender->kind = SENDER_TOKEN;
+        else if (!is_for_pages(http_route(req)) || http_is_cross_origin(req))
+                sender->kind = SENDER_UNKNOWN;
+        else if (d->options->proxy_auth && http_header(req, d->options->proxy_auth))
+                identify_proxy_user(d, req, sender);
+        else
+                identify_session(d, req, sender);
+}
+
+enum http_access access_authorize(const struct access_control *d, const struct request_sender *sender,
+                                  enum http_scope scope, char name_ret[static HTTP_TOKEN_NAME_SIZE])
+{
+        enum http_access access;
+
+        if (sender->kind == SENDER_USER) {
+                memcpy(name_ret, sender->user, sizeof sender->user);
+                return scope == SCOPE_READ ? ACCESS_GRANTED : ACCESS_DENIED;
+        }
+        access = tokens_check(d->tokens, get_sender_token(sender), scope, name_ret);
+        return access == ACCESS_GRANTED && sender->kind == SENDER_SESSION && scope != SCOPE_READ ? ACCESS_DENIED
+                                                                                                 : access;
+}
+
+bool access_get_tenant(const struct access_control *d, const struct request_sender *sender,
+                       char ret[static TENANT_NAME_SIZE])
+{
+        if (sender->kind != SENDER_USER)
+                return tokens_get_tenant(d->tokens, get_sender_token(sender), ret);
+        ret[0] = 0;
+        return true;
+}
