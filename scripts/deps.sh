@@ -14,7 +14,7 @@ libxxhash-dev libjson-c-dev libcap-dev libarchive-dev libyaml-dev libprotobuf-c-
 
 tests="check libsubunit-dev perl git curl openssl python3 python3-venv python3-protobuf python3-yaml protobuf-compiler jq xz-utils zstd nodejs npm
 procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format
-chromium python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
+chromium nginx python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
 
 case "${1:-all}" in
 build) want=$build ;;
