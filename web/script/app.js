@@ -104,6 +104,8 @@
     loadChoicesOnce();
     $('note').hidden = true;
     panel.root.setAttribute('aria-busy', 'true');
+    $('progress').hidden = false;
+    document.title = (selection.selector ? selection.selector.slice(0, 100) + ' · ' : '') + 'Cairn';
     try {
       await Promise.all([panel.instance.show(selection, signal), series.show(selection, signal)]);
       if (running !== mine) return;
@@ -114,7 +116,10 @@
       $('error').textContent = e.message;
       $('error').hidden = false;
     } finally {
-      if (running === mine) panel.root.setAttribute('aria-busy', 'false');
+      if (running === mine) {
+        panel.root.setAttribute('aria-busy', 'false');
+        $('progress').hidden = true;
+      }
     }
   }
 
@@ -169,7 +174,10 @@
   });
   $('copy-link').addEventListener('click', copyLink);
   for (const [id, icon] of [['earlier', 'M10 3 5 8l5 5'], ['later', 'm6 3 5 5-5 5'], ['wider', 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9M10.5 10.5 14 14M5 7h4'],
-    ['refresh', 'M13 8a5 5 0 1 1-1.5-3.5L13 6M13 2.5V6H9.5'], ['theme', 'M13 9.5A5.5 5.5 0 1 1 6.5 3 4.5 4.5 0 0 0 13 9.5']]) $(id).prepend(CairnIcons.makeIcon(icon));
+    ['refresh', 'M13 8a5 5 0 1 1-1.5-3.5L13 6M13 2.5V6H9.5'], ['theme', 'M13 9.5A5.5 5.5 0 1 1 6.5 3 4.5 4.5 0 0 0 13 9.5']]) {
+    $(id).prepend(CairnIcons.makeIcon(icon));
+    $(id).title = $(id).getAttribute('aria-label');
+  }
   CairnTheme.connectButton($('theme'));
   const current = () => selection;
   const builder = CairnQueryBuilder.create({ input: $('selector'), list: $('completions'), add: $('add-filter'), recent: $('recent'), recentPanel: $('recent-panel') },

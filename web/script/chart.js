@@ -4,7 +4,7 @@
 'use strict';
 const CairnChart = (() => {
   const { make } = CairnDom;
-  const AXIS = 17, TOP = 14, DRAG_MIN = 4;
+  const AXIS = 17, TOP = 14, DRAG_MIN = 4, NAMED_MAX = 3;
   const TICKS_MS = [1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 10800e3, 21600e3, 43200e3,
     86400e3, 2 * 86400e3, 7 * 86400e3, 30 * 86400e3, 365 * 86400e3];
 
@@ -23,16 +23,17 @@ const CairnChart = (() => {
 
     const count = () => (data ? data.groups[0].points.length : 0);
     const timeAt = i => data.groups[0].points[0][0] + i * data.step_ms;
-    const sumAt = i => data.groups.reduce((s, g) => s + g.points[i][1], 0);
+    const sumOf = (group, from, to) => group.points.slice(from, to).reduce((s, p) => s + p[1], 0);
     const indexAt = x => Math.max(0, Math.min(count() - 1, Math.floor(x / canvas.clientWidth * count())));
 
     function say() {
       if (!options.onHover) return;
       if (cursor < 0 || !count()) { options.onHover(''); return; }
       const from = anchor < 0 ? cursor : Math.min(anchor, cursor), to = (anchor < 0 ? cursor : Math.max(anchor, cursor)) + 1;
-      let sum = 0;
-      for (let i = from; i < to; i++) sum += sumAt(i);
-      options.onHover(`${CairnTimes.toText(timeAt(from))} – ${CairnTimes.toText(timeAt(to)).slice(11)}: ${CairnUnits.formatValue(sum, data.unit)}`);
+      const parts = data.groups.map(g => ({ name: g.name, value: sumOf(g, from, to) })), sum = parts.reduce((s, p) => s + p.value, 0);
+      const greatest = parts.filter(p => p.name && p.value).sort((a, b) => b.value - a.value).slice(0, NAMED_MAX);
+      options.onHover(`${CairnTimes.toText(timeAt(from))} – ${CairnTimes.toText(timeAt(to)).slice(11)}: ${CairnUnits.formatValue(sum, data.unit)}` +
+        greatest.map(p => ` · ${p.name} ${CairnUnits.formatValue(p.value, data.unit)}`).join(''));
     }
 
     function drawTicks(c, w, h, style) {
@@ -138,7 +139,7 @@ const CairnChart = (() => {
 
     return {
       element: canvas,
-      // { unit, step_ms, max, groups: [{ points, colour }] }; all groups have the same steps.
+      // { unit, step_ms, max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
       show(shown) {
         data = shown && shown.groups.length && shown.groups[0].points.length ? shown : null;
         cursor = anchor = -1;

@@ -16,6 +16,7 @@ const CairnSeries = (() => {
     const theme = CairnTheme.isDark() ? 'dark' : 'light';
     return isRest || i >= COLOURS[theme].length ? REST[theme] : COLOURS[theme][i];
   };
+  const textOf = (group, grouped) => !grouped ? '' : group.labels ? valuesText(group.labels) : 'all others';
   const valuesText = labels => Object.values(labels).map(v => v || '(none)').join(', ');
 
   // context: api, go(change).
@@ -53,6 +54,14 @@ const CairnSeries = (() => {
       return make('button', { type: 'button', className: 'group', title, onclick: () => only(group) }, swatch, ...texts);
     }
 
+    function makeEmpty() {
+      const range = CairnTimes.resolveRange(selection, Date.now()), day = 86400e3;
+      const wider = range.to - range.from < day ? make('button', { type: 'button', textContent: 'Look at the last 24 hours', onclick: () => go({ from: 'now-1d', to: 'now' }) }) : null;
+      const all = selection.selector ? make('button', { type: 'button', textContent: 'Look at all profiles', onclick: () => go({ selector: null }) }) : null;
+      const hint = selection.selector ? null : make('p', { className: 'soft' }, 'Profiles come from ', make('code', { textContent: 'cairn-agent --server ' + location.origin }),
+        ', from pprof, OpenTelemetry and Pyroscope clients, and from ', make('code', { textContent: 'cairn import' }), '.');
+      return make('div', { className: 'empty' }, make('p', { textContent: 'No samples in this range.' }), wider, all, hint);
+    }
     function clearCharts(next) {
       for (const chart of charts) chart.destroy();
       charts = [];
@@ -67,11 +76,11 @@ const CairnSeries = (() => {
       body.className = apart ? 'charts charts-apart' : 'charts';
       if (!shown || !shown.groups.length) {
         clearCharts('');
-        body.replaceChildren(make('p', { className: 'soft', textContent: 'No samples in this range.' }));
+        body.replaceChildren(makeEmpty());
         legend.replaceChildren();
         return;
       }
-      const { unit, step_ms } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped) }));
+      const { unit, step_ms } = shown, groups = shown.groups.map((g, i) => ({ ...g, colour: colourOf(i, !g.labels && grouped), name: textOf(g, grouped) }));
       if (apart) {
         clearCharts('apart');
         const max = Math.max(...groups.map(g => maxOf([g])));
