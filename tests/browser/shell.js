@@ -120,6 +120,10 @@ async function chooseTimes(browser) {
   await ready(page);
   equal([selectionOf(page).from, selectionOf(page).to], ['2026-01-31T12:00:00Z', '2026-01-31T13:00:00Z'], '  fields take what the API takes');
   equal(await page.textContent('#range'), '2026-01-31 12:00:00 – 13:00:00', '  and the button shows it');
+  await page.waitForSelector('.empty');
+  match(await page.textContent('.empty'), /No samples in this range.*cairn-agent --server http/s, '  an empty range says where profiles come from');
+  await axe(page, '  axe has no complaint');
+  await screenshot(page, 'empty');
   await page.click('#earlier');
   equal([selectionOf(page).from, selectionOf(page).to], ['2026-01-31T11:00:00Z', '2026-01-31T12:00:00Z'], '  one range earlier');
   await page.click('#later');
@@ -202,6 +206,13 @@ async function buildQueries(browser) {
   await page.waitForSelector('.group-legend .group');
   await ready(page);
   match(await page.textContent('.group-legend'), /^zstd40\.\d\d%python3\.11/, 'groups are stacked, with a legend');
+  const stacked = await page.locator('.chart').boundingBox();
+  await page.mouse.move(stacked.x + stacked.width * 0.75, stacked.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(stacked.x + stacked.width * 0.99, stacked.y + 30);
+  match(await page.textContent('#series .readout'), /: [0-9.]+ m?s · zstd [0-9.]+ m?s · python3.11 [0-9.]+ m?s · /, '  which says what groups cost in a range');
+  await page.keyboard.press('Escape');
+  await page.mouse.up();
   await page.click('text=Side by side');
   await page.waitForSelector('.charts-apart .chart');
   await ready(page);

@@ -129,7 +129,7 @@ const CairnChart = (() => {
       const to = { ArrowLeft: Math.max(0, cursor < 0 ? at : at - 1), ArrowRight: Math.min(n - 1, at + 1), Home: 0, End: n - 1 }[event.key];
       if (to !== undefined) move(to, event.shiftKey ? (anchor < 0 ? at : anchor) : -1);
       else if (event.key === 'Enter' && cursor >= 0) choose();
-      else if (event.key === 'Escape' && cursor >= 0) move(-1, -1);
+      else if (event.key === 'Escape' && cursor >= 0) { dragging = false; move(-1, -1); }
       else return;
       event.preventDefault();
       event.stopPropagation();
