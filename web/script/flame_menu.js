@@ -38,7 +38,7 @@ const CairnFlameMenu = (() => {
       event.stopPropagation();
     });
     menu.addEventListener('contextmenu', event => event.preventDefault());
-    document.body.append(menu);
+    (from.closest('main') || document.body).append(menu);
     const box = menu.getBoundingClientRect();
     menu.style.left = Math.max(4, Math.min(x, innerWidth - box.width - 4)) + 'px';
     menu.style.top = Math.max(4, Math.min(y, innerHeight - box.height - 4)) + 'px';
