@@ -238,6 +238,11 @@ enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t,
         return mark_known_ids(&d->stacks, t, TABLE_STACKS, day, ids, err);
 }
 
+void known_rows_forget_locations(struct known_rows *k)
+{
+        known_set_deinit(&k->locations);
+}
+
 void known_rows_add_locations(struct known_rows *k, const struct key_map *ids)
 {
         extend_known_set(&k->locations, ids);

@@ -46,6 +46,9 @@ enum status known_rows_mark_locations(struct known_rows *k, const struct tables 
 enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map *ids,
                                    struct error *err) MUST_CHECK;
 
+/** The table may lack locations that it had: call before the commit that removes them. */
+void known_rows_forget_locations(struct known_rows *k);
+
 /** The table has all these ids now: call after their commit. */
 void known_rows_add_locations(struct known_rows *k, const struct key_map *ids);
 void known_rows_add_stacks(struct known_rows *k, int64_t day, const struct key_map *ids);

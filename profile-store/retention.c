@@ -10,6 +10,7 @@
 #include "common/options.h"
 #include "common/stable_clock.h"
 #include "profile-store/compaction/label_expiry.h"
+#include "profile-store/compaction/location_sweep.h"
 #include "profile-store/store_internal.h"
 
 #define S_PER_DAY INT64_C(86400)
@@ -39,6 +40,7 @@ void retention_register_metrics(void)
 {
         metric_register(&rewritten_files);
         label_expiry_register_metrics();
+        location_sweep_register_metrics();
         metric_register(&expired_files);
         metric_register(&expired_rows);
         metric_register(&expired_bytes);
@@ -315,17 +317,6 @@ static enum status make_plan(struct plan *p, const struct table_logs *logs, cons
 
 enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err)
 {
-        for (size_t i = 0; i < e->count; i++) {
-                struct expired_day *d = &e->days[i];
-
-                if (d->table != day->table || d->day != day->day || d->reason != day->reason)
-                        continue;
-                d->files += day->files;
-                d->rewritten += day->rewritten;
-                d->rows += day->rows;
-                d->bytes += day->bytes;
-                return ST_OK;
-        }
         if (!array_reserve(&e->days, &e->capacity, e->count))
                 return error_no_memory(err);
         e->days[e->count++] = *day;
@@ -398,6 +389,14 @@ static void count_expired(const struct expiry *e, size_t first, enum table t)
         }
 }
 
+static void note_removed_stacks(struct profile_store *s, const struct expiry *e, size_t first, enum table t)
+{
+        for (size_t i = first; t == TABLE_STACKS && i < e->count; i++) {
+                if (e->days[i].table == t)
+                        atomic_store(&s->sweep_due, true);
+        }
+}
+
 /* With the writer lock. ST_BUSY or ST_NOT_FOUND when another writer changed the tables. */
 static enum status expire_once(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
                                struct error *err)
@@ -417,8 +416,10 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
                 known_rows_deinit(&s->known); /* the flush must not take the removed stacks for known */
                 for (size_t i = 0; !st && i < sizeof dated_tables / sizeof *dated_tables; i++) {
                         st = remove_candidates(s, &p, dated_tables[i], err);
-                        if (!st) /* at once: the next may fail */
+                        if (!st) { /* at once: the next may fail */
                                 count_expired(ret, first, dated_tables[i]);
+                                note_removed_stacks(s, ret, first, dated_tables[i]);
+                        }
                 }
                 if (!st)
                         st = store_publish_tables(s, err);
@@ -494,6 +495,7 @@ enum status profile_store_expire(struct profile_store *s, const struct expiry_re
                                  struct error *err)
 {
         const struct sample_limits *limits = request->limits ? request->limits : &s->options.limits;
+        const struct sweep_request sweep = { .proceed = request->proceed, .context = request->context };
         struct expiry e = { 0 };
         enum status st = ST_OK;
 
@@ -501,6 +503,8 @@ enum status profile_store_expire(struct profile_store *s, const struct expiry_re
                 return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         if (!request->dry_run) {
                 st = expire_in_steps(s, limits, request, &e, err);
+                if (!st && request->sweeps_locations)
+                        location_sweep_run_if_due(s, &sweep, true, &e);
         } else {
                 if (limits->rule_count)
                         st = label_expiry_apply(s, limits, request, &e, err);
@@ -544,9 +548,10 @@ enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf
         json_out_array(&j, "removed");
         for (size_t i = 0; i < e->count; i++) {
                 const struct expired_day *d = &e->days[i];
-                char date[32];
+                char date[32] = "";
 
-                format_table_day(d->day, date);
+                if (d->table != TABLE_LOCATIONS)
+                        format_table_day(d->day, date);
                 json_out_object(&j, NULL);
                 json_out_str(&j, "table", table_name(d->table));
                 json_out_str(&j, "date", date);

@@ -9,7 +9,8 @@
  * By age and size whole days are removed, so nothing is rewritten: the files of a day leave `samples` in one
  * commit, then those of the same days leave `stacks`. After a crash between the two
  * the next run removes the stacks of days without samples. The files themselves are unlinked
- * after the grace period (profile-store/table_clean.h).
+ * after the grace period (profile-store/table_clean.h). Locations that no stack refers to any more go later
+ * (profile-store/compaction/location_sweep.h).
  *
  * - age: a day goes when all of it is older. Now is the earliest time that the clock may mean
  *   (common/stable_clock.h), and at most a day after the newest sample, so that
@@ -36,13 +37,13 @@ enum expiry_reason {
         EXPIRY_NONE,
         EXPIRY_AGE,
         EXPIRY_SIZE,
-        EXPIRY_UNUSED, /* stacks of a day without samples */
+        EXPIRY_UNUSED, /* stacks of a day without samples, and locations of no stack */
         EXPIRY_LABELS, /* samples that a label rule selects */
 };
 
 struct expired_day {
         enum table table;
-        int64_t day; /* since 1970 */
+        int64_t day; /* since 1970; INT64_MAX of locations */
         enum expiry_reason reason;
         uint64_t files;     /* that went with all rows */
         uint64_t rewritten; /* files that were written again without some rows */
@@ -68,12 +69,12 @@ void expiry_deinit(struct expiry *e);
 /** Note the file that label rules would remove rows of. The name is copied. */
 enum status expiry_add_part(struct expiry *e, const char *name, const struct expired_part *part,
                             struct error *err) MUST_CHECK;
-/** Add to what went of this table, day and reason before. */
 enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err) MUST_CHECK;
 
 struct expiry_request {
         const struct sample_limits *limits; /* borrowed; NULL: those of the store's options */
         bool dry_run;                       /* say what would go, change nothing */
+        bool sweeps_locations;              /* then remove the locations that only removed stacks referred to */
         bool (*proceed)(void *context);     /* false ends label rules with ST_BUSY; NULL: until the store is closed */
         void *context;
 };
@@ -87,6 +88,7 @@ enum status profile_store_expire(struct profile_store *store, const struct expir
                                  struct error *err) MUST_CHECK;
 
 /**
+ * Dates of locations are "".
  * {"dry_run":BOOL,"removed":[{"table","date","reason","files","rewritten","rows","bytes"}...],"files":N,"rewritten":N,
  * "rows":N,"bytes":N,"skipped_files":N}
  */

@@ -7,7 +7,7 @@
  *  0. the lock of compaction: one merge at a time (compaction/compaction.h).
  *  1. resymbolize_lock: one re-symbolization at a time. It takes writer_lock per
  *     round, so that flushes run in between.
- *     A merge of locations holds it too, and ends as soon as resymbolize_waiting
+ *     A merge or sweep of locations holds it too, and ends as soon as resymbolize_waiting
  *     says that a re-symbolization waits.
  *  2. writer_lock: one flush or round at a time, from its lookup to its commit.
  *     Locations that a flush looked up before new symbols were loaded are thus
@@ -68,6 +68,9 @@ struct profile_store {
         pthread_t maintenance_thread;
         bool maintenance_runs;
         pthread_cond_t maintenance_wake; /* with lock */
+        atomic_bool sweep_due;           /* retention removed stacks since the last sweep of locations began */
+        atomic_uint failed_sweeps;       /* in a row */
+        _Atomic int64_t next_sweep_ns;   /* monotonic */
         int64_t next_listing_ns; /* monotonic: maintenance searches for orphans and old log files; with writer_lock */
         atomic_bool stopping;
         bool sync_failed; /* the flush thread has not tried to recover yet; with lock */

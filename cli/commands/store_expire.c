@@ -18,7 +18,9 @@ static enum status expire_in_directory(const struct store_command *c, struct buf
                                                        .read_only = c->dry_run,
                                                        .flush_interval_ms = UINT64_MAX };
         _cleanup_sample_rules_ struct sample_rules rules = { 0 };
-        const struct expiry_request request = { .limits = &rules.limits, .dry_run = c->dry_run };
+        const struct expiry_request request = { .limits = &rules.limits,
+                                                .dry_run = c->dry_run,
+                                                .sweeps_locations = true };
         struct expiry removed = { 0 };
         struct profile_store *store;
         enum status st = ST_OK;

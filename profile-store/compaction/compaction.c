@@ -17,6 +17,7 @@
 #include "common/metrics.h"
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/label_expiry.h"
+#include "profile-store/compaction/location_sweep.h"
 #include "profile-store/compaction/merge_commit.h"
 #include "profile-store/compaction/row_removal.h"
 #include "profile-store/compaction/work_lock.h"
@@ -422,14 +423,14 @@ void compaction_end_removal(struct compaction *c)
         work_lock_release(&c->lock);
 }
 
-enum status compaction_note_unreadable(struct compaction *c, const struct table_part *part, enum status st,
-                                       struct error *err)
+enum status compaction_note_unreadable(struct compaction *c, enum table table, const struct table_part *part,
+                                       enum status st, struct error *err)
 {
         const struct error why = *err;
 
         if (!part_is_unreadable(st, err))
                 return st;
-        if (st == ST_OS && is_removed_part(c->s, TABLE_SAMPLES, part))
+        if (st == ST_OS && is_removed_part(c->s, table, part))
                 return ST_NOT_FOUND;
         return skip_unmergeable_part(c, part, &why, err);
 }
@@ -437,64 +438,64 @@ enum status compaction_note_unreadable(struct compaction *c, const struct table_
 enum status compaction_proceed(struct compaction *c, const struct row_removal *removal, uint64_t bytes,
                                struct error *err)
 {
-        const struct compaction_job job = { .partition = { TABLE_SAMPLES, removal->day } };
+        const struct compaction_job job = { .partition = { removal->table, removal->day } };
         struct running_merge r = { .c = c, .job = &job, .removal = removal };
 
         return proceed_at_rate(&r, bytes, err);
 }
 
-static enum status merge_kept_rows(struct running_merge *r, const struct tables *tables, struct merge_result *ret,
-                                   struct error *err)
+enum status compaction_write_kept_rows(struct compaction *c, const struct tables *tables,
+                                       const struct row_removal *removal, struct merge_result *ret, struct error *err)
 {
-        const struct row_removal *removal = r->removal;
+        struct compaction_job job = { .partition = { removal->table, removal->day },
+                                      .parts = removal->parts,
+                                      .part_count = removal->part_count };
+        struct running_merge r = { .c = c, .job = &job, .removal = removal };
         const struct merge_request request = {
-                .logs = &r->c->s->logs,
-                .table = TABLE_SAMPLES,
-                .columns = &tables->columns,
-                .parts = r->job->parts,
-                .part_count = r->job->part_count,
+                .logs = &c->s->logs,
+                .table = removal->table,
+                .columns = removal->table == TABLE_SAMPLES ? &tables->columns : NULL,
+                .parts = job.parts,
+                .part_count = job.part_count,
                 .output_count = 1,
                 .proceed = proceed_at_rate,
-                .context = r,
+                .context = &r,
                 .select_dropped = removal->select,
                 .drop_context = removal->context,
         };
         size_t failed_part;
-        enum status st = check_free_space(r->c->s, r->job, err);
+        enum status st;
 
+        for (size_t i = 0; i < job.part_count; i++)
+                job.bytes += job.parts[i]->bytes;
+        st = check_free_space(c->s, &job, err);
         if (st)
                 return st;
         st = merge_parts(&request, ret, &failed_part, err);
+        metric_add(&read_bytes, (int64_t)ret->bytes_read);
+        metric_add(&written_bytes, (int64_t)ret->bytes_written);
         return st && failed_part != MERGE_NO_PART
-                       ? compaction_note_unreadable(r->c, r->job->parts[failed_part], st, err)
+                       ? compaction_note_unreadable(c, removal->table, job.parts[failed_part], st, err)
                        : st;
 }
 
 enum status compaction_remove_rows(struct compaction *c, const struct tables *tables, const struct row_removal *removal,
                                    struct merge_result *ret, struct error *err)
 {
-        struct compaction_job job = { .partition = { TABLE_SAMPLES, removal->day },
-                                      .parts = removal->parts,
-                                      .part_count = removal->part_count };
         const struct replaced_parts replaced = { .table = TABLE_SAMPLES,
                                                  .parts = removal->parts,
                                                  .part_count = removal->part_count,
                                                  .loses_rows = true,
                                                  .done_rules = removal->done_rules };
-        struct running_merge r = { .c = c, .job = &job, .removal = removal };
         struct merge_result merged = { 0 };
         enum status st = ST_OK;
 
-        for (size_t i = 0; i < job.part_count; i++)
-                job.bytes += job.parts[i]->bytes;
         if (removal->select) {
-                st = merge_kept_rows(&r, tables, &merged, err);
+                st = compaction_write_kept_rows(c, tables, removal, &merged, err);
                 if (st || !merged.rows_read) /* an unreadable file that is left alone from now on */
                         return st;
         }
         st = commit_merge(c->s, &replaced, &merged, err);
-        metric_add(&read_bytes, (int64_t)merged.bytes_read);
-        metric_add(&written_bytes, (int64_t)merged.bytes_written);
         if (st)
                 merge_result_deinit(&merged);
         else
@@ -701,6 +702,14 @@ static bool expire_next_day(struct compaction *c, struct label_pass *labels)
         return goes_on;
 }
 
+static void sweep_locations_in_turn(struct compaction *c)
+{
+        if (!atomic_load(&c->s->sweep_due) || !work_lock_acquire(&turn_of_stores, is_store_open, c))
+                return;
+        location_sweep_run_if_due(c->s, &(struct sweep_request){ 0 }, false, NULL);
+        work_lock_release(&turn_of_stores);
+}
+
 static void *run_compaction_thread(void *context)
 {
         struct compaction *c = context;
@@ -718,6 +727,7 @@ static void *run_compaction_thread(void *context)
                 do
                         run_due_merges(c);
                 while (expire_next_day(c, &labels));
+                sweep_locations_in_turn(c);
         }
         return NULL;
 }

@@ -243,7 +243,7 @@ static enum status assess_part(struct label_run *r, struct assessed_part *a, str
         if (is_label_dry_run(r))
                 st = part_is_unreadable(st, &why) ? ST_OK : st;
         else
-                st = compaction_note_unreadable(r->s->compaction, a->part, st, &why);
+                st = compaction_note_unreadable(r->s->compaction, TABLE_SAMPLES, a->part, st, &why);
         if (st && err)
                 *err = why;
         return st;
@@ -442,6 +442,23 @@ static enum status expire_labels_of_day(struct label_run *r, struct label_day *d
         return d->failed ? d->failed : d->is_stale ? error_set(err, ST_BUSY, "files changed meanwhile") : ST_OK;
 }
 
+/* Also to what went before the day was looked at again. */
+static enum status add_label_day(struct expiry *ret, const struct expired_day *d, struct error *err)
+{
+        for (size_t i = 0; i < ret->count; i++) {
+                struct expired_day *before = &ret->days[i];
+
+                if (before->table != d->table || before->day != d->day || before->reason != d->reason)
+                        continue;
+                before->files += d->files;
+                before->rewritten += d->rewritten;
+                before->rows += d->rows;
+                before->bytes += d->bytes;
+                return ST_OK;
+        }
+        return expiry_add_day(ret, d, err);
+}
+
 static enum status report_label_day(const struct label_run *r, const struct label_day *d, struct expiry *ret,
                                     struct error *err)
 {
@@ -449,7 +466,7 @@ static enum status report_label_day(const struct label_run *r, const struct labe
                 return ST_OK;
         if (!is_label_dry_run(r))
                 retention_count_removed(&d->removed);
-        return ret ? expiry_add_day(ret, &d->removed, err) : ST_OK;
+        return ret ? add_label_day(ret, &d->removed, err) : ST_OK;
 }
 
 /*

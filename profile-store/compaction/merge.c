@@ -414,13 +414,21 @@ static enum status find_dropped_rows(struct merge *m, struct merge_input *in, st
         return st;
 }
 
-static enum status append_kept_row(struct merge *m, struct merge_input *in, struct error *err)
+/* Whether the row at hand of an input goes to the output. */
+static enum status look_at_row(struct merge *m, struct merge_input *in, bool *is_kept_ret, struct error *err)
 {
         enum status st = m->request->select_dropped && !in->dropped ? find_dropped_rows(m, in, err) : ST_OK;
 
-        if (st || (in->dropped && in->dropped[merge_input_slot(in, in->row)]))
-                return st;
-        return append_run_row(m, in, err);
+        *is_kept_ret = !in->dropped || !in->dropped[merge_input_slot(in, in->row)];
+        return st;
+}
+
+static enum status append_kept_row(struct merge *m, struct merge_input *in, struct error *err)
+{
+        bool is_kept;
+        enum status st = look_at_row(m, in, &is_kept, err);
+
+        return st || !is_kept ? st : append_run_row(m, in, err);
 }
 
 static enum status merge_all_rows(struct merge *m, struct error *err)
@@ -497,29 +505,40 @@ static bool has_newer_frames(const struct merge_input *x, const struct merge_inp
         return get_row_quality(x) > get_row_quality(y);
 }
 
-/* Takes the inputs whose rows have the least id out of the heap; the row to keep is of the first. */
+/* Takes the inputs whose rows have the least id out of the heap. */
 static size_t pop_equal_inputs(struct merge *m)
 {
         size_t n = 0;
 
         m->equals[n++] = pop_heap(m);
-        while (m->heap_count && is_same_row(m, m->equals[0], m->heap[0])) {
+        while (m->heap_count && is_same_row(m, m->equals[0], m->heap[0]))
                 m->equals[n++] = pop_heap(m);
-                if (m->schema.table == TABLE_LOCATIONS && has_newer_frames(m->equals[n - 1], m->equals[0])) {
-                        struct merge_input *in = m->equals[0];
-
-                        m->equals[0] = m->equals[n - 1];
-                        m->equals[n - 1] = in;
-                }
-        }
         return n;
+}
+
+/* Of the rows of one id that are not dropped, the one to keep. */
+static enum status append_best_row(struct merge *m, size_t count, struct error *err)
+{
+        struct merge_input *best = NULL;
+
+        for (size_t i = 0; i < count; i++) {
+                struct merge_input *in = m->equals[i];
+                bool is_kept;
+                enum status st = look_at_row(m, in, &is_kept, err);
+
+                if (st)
+                        return st;
+                if (is_kept && (!best || (m->schema.table == TABLE_LOCATIONS && has_newer_frames(in, best))))
+                        best = in;
+        }
+        return best ? append_run_row(m, best, err) : ST_OK;
 }
 
 static enum status merge_distinct_rows(struct merge *m, struct error *err)
 {
         while (m->heap_count) {
                 size_t n = pop_equal_inputs(m);
-                enum status st = append_run_row(m, m->equals[0], err);
+                enum status st = append_best_row(m, n, err);
 
                 for (size_t i = 0; !st && i < n; i++) {
                         st = advance_input(m, m->equals[i], err);

@@ -31,7 +31,7 @@ struct merge_request {
          * with that status. */
         enum status (*proceed)(void *context, uint64_t bytes, struct error *err);
         void *context;
-        /* Samples: sets rows[i] to 1 for the rows of a row group that the outputs leave out. NULL: none. */
+        /* Sets rows[i] to 1 for the rows of a row group that the outputs leave out. NULL: none. */
         enum status (*select_dropped)(void *drop_context, const struct part_file *f, uint32_t group, uint8_t *rows,
                                       struct error *err);
         void *drop_context;

@@ -59,9 +59,13 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
         if (!are_inputs_live(s->tables, r))
                 return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
         st = merge_result_check_files(&s->logs, r->table, merged, err);
+        if (!st && r->check)
+                st = r->check(r->context, s->tables, err);
         if (st)
                 return st;
         s->behind = true;
+        if (r->table == TABLE_LOCATIONS && r->loses_rows)
+                known_rows_forget_locations(&s->known); /* a flush writes those that come again */
         st = tables_commit(&s->logs, &change, err);
         if (!st)
                 st = store_publish_tables(s, err);

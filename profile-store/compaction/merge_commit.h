@@ -16,7 +16,11 @@ struct replaced_parts {
         enum table table;
         struct table_part *const *parts;
         size_t part_count;
-        bool loses_rows;     /* the outputs lack rows on purpose: retention */
+        bool loses_rows; /* the outputs lack rows on purpose: retention */
+        /* Called before each attempt, with the writer lock and the tables as they are: other than ST_OK ends it. NULL:
+         * none. */
+        enum status (*check)(void *context, const struct tables *now, struct error *err);
+        void *context;
         uint32_t done_rules; /* table_part.done_rules of the outputs, besides what all inputs have in common */
 };
 

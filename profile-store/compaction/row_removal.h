@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Retention by the means of compaction: files of samples are merged without some of their rows, at the pace of merges
+ * Retention by the means of compaction: files are merged without some of their rows, at the pace of merges
  * and never beside one, and committed like a merge, except that the commit says that rows went (dataChange true).
  *
  * Threads: between begin and end; compaction.c implements it.
@@ -13,8 +13,9 @@
 #include "profile-store/compaction/merge.h"
 
 struct row_removal {
-        int64_t day;
-        struct table_part **parts; /* of samples of the day; borrowed */
+        enum table table;          /* samples or locations */
+        int64_t day;               /* of samples */
+        struct table_part **parts; /* of one partition; borrowed */
         size_t part_count;
         uint32_t done_rules; /* these rules select no row of the outputs */
         /* As merge_request.select_dropped. NULL: the parts go with all their rows, and are not read. */
@@ -41,15 +42,23 @@ bool compaction_leaves_part(struct compaction *c, const struct table_part *part)
  * @return ST_OK: compaction_leaves_part() is true from now on; ST_NOT_FOUND: another writer removed it; st for another
  *         failure.
  */
-enum status compaction_note_unreadable(struct compaction *c, const struct table_part *part, enum status st,
-                                       struct error *err) MUST_CHECK;
+enum status compaction_note_unreadable(struct compaction *c, enum table table, const struct table_part *part,
+                                       enum status st, struct error *err) MUST_CHECK;
 
 /** Account for bytes read, and wait as the pace demands. @return ST_BUSY when the work is to end. */
 enum status compaction_proceed(struct compaction *c, const struct row_removal *removal, uint64_t bytes,
                                struct error *err) MUST_CHECK;
 
 /**
- * Remove the selected rows in one commit.
+ * Write the parts again without the selected rows; nothing is committed.
+ * @return as of compaction_remove_rows().
+ */
+enum status compaction_write_kept_rows(struct compaction *c, const struct tables *tables,
+                                       const struct row_removal *removal, struct merge_result *ret,
+                                       struct error *err) MUST_CHECK;
+
+/**
+ * Remove the selected rows of samples in one commit.
  * @param tables  the snapshot with the parts.
  * @param ret     merge_result_deinit() it; without any rows_read a part that was to be rewritten is left as it is.
  * @return ST_OK; ST_NOT_FOUND when another commit removed a part: plan anew; ST_BUSY when the work is to end, memory is

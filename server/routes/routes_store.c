@@ -24,7 +24,7 @@ static bool continue_expiry(void *context)
 static void handle_expire(struct http_request *req, void *context)
 {
         _cleanup_sample_rules_ struct sample_rules rules = { 0 };
-        struct expiry_request request = { .proceed = continue_expiry, .context = req };
+        struct expiry_request request = { .sweeps_locations = true, .proceed = continue_expiry, .context = req };
         struct expiry removed = { 0 };
         bool has_rules;
         struct buf body;

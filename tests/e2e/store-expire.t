@@ -89,4 +89,25 @@ send_days_ago 13
 ok "  also to samples that come late" wait_metric cairn_store_expired_rows_total 2
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 1 "  and to no others"
 stop_server
+
+# Locations that only removed stacks had.
+data=$tmp/locations
+start_server --flush-interval 1 --max-age any
+send_days_ago 0
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=old values=7 mapping_file=program addresses=401000,402000,403000 \
+        at_ns="$(($(date +%s) - 20 * 86400))000000000"
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+wait_metric 'cairn_table_rows{table="samples"}' 2
+is "$(metric 'cairn_table_rows{table="locations"}')" 3 "two days have three locations"
+expire --server "$url" --retain-samples age=5d >"$tmp/out"
+like "$(cat "$tmp/out")" 'locations *unused *[01] files *2 rows' "what is removed includes the locations of no other day"
+wait_metric 'cairn_table_rows{table="locations"}' 1
+is "$(metric cairn_location_sweep_removed_rows_total)" 2 "  which are counted"
+ok "  and every sample left has its locations" "$cairn" store verify --data "$data"
+python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=new values=7 mapping_file=program addresses=402000 \
+        at_ns="$(date +%s)000000000"
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+wait_metric 'cairn_table_rows{table="locations"}' 2
+ok "  also one that comes again" "$cairn" store verify --data "$data"
+stop_server
 done_testing
