@@ -296,6 +296,8 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         if (delta_replay_has_gap_after(t->log_dir, t->state.version)) /* a deleted version must not be used again */
                 return error_set(err, ST_BUSY, "another writer changed the table of '%s'; read it again", t->log_dir);
         st = delta_encode_commit(&text, &t->state, c, err);
+        if (st == ST_TOO_BIG)
+                return error_prefix(err, st, "cannot commit to '%s'", t->log_dir);
         if (!st)
                 st = delta_actions_parse((const char *)text.data, text.size, &a, err);
         if (!st)

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,7 @@
 #include "profile-store/compaction/compaction_jobs.h"
 #include "profile-store/compaction/merge.h"
 #include "profile-store/compaction/row_removal.h"
+#include "profile-store/retention.h"
 #include "profile-store/scan.h"
 #include "profile-store/scan_rows.h"
 #include "tests/support/profiles.h"
@@ -706,6 +708,80 @@ START_TEST(a_merge_whose_output_is_gone_is_not_committed_and_is_made_again)
 }
 END_TEST
 
+struct other_expiry {
+        pthread_t thread;
+        struct expiry removed;
+        enum status st;
+        struct error err;
+};
+
+static void *run_other_expiry(void *context)
+{
+        const struct sample_limits limits = { .age_s = 86400 };
+        const struct expiry_request request = { .limits = &limits };
+        struct other_expiry *o = context;
+
+        o->st = profile_store_expire(fixture.store, &request, &o->removed, &o->err);
+        return NULL;
+}
+
+static void drop_first_day(struct table_rows *r)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < r->count; i++) {
+                const char *at = strstr(r->items[i], " time=");
+
+                ck_assert_ptr_nonnull(at);
+                if (atoll(at + 6) < (STORE_FIXTURE_T0 + STORE_FIXTURE_DAY_NS) / 1000)
+                        free(r->items[i]);
+                else
+                        r->items[kept++] = r->items[i];
+        }
+        ck_assert_uint_lt(kept, r->count);
+        r->count = kept;
+}
+
+/* Both want the writer lock to commit; whichever gets it first, the day goes, and no merge brings it back. */
+START_TEST(a_day_that_retention_removes_during_its_merge_does_not_come_back)
+{
+        for (int round = 0; round < 8; round++) {
+                struct other_expiry expiry = { 0 };
+                struct other_compaction other;
+                struct table_rows wanted, left;
+
+                if (round) { /* the fixture made the first store */
+                        end();
+                        begin();
+                }
+                fill_store(0, 4);
+                wanted = read_table_rows(fixture.store, TABLE_SAMPLES);
+                drop_first_day(&wanted);
+                begin_waiting_compaction(&other);
+                ck_assert_int_eq(pthread_create(&expiry.thread, NULL, run_other_expiry, &expiry), 0);
+                if (round % 2)
+                        sched_yield();
+                end_waiting_compaction(&other);
+                ck_assert_int_eq(pthread_join(expiry.thread, NULL), 0);
+                check_ok(other.st, &other.err);
+                check_ok(expiry.st, &expiry.err);
+                ck_assert_uint_gt(expiry.removed.count, 0);
+                expiry_deinit(&expiry.removed);
+                left = read_table_rows(fixture.store, TABLE_SAMPLES);
+                check_same_rows(&wanted, &left);
+                table_rows_deinit(&left);
+                compact();
+                store_fixture_reopen(&fixture);
+                left = read_table_rows(fixture.store, TABLE_SAMPLES);
+                check_same_rows(&wanted, &left);
+                for (int t = 0; t <= TABLE_STACKS; t++)
+                        ck_assert_uint_eq(fixture.store->tables->part_count[t], 1);
+                table_rows_deinit(&left);
+                table_rows_deinit(&wanted);
+        }
+}
+END_TEST
+
 START_TEST(a_partition_that_fails_does_not_stop_the_others)
 {
         struct profile_store_health health;
@@ -1049,6 +1125,7 @@ int main(void)
                                        a_compaction_that_waits_for_a_resymbolization_can_be_ended,
                                        the_thread_merges_samples_during_a_resymbolization,
                                        work_that_waits_for_the_merge_of_another_can_be_ended,
+                                       a_day_that_retention_removes_during_its_merge_does_not_come_back,
                                        a_merge_whose_output_is_gone_is_not_committed_and_is_made_again,
                                        a_partition_that_fails_does_not_stop_the_others,
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,

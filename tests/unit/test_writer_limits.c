@@ -96,6 +96,40 @@ START_TEST(a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_li
 }
 END_TEST
 
+START_TEST(a_commit_past_the_limit_is_refused_by_name_and_nothing_is_lost)
+{
+        enum { STATS_BYTES = 15 << 20, ADDS = (LIMIT_DELTA_COMMIT_BYTES) / STATS_BYTES + 1 };
+        struct delta_add adds[ADDS] = { 0 };
+        const struct delta_commit c = { .size = sizeof c, .operation = "WRITE", .adds = adds, .add_count = ADDS };
+        char names[ADDS][32], *stats = malloc(STATS_BYTES + 1);
+        _cleanup_free_ char *commit = NULL;
+        struct delta_table *t;
+        struct error err = { 0 };
+
+        make_dir();
+        check_ok(delta_table_create(dir, fields, 1, NULL, 0, NULL, &err), &err);
+        check_ok(delta_table_open(dir, &t, &err), &err);
+        check_ok(commit_stats(t, "before.parquet", "{}", &err), &err);
+        memset(stats, 'x', STATS_BYTES);
+        stats[STATS_BYTES] = 0;
+        for (int i = 0; i < ADDS; i++) {
+                snprintf(names[i], sizeof names[i], "%d.parquet", i);
+                adds[i] = (struct delta_add){ .path = names[i], .size = 1, .stats = stats };
+        }
+        ck_assert_int_eq(delta_commit(t, &c, &err), ST_TOO_BIG);
+        ck_assert_msg(strstr(err.text, dir) && strstr(err.text, "larger than 268435456 bytes"), "%s", err.text);
+        ck_assert_int_gt(asprintf(&commit, "%s/_delta_log/%020d.json", dir, 2), 0);
+        ck_assert_int_ne(access(commit, F_OK), 0);
+        ck_assert_uint_eq(count_stats_bytes(), 2);
+        check_ok(commit_stats(t, "after.parquet", "{}", &err), &err); /* as the next version */
+        ck_assert_int_eq(access(commit, F_OK), 0);
+        ck_assert_uint_eq(count_stats_bytes(), 4);
+        delta_table_close(t);
+        free(stats);
+        remove_dir();
+}
+END_TEST
+
 /*
  * A commit is encoded into and read into a buffer of LIMIT_DELTA_COMMIT_BYTES, and parsed before it is published: what
  * file_read() does at the limit decides. Commits of this size would take the test half a minute.
@@ -416,6 +450,7 @@ START_TEST(the_longest_names_the_deepest_chain_and_the_most_segments_are_read_fr
 END_TEST
 
 TEST_SUITE("writer limits", a_log_line_and_a_checkpoint_row_at_the_limit_are_read_and_a_longer_line_is_not_published,
+           a_commit_past_the_limit_is_refused_by_name_and_nothing_is_lost,
            a_file_of_exactly_the_limit_is_read_and_a_longer_one_is_not,
            a_full_parquet_file_is_read_and_a_longer_footer_is_not_written,
            the_longest_queue_segment_is_replayed_and_a_longer_record_is_refused,
