@@ -179,6 +179,7 @@
     $(id).title = $(id).getAttribute('aria-label');
   }
   CairnTheme.connectButton($('theme'));
+  CairnSignIn.create($('account'));
   const current = () => selection;
   const builder = CairnQueryBuilder.create({ input: $('selector'), list: $('completions'), add: $('add-filter'), recent: $('recent'), recentPanel: $('recent-panel') },
     { api, selection: current, run, go });
