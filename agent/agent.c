@@ -40,6 +40,7 @@ static enum status open_destination(struct agent *r, struct error *err)
 {
         const struct sender_options o = { .server = r->o->server,
                                           .token = r->o->token,
+                                          .tenant = r->o->tenant,
                                           .ca_file = r->o->ca_file,
                                           .spool = r->o->spool,
                                           .spool_bytes = r->o->spool_bytes };

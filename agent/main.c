@@ -12,6 +12,7 @@
 #include "common/configuration.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/tenant_name.h"
 #include "common/options.h"
 #include "common/standard_output.h"
 #include "common/utf8.h"
@@ -165,6 +166,8 @@ static enum status run_agent(struct command_line *c, struct error *err)
         _cleanup_free_ char *token = NULL;
         enum status st = parse_pid_options(c, &pids, err);
 
+        if (!st && c->run.tenant && !tenant_name_is_valid(c->run.tenant))
+                st = error_set(err, ST_USAGE, "--tenant '%.40s' is not a tenant's name", c->run.tenant);
         if (!st)
                 st = sandbox_setup("agent", c->worker_user, err);
         if (!st) /* workers must not inherit the token */
@@ -215,6 +218,7 @@ int main(int argc, char **argv)
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
                 OPTION_STRING("token-file", 0, "FILE", &c.token_file, "file whose first line is the bearer token"),
+                OPTION_STRING("tenant", 0, "NAME", &c.run.tenant, "tenant of the service (the token's)"),
                 OPTION_STRING("ca", 0, "FILE", &c.run.ca_file,
                               "PEM file of trusted CA certificates, default: the system's"),
                 OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples per second on each CPU, default 19"),

@@ -4,17 +4,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/tenant_name.h"
+
+static enum status check_tenant_option(const struct service_options *o, struct error *err)
+{
+        return !o->tenant || tenant_name_is_valid(o->tenant)
+                       ? ST_OK
+                       : error_set(err, ST_USAGE, "--tenant '%.40s' is not a tenant's name", o->tenant);
+}
+
+enum status service_profiles_path(const struct service_options *o, const char *data, char **ret, struct error *err)
+{
+        enum status st = check_tenant_option(o, err);
+
+        if (st)
+                return st;
+        *ret = tenant_profiles_path(data, o->tenant);
+        return *ret ? ST_OK : error_no_memory(err);
+}
+
 enum status service_connect(const struct service_options *o, const struct http_client_options *how,
                             struct http_client **ret, struct error *err)
 {
         struct http_client_options options = *how;
         _cleanup_free_ char *token = NULL;
-        enum status st = o->token_file ? http_client_read_token(o->token_file, &token, err) : ST_OK;
+        enum status st = check_tenant_option(o, err);
 
+        if (!st && o->token_file)
+                st = http_client_read_token(o->token_file, &token, err);
         if (st)
                 return st;
         options.base_url = o->server ? o->server : DEFAULT_SERVER;
         options.token = token;
+        options.tenant = o->tenant;
         options.ca_file = o->ca_file;
         if (token && http_client_exposes_token(options.base_url))
                 fprintf(stderr, "cairn: the token goes to %s unencrypted; use https\n", options.base_url);

@@ -14,12 +14,24 @@ struct service_options {
         const char *server;     /* NULL: DEFAULT_SERVER */
         const char *token_file; /* NULL: no token */
         const char *ca_file;    /* NULL: the system's certificates */
+        const char *tenant;     /* NULL: that of the token, or the default one */
 };
 
 /* --token-file and --ca; each command describes --server itself. */
 #define SERVICE_OPTIONS(o)                                                                                             \
         OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token of the service"),                \
                 OPTION_STRING("ca", 0, "FILE", &(o)->ca_file, "CA certificates for the service, PEM (the system's)")
+
+/* For commands that read or write samples. */
+#define TENANT_OPTION(o)                                                                                               \
+        OPTION_STRING("tenant", 0, "NAME", &(o)->tenant, "samples of this tenant (the token's, else the default one)")
+
+/**
+ * The profile store of the tenant in a data directory. @param ret owned.
+ * @return ST_OK; ST_USAGE when the tenant's name is none; ST_NO_MEMORY.
+ */
+enum status service_profiles_path(const struct service_options *o, const char *data, char **ret,
+                                  struct error *err) MUST_CHECK;
 
 /**
  * A client of the service. Warns on stderr when the token is sent unencrypted.

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "common/tenant_name.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json_value.h"
@@ -190,7 +191,7 @@ enum status http_client_read_token(const char *path, char **ret, struct error *e
 
 struct http_client {
         CURL *curl;
-        char *base_url, *user_agent, *token, *ca_file;
+        char *base_url, *user_agent, *token, *tenant, *ca_file;
         uint64_t connect_timeout_ms, request_timeout_ms, idle_timeout_s;
         uint64_t first_pause_ms, longest_pause_ms, send_bytes_per_s;
         unsigned attempts;
@@ -244,8 +245,10 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         c->base_url = strdup(o->base_url);
         c->user_agent = strdup(o->user_agent ? o->user_agent : "cairn/" CAIRN_VERSION);
         c->token = o->token ? strdup(o->token) : NULL;
+        c->tenant = o->tenant ? strdup(o->tenant) : NULL;
         c->ca_file = o->ca_file ? strdup(o->ca_file) : NULL;
-        if (!c->curl || !c->base_url || !c->user_agent || (o->token && !c->token) || (o->ca_file && !c->ca_file)) {
+        if (!c->curl || !c->base_url || !c->user_agent || (o->token && !c->token) || (o->tenant && !c->tenant) ||
+            (o->ca_file && !c->ca_file)) {
                 http_client_destroy(c);
                 return error_no_memory(err);
         }
@@ -273,6 +276,7 @@ void http_client_destroy(struct http_client *c)
         free(c->base_url);
         free(c->user_agent);
         free(c->token);
+        free(c->tenant);
         free(c->ca_file);
         free(c);
 }
@@ -416,7 +420,7 @@ static enum status make_request_headers(const struct http_client *c, const struc
                                         struct curl_slist **ret, struct error *err)
 {
         struct curl_slist *list = NULL;
-        _cleanup_free_ char *authorization = NULL;
+        _cleanup_free_ char *authorization = NULL, *tenant = NULL;
         bool ok = true;
 
         for (const char *const *h = q->headers; ok && h && *h; h++)
@@ -425,6 +429,8 @@ static enum status make_request_headers(const struct http_client *c, const struc
         if (ok && c->token && ours)
                 ok = asprintf(&authorization, "Authorization: Bearer %s", c->token) >= 0 &&
                      append_request_header(&list, authorization);
+        if (ok && c->tenant && ours)
+                ok = asprintf(&tenant, TENANT_HEADER ": %s", c->tenant) >= 0 && append_request_header(&list, tenant);
         if (!ok) {
                 curl_slist_free_all(list);
                 return error_no_memory(err);

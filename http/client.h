@@ -31,6 +31,7 @@ struct http_client_options {
         const char *base_url;   /* "http://host:port[/prefix]"; copied; a last slash is dropped */
         const char *ca_file;    /* PEM file of certificate authorities for the service; NULL: the system's; copied */
         const char *token;      /* bearer token, NULL: none; copied */
+        const char *tenant;     /* sent as X-Scope-OrgID, NULL: none; copied */
         const char *user_agent; /* NULL: "cairn/VERSION"; copied */
         uint64_t connect_timeout_ms; /* 0: 10 s */
         uint64_t request_timeout_ms; /* one attempt from start to end; 0: no limit */

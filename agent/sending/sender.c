@@ -269,6 +269,7 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
                 .base_url = o->server,
                 .ca_file = o->ca_file,
                 .token = o->token,
+                .tenant = o->tenant,
                 .user_agent = "cairn-agent/" CAIRN_VERSION,
                 .request_timeout_ms = SENDER_TRY_MS,
                 .attempts = 1,

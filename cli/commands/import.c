@@ -140,6 +140,7 @@ int command_import(int argc, char **argv)
                 OPTION_STRING("server", 0, "URL", &o.service.server,
                               "send to this server (default " DEFAULT_SERVER ")"),
                 SERVICE_OPTIONS(&o.service),
+                TENANT_OPTION(&o.service),
                 OPTION_STRING("format", 0, "F", &o.input.format,
                               "pprof, otlp, speedscope, perf (the text of perf script) or folded"),
                 OPTION_LIST("label", 0, "K=V", &o.labels, "add this label to every sample that lacks it"),

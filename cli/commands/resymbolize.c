@@ -75,7 +75,7 @@ static void show_resymbolize_progress(void *context, uint64_t done, uint64_t all
 
 static enum status resymbolize_directory(const struct resymbolize_options *o, struct buf *report, struct error *err)
 {
-        _cleanup_free_ char *profiles = path_join(o->data, "profiles"), *index = path_join(o->data, "index");
+        _cleanup_free_ char *profiles = NULL, *index = path_join(o->data, "index");
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct resymbolize_request request = {
                 .ids = o->ids, .count = o->id_count, .dry_run = o->dry_run, .progress = show_resymbolize_progress
@@ -87,7 +87,9 @@ static enum status resymbolize_directory(const struct resymbolize_options *o, st
         if (o->since)
                 request.indexed_since_unix_s = since_ns > 1000000000 ? since_ns / 1000000000 : 1;
         if (!st)
-                st = profiles && index ? profile_store_check_exists(profiles, err) : error_no_memory(err);
+                st = service_profiles_path(&o->service, o->data, &profiles, err);
+        if (!st)
+                st = index ? profile_store_check_exists(profiles, err) : error_no_memory(err);
         if (!st)
                 st = symbol_index_open(index, true, &options.symbols, err);
         if (st)
@@ -292,6 +294,7 @@ int command_resymbolize(int argc, char **argv)
                 OPTION_STRING("server", 0, "URL", &o.service.server, "the service (default " DEFAULT_SERVER ")"),
                 OPTION_STRING("data", 0, "DIR", &o.data, "a data directory that no service is running on"),
                 SERVICE_OPTIONS(&o.service),
+                TENANT_OPTION(&o.service),
                 OPTION_STRING("since", 0, "TIME", &o.since, "only objects whose symbols were indexed since then"),
                 OPTION_STRING("build-id", 0, "ID", &o.build_id, "only this object, as the argument BUILD-ID"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "look up and count, write nothing"),

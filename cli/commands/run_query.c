@@ -60,19 +60,21 @@ static void print_note(const char *operation, const char *note)
                 fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
 }
 
-static enum status query_data_directory(const char *data, const char *operation, struct query_params *params,
-                                        struct buf *ret, struct error *err)
+static enum status query_data_directory(const struct query_options *o, const char *operation,
+                                        struct query_params *params, struct buf *ret, struct error *err)
 {
-        _cleanup_free_ char *profiles = path_join(data, "profiles"), *index = path_join(data, "index");
+        _cleanup_free_ char *profiles = NULL, *index = path_join(o->data, "index");
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
         struct query_input input = { .param = query_param_value, .param_context = params };
         struct query_answer query_answer;
         struct timespec now;
-        enum status st;
+        enum status st = service_profiles_path(&o->service, o->data, &profiles, err);
 
-        if (!profiles || !index)
-                return error_no_memory(err);
+        if (!st && !index)
+                st = error_no_memory(err);
+        if (st)
+                return st;
         clock_gettime(CLOCK_REALTIME, &now);
         input.now_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
         /* Queued samples are resolved with the index; without one they appear as addresses. */
@@ -160,7 +162,7 @@ enum status run_query(const struct query_options *o, const char *operation, stru
         if (o->profile)
                 return query_profile_file(o->profile, operation, params, ret, err);
         if (o->data)
-                return query_data_directory(o->data, operation, params, ret, err);
+                return query_data_directory(o, operation, params, ret, err);
         return query_server(o, operation, params, ret, err);
 }
 

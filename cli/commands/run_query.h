@@ -21,7 +21,7 @@ struct query_options {
                 OPTION_STRING("data", 0, "DIR", &(o)->data, "query this data directory instead"),                      \
                 OPTION_STRING("profile", 0, "FILE", &(o)->profile,                                                     \
                               "query this file of cairn record instead; resolved here"),                               \
-                SERVICE_OPTIONS(&(o)->service),                                                                        \
+                SERVICE_OPTIONS(&(o)->service), TENANT_OPTION(&(o)->service),                                          \
                 OPTION_STRING("from", 0, "T", &(o)->from, "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),   \
                 OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                            \
                 OPTION_STRING("type", 0, "T", &(o)->type, "profile type, or a part of it: cpu, memory, ...")

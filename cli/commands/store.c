@@ -412,6 +412,7 @@ int command_store(int argc, char **argv)
                 OPTION_FLAG("dry-run", 0, &c.dry_run, "expire: say what would go"),
                 OPTION_STRING("server", 0, "URL", &c.service.server, "the service that compacts or expires"),
                 SERVICE_OPTIONS(&c.service),
+                TENANT_OPTION(&c.service),
                 OPTION_FLAG("json", 0, &c.json, "print JSON"),
                 OPTION_END,
         };
@@ -425,8 +426,8 @@ int command_store(int argc, char **argv)
         }
         if (!c.data)
                 c.data = "./cairn-data";
-        if (!st && !(dir = path_join(c.data, "profiles")))
-                st = error_no_memory(&err);
+        if (!st)
+                st = service_profiles_path(&c.service, c.data, &dir, &err);
         c.dir = dir;
         if (st)
                 ;

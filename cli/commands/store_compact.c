@@ -18,13 +18,16 @@ static bool show_compaction_progress(void *context, const struct compaction_resu
 
 /* ---- in a directory ----------------------------------------------------------------------------- */
 
-static enum status compact_directory(const char *data, struct compaction_result *ret, struct error *err)
+static enum status compact_directory(const struct service_options *service, const char *data,
+                                     struct compaction_result *ret, struct error *err)
 {
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
-        _cleanup_free_ char *profiles = path_join(data, "profiles");
+        _cleanup_free_ char *profiles = NULL;
         struct profile_store *store;
-        enum status st = profiles ? profile_store_check_exists(profiles, err) : error_no_memory(err);
+        enum status st = service_profiles_path(service, data, &profiles, err);
 
+        if (!st)
+                st = profile_store_check_exists(profiles, err);
         if (!st)
                 st = profile_store_open(profiles, &options, &store, err);
         if (st)
@@ -95,7 +98,7 @@ static enum status compact_at_service(const struct service_options *service, str
 enum status run_store_compact(const struct service_options *service, const char *data, bool json, struct error *err)
 {
         struct compaction_result r = { 0 };
-        enum status st = data ? compact_directory(data, &r, err) : compact_at_service(service, &r, err);
+        enum status st = data ? compact_directory(service, data, &r, err) : compact_at_service(service, &r, err);
 
         if (st)
                 return st;
