@@ -87,6 +87,18 @@ static void finish_call(void *context, const struct grpc_call *call)
                                                  .writes = grpc_call_method(call) && grpc_call_method(call)->writes });
 }
 
+static enum status check_grpc_tenancies(struct error *err)
+{
+        for (size_t i = 0; i < grpc_method_count; i++) {
+                const struct grpc_method *m = &grpc_methods[i];
+
+                if ((m->scope == SCOPE_NONE) != (m->tenancy == TENANCY_UNDECIDED))
+                        return error_set(err, ST_UNSUPPORTED,
+                                         "%s: a method has a tenancy if, and only if, it needs a scope", m->path);
+        }
+        return ST_OK;
+}
+
 enum status start_grpc_listener(struct server *s, const struct listen_address *listen, struct error *err)
 {
         const struct grpc_options o = { .size = sizeof o,
@@ -103,9 +115,11 @@ enum status start_grpc_listener(struct server *s, const struct listen_address *l
                                         .choose_tenant = select_grpc_tenant,
                                         .finished = finish_call,
                                         .context = s };
-        enum status st = grpc_server_start(&o, &s->grpc, err);
+        enum status st = check_grpc_tenancies(err);
         bool v6 = strchr(listen->host, ':') != NULL;
 
+        if (!st)
+                st = grpc_server_start(&o, &s->grpc, err);
         if (!st)
                 log_info("serve", "OTLP over gRPC on %s%s%s:%u%s", v6 ? "[" : "", listen->host, v6 ? "]" : "",
                          (unsigned)grpc_server_port(s->grpc), s->access_control.tls ? ", with TLS" : "");

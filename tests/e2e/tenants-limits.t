@@ -95,23 +95,23 @@ stop_server
 # ---- commands ----
 # run COMMAND...: of cairn
 run() { "$cairn" "$@" 2>"$tmp/err"; }
-like "$(run query --data "$data" --tenant beta --from 0 --to now --format folded)" '^old 11$' "query --data --tenant"
-unlike "$(run query --data "$data" --tenant alpha --from 0 --to now --format folded)" '^old 11$' "  of another tenant"
-run query --data "$data" --tenant ../beta --from 0 >/dev/null
+like "$(run flame --data "$data" --tenant beta --from 0 --to now)" '^old 11$' "flame --data --tenant"
+unlike "$(run flame --data "$data" --tenant alpha --from 0 --to now)" '^old 11$' "  of another tenant"
+run flame --data "$data" --tenant ../beta --from 0 >/dev/null
 is "$?" 64 "  takes names only"
 ok "store verify --tenant" run store verify --data "$data" --tenant beta
 ok "store compact --tenant" run store compact --data "$data" --tenant beta
 ok "resymbolize --tenant" run resymbolize --data "$data" --tenant beta
 ok "a snapshot" run store snapshot "$tmp/copy" --data "$data"
-like "$(run query --data "$tmp/copy" --tenant beta --from 0 --to now --format folded)" '^old 11$' "  has every tenant"
+like "$(run flame --data "$tmp/copy" --tenant beta --from 0 --to now)" '^old 11$' "  has every tenant"
 printf 'any-token\n' >"$tmp/token"
 printf 'alpha\nbeta\n' >"$tmp/tenants"
 start_server --flush-interval 1 --tenants "$tmp/tenants" --token-file "$tmp/tokens"
-like "$(run query --server "$url" --token-file "$tmp/token" --tenant beta --from 0 --to now --format folded)" '^old 11$' "query --server --tenant"
-printf 'imported;stack 17\n' >"$tmp/in.folded"
-ok "import --tenant" run import --server "$url" --token-file "$tmp/token" --tenant beta "$tmp/in.folded"
-like "$(folded beta)" '^imported;stack 17$' "  arrives there"
-unlike "$(folded alpha)" '^imported;stack' "  and nowhere else"
+like "$(run flame --server "$url" --token-file "$tmp/token" --tenant beta --from 0 --to now)" '^old 11$' "flame --server --tenant"
+otlp "$tmp/in.otlp" names=imported values=17
+ok "import --tenant" run import --server "$url" --token-file "$tmp/token" --tenant beta --format otlp "$tmp/in.otlp"
+like "$(folded beta)" '^imported 17$' "  arrives there"
+unlike "$(folded alpha)" '^imported' "  and nowhere else"
 stop_server
 
 # ---- the tables of one tenant cannot be written ----
