@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 #
-# load_recorded: the recorded profile six times in the last quarter of an hour: version 1, then 2, on two hosts in turns.
 # Source it after start_server.
+#
+# load_recorded: the recorded profile six times in the last quarter of an hour: version 1, then 2, in two zones in turns.
 load_recorded() {
         load_at=$(($(date +%s) - 840))
         for load_round in 1 2 3 4 5 6; do
@@ -11,4 +12,11 @@ load_recorded() {
                         bail_out "the recorded profile cannot be imported: $(cat "$tmp/load.log")"
                 load_at=$((load_at + 140))
         done
+}
+
+# load_hostile: a profile a quarter of a day ago whose labels try to be markup, to turn text around, and to be endless.
+load_hostile() {
+        "$cairn" import --server "$url" --time $(($(date +%s) - 21600)) --label team='<img src=x onerror="window.reached=1">' \
+                --label "turned=$(printf 'a\342\200\256b\033[31mc')" --label "long=$(printf '%04000d' 7)" tests/corpus/perf_script/good/busy \
+                >>"$tmp/load.log" 2>&1 || bail_out "the hostile profile cannot be imported: $(cat "$tmp/load.log")"
 }

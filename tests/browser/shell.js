@@ -242,6 +242,29 @@ async function buildQueries(browser) {
   await page.context().close();
 }
 
+// Labels that are markup, turn text around, or are long: visible, bounded, and only text, wherever they are shown.
+async function showHostileLabels(browser) {
+  const page = await openPage(browser, url + '/#view=flame&from=now-7h&to=now-5h&by=team,turned');
+  await ready(page);
+  const legend = await page.textContent('.group-legend');
+  match(legend, /<img src=x onerror="window.reached=1">, a\\u\{202e\}b\\x1b\[31mc/, 'labels are shown as text, what cannot be seen as escapes');
+  await page.click('.group-legend button');
+  await hasSelection(page, 'selector', /img/);
+  await ready(page);
+  check(await page.isHidden('#error') && !/^0 in/.test(await total(page)), '  and select what they say', await page.textContent('#error'));
+  await page.selectOption('#by', 'long');
+  await page.waitForSelector('.group-legend >> text=more]');
+  check((await page.textContent('.group-legend')).length < 500, '  a long one is cut');
+  await page.click('#recent');
+  check(await page.isVisible('#recent-panel .menu-item'), '  and the query is kept');
+  await page.keyboard.press('Escape');
+  await fitsWidth(page, '  all of it fits the window');
+  equal(await page.evaluate(() => [window.reached, document.images.length]), [undefined, 0], '  nothing of it became markup');
+  await screenshot(page, 'hostile');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 run(async browser => {
   await look(browser);
   await lookAtSaved(browser);
@@ -249,4 +272,5 @@ run(async browser => {
   await goThroughHistory(browser);
   await chooseTimes(browser);
   await buildQueries(browser);
+  await showHostileLabels(browser);
 });

@@ -21,7 +21,7 @@
   const { make } = CairnDom, $ = id => document.getElementById(id);
   const api = CairnApi.create({
     unauthorized: () => dispatchEvent(new Event('cairn-unauthorized')),
-    note: text => { $('note').textContent = text; $('note').hidden = false; },
+    note: text => { $('note').textContent = CairnNames.display(text); $('note').hidden = false; },
   });
   const panels = new Map(); // id of a view: { tab, root, instance, about }
   let selection = CairnSelection.parse(location.hash), running = null, timer = 0;
@@ -105,7 +105,7 @@
     $('note').hidden = true;
     panel.root.setAttribute('aria-busy', 'true');
     $('progress').hidden = false;
-    document.title = (selection.selector ? selection.selector.slice(0, 100) + ' · ' : '') + 'Cairn';
+    document.title = (selection.selector ? CairnNames.display(selection.selector, 100) + ' · ' : '') + 'Cairn';
     try {
       await Promise.all([panel.instance.show(selection, signal), series.show(selection, signal)]);
       if (running !== mine) return;
@@ -113,7 +113,7 @@
       CairnRecent.add(selection);
     } catch (e) {
       if (running !== mine || e.name === 'AbortError') return;
-      $('error').textContent = e.message;
+      $('error').textContent = CairnNames.display(e.message);
       $('error').hidden = false;
     } finally {
       if (running === mine) {
@@ -126,14 +126,14 @@
   // ---- controls -----------------------------------------------------------------------------------
 
   function addOption(select, value, text = v => v) {
-    if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(text(value), value));
+    if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(CairnNames.label(text(value)), value));
   }
   // What the range has to choose from; a failure shows with the query itself.
   async function loadChoices() {
     const { from, to, selector } = selection;
     const [types, labels] = await Promise.all([api.query('types', { from, to, selector }), api.query('labels', { from, to })]);
-    $('type').replaceChildren(new Option('CPU, or what there is', ''), ...types.map(t => new Option(CairnSelection.typeText(t), t)));
-    $('by').replaceChildren(new Option('nothing', ''), ...labels.map(l => new Option(l, l)));
+    $('type').replaceChildren(new Option('CPU, or what there is', ''), ...types.map(t => new Option(CairnNames.label(CairnSelection.typeText(t)), t)));
+    $('by').replaceChildren(new Option('nothing', ''), ...labels.map(l => new Option(CairnNames.label(l), l)));
     addOption($('type'), selection.type, CairnSelection.typeText);
     addOption($('by'), selection.by);
     $('type').value = selection.type || '';

@@ -3,7 +3,7 @@
 // The field of the selector: completes names of labels, and their values with the share of the cost that each has.
 'use strict';
 const CairnQueryBuilder = (() => {
-  const { make } = CairnDom;
+  const { make } = CairnDom, { label: visible } = CairnNames;
   const VALUES_MAX = 500;
 
   // parts: input, list, add (button), recent (button), recentPanel. api and selection() as the page has them; run() shows
@@ -15,7 +15,7 @@ const CairnQueryBuilder = (() => {
       const { from, to } = selection(), used = new Set(CairnSelectorText.matchers(text).map(m => m.name));
       const names = await api.query('labels', { from, to }, signal);
       const fits = names.filter(n => n.toLowerCase().includes(context.prefix.toLowerCase()) && !used.has(n));
-      return { title: 'Labels', items: fits.map(name => ({ label: name, name })) };
+      return { title: 'Labels', items: fits.map(name => ({ label: visible(name), name })) };
     }
     async function offerValues(context, text, signal) {
       const { from, to, type } = selection();
@@ -27,7 +27,7 @@ const CairnQueryBuilder = (() => {
         .filter(g => g.value.toLowerCase().includes(context.prefix.toLowerCase()));
       return {
         title: `Values of ${context.name}`,
-        items: fits.map(g => ({ label: g.value === '' ? '(none)' : g.value, value: g.value, share: sum ? g.total / sum : 0,
+        items: fits.map(g => ({ label: g.value === '' ? '(none)' : visible(g.value), value: g.value, share: sum ? g.total / sum : 0,
           detail: `${CairnUnits.percent(g.total, sum)} · ${g.samples.toLocaleString('en')} samples` })),
       };
     }
@@ -62,8 +62,8 @@ const CairnQueryBuilder = (() => {
     const panel = CairnPopover.attach(recent, recentPanel, () => {
       const queries = CairnRecent.read();
       const rows = queries.map(q => make('button', { type: 'button', className: 'menu-item', onclick: () => { panel.close(); go({ selector: null, type: null, by: null, ...q }); } },
-        make('span', { className: 'mono', textContent: q.selector }),
-        make('span', { className: 'soft', textContent: [q.type && CairnSelection.typeText(q.type), q.by && 'by ' + q.by].filter(Boolean).join(' · ') })));
+        make('span', { className: 'mono', textContent: visible(q.selector) }),
+        make('span', { className: 'soft', textContent: visible([q.type && CairnSelection.typeText(q.type), q.by && 'by ' + q.by].filter(Boolean).join(' · ')) })));
       const clear = make('button', { type: 'button', textContent: 'Forget them', onclick: () => { CairnRecent.clear(); panel.close(); } });
       recentPanel.replaceChildren(make('h2', { textContent: 'Recent queries' }),
         ...(rows.length ? [...rows, clear] : [make('p', { className: 'soft', textContent: 'None yet. Queries are kept in this browser alone.' })]));

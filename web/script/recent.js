@@ -9,7 +9,7 @@ const CairnRecent = (() => {
   function read() {
     try {
       const kept = JSON.parse(localStorage.getItem(KEY));
-      return Array.isArray(kept) ? kept.filter(q => q && KEYS.every(k => q[k] === undefined || typeof q[k] === 'string')).slice(0, COUNT_MAX) : [];
+      return Array.isArray(kept) ? kept.filter(q => q && typeof q.selector === 'string' && KEYS.every(k => q[k] === undefined || typeof q[k] === 'string')).slice(0, COUNT_MAX) : [];
     } catch {
       return [];
     }

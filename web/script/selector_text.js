@@ -7,13 +7,15 @@ const CairnSelectorText = (() => {
   const NAME = '[A-Za-z_][\\w.\\/-]*';
   const MATCHER = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`[^\`]*\`)`, 'g');
 
-  // Quoted as the service unquotes it: escapes as in Go.
-  const quote = value => '"' + value.replace(/[\\"]/g, '\\$&').replace(/[\u0000-\u001f\u007f]/g, c =>
-    '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0')) + '"';
+  // Quoted as the service unquotes it, with escapes as in Go: also for what cannot be seen, or changes the direction of text.
+  const quote = value => '"' + value.replace(/[\\"]/g, '\\$&').replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, c => {
+    const code = c.charCodeAt(0);
+    return code < 0x80 ? '\\x' + code.toString(16).padStart(2, '0') : '\\u' + code.toString(16).padStart(4, '0');
+  }) + '"';
   function unquote(text) {
     if (text[0] === '`') return text.slice(1, -1);
-    return text.slice(1, -1).replace(/\\x([0-9a-fA-F]{2})|\\(.)/g, (all, hex, c) =>
-      hex ? String.fromCharCode(parseInt(hex, 16)) : { n: '\n', t: '\t', r: '\r' }[c] || c);
+    return text.slice(1, -1).replace(/\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))/gs, (all, byte, unit, c) =>
+      byte || unit ? String.fromCharCode(parseInt(byte || unit, 16)) : { n: '\n', t: '\t', r: '\r' }[c] || c);
   }
 
   // [{ name, op, value, start, end }]

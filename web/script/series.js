@@ -17,7 +17,7 @@ const CairnSeries = (() => {
     return isRest || i >= COLOURS[theme].length ? REST[theme] : COLOURS[theme][i];
   };
   const textOf = (group, grouped) => !grouped ? '' : group.labels ? valuesText(group.labels) : 'all others';
-  const valuesText = labels => Object.values(labels).map(v => v || '(none)').join(', ');
+  const valuesText = labels => CairnNames.label(Object.values(labels).map(v => v || '(none)').join(', '));
 
   // context: api, go(change).
   function create(root, { api, go }) {
@@ -51,7 +51,7 @@ const CairnSeries = (() => {
         make('span', { className: 'soft', textContent: CairnUnits.percent(group.total, shown.total) })];
       if (!group.labels) return make('span', { className: 'group' }, swatch, ...texts);
       const title = 'Only ' + Object.entries(group.labels).map(([n, v]) => `${n}="${v}"`).join(', ');
-      return make('button', { type: 'button', className: 'group', title, onclick: () => only(group) }, swatch, ...texts);
+      return make('button', { type: 'button', className: 'group', title: CairnNames.label(title), onclick: () => only(group) }, swatch, ...texts);
     }
 
     function makeEmpty() {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// web-selection.js SCRIPT...: times, selections and selectors as the page computes them, without a browser. Lines "ok - NAME"
+// and "not ok - NAME".
+'use strict';
+const { readFileSync } = require('fs');
+
+const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi'];
+const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
+const kept = new Map();
+const storage = { getItem: k => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v), removeItem: k => kept.delete(k) };
+const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi } =
+  new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
+    { documentElement: { dataset: {} } }, () => ({ matches: false, addEventListener() {} }), storage, () => {});
+
+function equal(got, want, name) {
+  const good = JSON.stringify(got) === JSON.stringify(want);
+  console.log(`${good ? 'ok' : 'not ok'} - ${name}`);
+  if (!good) console.log(`  got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+}
+
+// ---- times --------------------------------------------------------------------------------------------
+
+const now = Date.UTC(2026, 0, 31, 12), at = text => CairnTimes.parse(text, now);
+equal(['now', 'now-15m', '-1h30m', 'now+1d', '-90', 'now-250ms'].map(t => at(t) - now), [0, -900e3, -5400e3, 86400e3, -90e3, -250], 'relative times');
+equal(['1769860800', '1769860800000', '1769860800000000', '1769860800000000000'].map(at), [now, now, now, now], 'Unix times of each unit');
+equal(['2026-01-31', '2026-01-31T12:00:00Z', '2026-01-31 12:00', '2026-01-31T13:00:00+01:00', '2026-01-31t12:00:00.5z'].map(t => at(t) - now),
+  [-43200e3, 0, 0, 0, 500], 'dates');
+equal(['', 'yesterday', '+1h', 'now-', 'now-1x', '2026-13-01', '31.1.2026', 'now-1h-1h', '-', 'nowadays'].map(at).filter(Number.isFinite), [], 'what is no time');
+equal([5400e3, 86400e3, 7 * 86400e3, 8 * 86400e3, 90e3, 1500, 0].map(CairnTimes.formatDuration), ['1h30m', '1d', '1w', '8d', '1m30s', '1s500ms', '0s'], 'durations');
+equal([5400e3, 8 * 86400e3, 90e3].map(ms => CairnTimes.parseDuration(CairnTimes.formatDuration(ms))), [5400e3, 8 * 86400e3, 90e3], '  are read back');
+
+const { textOf, shift, zoomOut } = CairnTimePicker;
+equal([textOf({ from: 'now-15m', to: 'now' }, now), textOf({ from: 'now-90m' }, now), textOf({ from: '2026-01-31T12:00:00Z', to: '2026-01-31T13:00:00Z' }, now),
+  textOf({ from: '2026-01-31', to: '2026-02-01' }, now)],
+['Last 15 minutes', 'Last 90m', '2026-01-31 12:00:00 – 13:00:00', '2026-01-31 00:00:00 – 2026-02-01 00:00:00'], 'a range in words');
+equal(shift({ from: 'now-1h', to: 'now' }, now, -1), { from: '2026-01-31T10:00:00Z', to: '2026-01-31T11:00:00Z' }, 'one range earlier');
+equal(shift({ from: 'now', to: 'now-1h' }, now, -1), null, '  not of a range that is the wrong way round');
+equal(zoomOut({ from: 'now-45m', to: 'now' }, now), { from: 'now-1h30m', to: 'now' }, 'twice a relative range goes on moving');
+equal(zoomOut({ from: '2026-01-31T10:00:00Z', to: '2026-01-31T12:00:00Z' }, now), { from: '2026-01-31T08:00:00Z', to: '2026-01-31T12:00:00Z' },
+  'twice a range that ends now does not reach into the future');
+
+// ---- selections -----------------------------------------------------------------------------------------
+
+const selection = CairnSelection.parse('#view=top&selector=' + encodeURIComponent('{a="b&c=d"}') + '&from=now-1h&to=now&function=f');
+equal(selection, { view: 'top', from: 'now-1h', to: 'now', selector: '{a="b&c=d"}', function: 'f' }, 'a selection is read');
+equal(CairnSelection.parse(CairnSelection.format(selection)), selection, '  and written as it was');
+equal(CairnSelection.change(selection, { view: 'flame', type: 'x' }), { view: 'flame', from: 'now-1h', to: 'now', selector: '{a="b&c=d"}', type: 'x' },
+  'another view does not get what belongs to the old one');
+equal(CairnSelection.change(selection, { selector: null }).selector, undefined, 'null removes');
+equal(CairnSelection.makeAbsolute({ ...selection, base_from: '-2h' }, now),
+  { ...selection, from: '2026-01-31T11:00:00Z', to: '2026-01-31T12:00:00Z', base_from: '2026-01-31T10:00:00Z' }, 'links have absolute times');
+const hostile = CairnSelection.parse('#__proto__=x&constructor=y&view=' + 'v'.repeat(1e5) + '&A=1&a b=2&' + 'k=1&'.repeat(1000));
+equal([Object.getPrototypeOf(hostile) === Object.prototype, typeof hostile.__proto__, hostile.view.length, hostile.A], [true, 'object', 16384, undefined],
+  'keys and lengths from outside are bounded');
+
+// ---- selectors --------------------------------------------------------------------------------------------
+
+const T = CairnSelectorText, context = text => { const i = text.indexOf('|'), c = T.contextAt(text.replace('|', ''), i); return c && [c.kind, c.name || '', c.prefix]; };
+equal(['|', '{|', 'ser|', '{a="b", ser|', 'a="x",|'].map(context), [['name', '', ''], ['name', '', ''], ['name', '', 'ser'], ['name', '', 'ser'], ['name', '', '']],
+  'where a name is completed');
+equal(['a=|', 'a="|', 'a=~"x|y"', 'b="1", service.name!="po|'].map(context), [['value', 'a', ''], ['value', 'a', ''], ['value', 'a', 'x'], ['value', 'service.name', 'po']],
+  'where a value is');
+equal(['a="b"|', 'a|="b"', 'a="b" c|'].map(context), [null, ['name', '', 'a'], null], 'where neither is');
+const text = '{zone="a", service=~"x\\"y", host!=`h`}';
+equal(T.matchers(text).map(m => m.value), ['a', 'x"y', 'h'], 'matchers are read, however they are quoted');
+equal(T.without(text, T.contextAt(text, text.indexOf('y"'))), 'zone="a", host!="h"', 'the others than the one at the caret');
+equal(T.withMatcher('zone="a", v="1"', 'zone', 'b'), 'v="1", zone="b"', 'a value takes the place of another');
+const odd = 'a"\\\n\u0001\u202e\u0085é<b>';
+equal(T.quote(odd), '"a\\"\\\\\\x0a\\x01\\u202e\\u0085é<b>"', 'what cannot be seen is escaped');
+equal(T.matchers('x=' + T.quote(odd))[0].value, odd, '  and read back');
+const started = process.hrtime.bigint();
+T.matchers('a="' + '\\'.repeat(100000));
+T.contextAt('a='.repeat(50000) + '"' + 'x'.repeat(100000), 200000);
+equal(process.hrtime.bigint() - started < 20000000000n, true, 'texts that are no selector take no time');
+
+// ---- what is kept in the browser ------------------------------------------------------------------------
+
+for (let i = 0; i < 20; i++) CairnRecent.add({ selector: `a="${i}"`, view: 'top', from: 'now-1h' });
+CairnRecent.add({ selector: 'a="15"' });
+equal([CairnRecent.read().length, CairnRecent.read()[0], CairnRecent.read()[1].selector], [12, { selector: 'a="15"' }, 'a="19"'], 'recent queries are bounded, each is there once');
+CairnRecent.add({ selector: 'x'.repeat(5000) });
+equal(CairnRecent.read()[0].selector, 'a="15"', '  long ones are not kept');
+kept.set('cairn-recent', '[{"selector":{"a":1}},7,{"selector":"ok"}]');
+equal(CairnRecent.read(), [{ selector: 'ok' }], '  and what others wrote is not believed');
+equal(CairnApi.makeUrl('api/x', { a: '1&2', b: undefined, c: null, d: '', e: ['p', 'q'], f: 0 }), 'api/x?a=1%262&e=p&e=q&f=0', 'parameters');
