@@ -189,6 +189,17 @@
 #define LIMIT_SPEEDSCOPE_FRAMES (64 << 20) /* frames of all stacks of a speedscope file */
 #define LIMIT_SHARE_BYTES MiB(16)          /* a profile that is shared by a link, as sent and as stored */
 #define LIMIT_SHARES 10000                 /* of them that are kept */
+#define LIMIT_JFR_BYTES MiB(256)           /* a JFR recording, unpacked */
+#define LIMIT_JFR_CHUNKS 1024              /* of one recording */
+#define LIMIT_JFR_CLASSES 16384            /* described by one chunk of a recording */
+#define LIMIT_JFR_FIELDS 262144            /* of all classes of a chunk */
+#define LIMIT_JFR_DEPTH 16                 /* of nested values and elements of a recording */
+#define LIMIT_JFR_INLINED 64               /* frames that were inlined into one */
+#define LIMIT_JFR_ENTRIES (4 << 20)        /* of the constant pools of a chunk: stacks, methods, classes, symbols */
+#define LIMIT_JFR_LABEL_BYTES MiB(16)      /* labels sent with a recording, unpacked */
+#define LIMIT_JFR_CONTEXTS (1 << 20)       /* sets of labels sent with a recording */
+#define LIMIT_JFR_WORKER_BYTES GiB(1)      /* memory of the worker that reads a recording */
+#define LIMIT_JFR_WORKER_CPU_S 60
 #define LIMIT_LABELS_PER_SAMPLE 128
 #define LIMIT_PROFILE_TYPES 256             /* sample types in one request */
 #define LIMIT_TYPE_CONFIG_BYTES KiB(64)     /* sample_type_config of /ingest; read once for each sample type */

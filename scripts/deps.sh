@@ -13,7 +13,7 @@ libmicrohttpd-dev libnghttp2-dev libgnutls28-dev libzstd-dev zlib1g-dev liblz4-d
 libxxhash-dev libjson-c-dev libcap-dev libarchive-dev libyaml-dev libprotobuf-c-dev protobuf-c-compiler"
 
 tests="check libsubunit-dev perl git curl openssl python3 python3-venv python3-protobuf python3-yaml protobuf-compiler jq xz-utils zstd nodejs npm
-procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format
+procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go openjdk-17-jdk-headless rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format
 chromium nginx python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
 
 case "${1:-all}" in

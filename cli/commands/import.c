@@ -16,7 +16,8 @@
 static const struct usage usage = {
         .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--history] "
                     "[--dry-run] FILE...",
-        .about = "Send profiles in pprof, OTLP, speedscope, perf script or folded format to the service; the format is "
+        .about = "Send profiles in pprof, OTLP, speedscope, perf script, folded or JFR format to the service; the "
+                 "format is "
                  "detected "
                  "unless --format is given. The same file sent twice counts once. With --history samples of any "
                  "age are accepted. With --dry-run files are only read and checked.",
@@ -142,7 +143,7 @@ int command_import(int argc, char **argv)
                 SERVICE_OPTIONS(&o.service),
                 TENANT_OPTION(&o.service),
                 OPTION_STRING("format", 0, "F", &o.input.format,
-                              "pprof, otlp, speedscope, perf (the text of perf script) or folded"),
+                              "pprof, otlp, speedscope, perf (the text of perf script), folded or jfr"),
                 OPTION_LIST("label", 0, "K=V", &o.labels, "add this label to every sample that lacks it"),
                 OPTION_STRING("type", 0, "ID", &o.input.type,
                               "profile type of folded stacks, five parts joined by ':'"),

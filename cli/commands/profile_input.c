@@ -10,6 +10,8 @@
 #include "common/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "pipeline/jfr_job.h"
+#include "profile-formats/jfr/jfr_chunk.h"
 #include "profile-formats/profile_decode.h"
 
 /* ---- unpacking ---- */
@@ -56,6 +58,17 @@ enum status unpacked_input_read(const char *path, struct buf *ret, struct error 
         return buf_status(ret, err, path_is_standard(path) ? "standard input" : path);
 }
 
+static enum status decode_recording(const struct buf *b, struct profile *ret, const char **format_ret,
+                                    struct error *err)
+{
+        const struct jfr_job job = { .recording = b->data, .recording_size = b->size };
+        enum status st = jfr_job_decode(&job, ret, err);
+
+        if (!st && format_ret)
+                *format_ret = "jfr";
+        return st;
+}
+
 enum status profile_input_read(const char *path, const struct profile_input *input, struct profile *ret,
                                const char **format_ret, struct error *err)
 {
@@ -72,7 +85,10 @@ enum status profile_input_read(const char *path, const struct profile_input *inp
                 o.time_unix_ns = path_is_standard(path) || stat(path, &file)
                                          ? wall_clock_ns()
                                          : file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec;
-        st = profile_decode(b.data, b.size, &o, ret, format_ret, err);
+        if (o.format ? strcmp(o.format, "jfr") == 0 : jfr_detect(b.data, b.size))
+                st = decode_recording(&b, ret, format_ret, err);
+        else
+                st = profile_decode(b.data, b.size, &o, ret, format_ret, err);
         if (!st)
                 profile_set_missing_times(ret, o.time_unix_ns);
         return st;

@@ -3,8 +3,8 @@
 #define CAIRN_CLI_COMMANDS_PROFILE_INPUT_H
 
 /**
- * @file Read profiles from files: pprof, OTLP (protobuf or JSON), speedscope, perf script text, folded stacks; plain,
- * gzip or zstd.
+ * @file Read profiles from files: pprof, OTLP (protobuf or JSON), speedscope, perf script text, folded stacks, JFR
+ * recordings (in a worker); plain, gzip or zstd.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "profile-formats/profile.h"
 
 struct profile_input {
-        const char *format;   /* as profile_decode_options */
+        const char *format;   /* as profile_decode_options, or "jfr"; NULL: detected */
         const char *type;     /* profile type of folded stacks, five parts; NULL: the default of folded_decode() */
         int64_t time_unix_ns; /* of samples without a time; 0: the file's time, or now for standard input */
 };

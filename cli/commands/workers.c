@@ -17,6 +17,7 @@
 #include "debuginfo-store/verify_worker.h"
 #include "debuginfod-client/debuginfod_worker.h"
 #include "pipeline/elf_job.h"
+#include "pipeline/jfr_job.h"
 #include "sandbox/worker.h"
 #include "scan/inspect.h"
 #include "symbolizer/workers/dwo_request.h"
@@ -105,6 +106,12 @@ static enum status enter_objects_worker(int argc, char **argv, struct error *err
         return object_facts_run_worker(FIRST_FD, SECOND_FD, err);
 }
 
+/* jfr PERIOD-NS: the recording, the labels, the answer */
+static enum status enter_jfr_worker(int argc, char **argv, struct error *err)
+{
+        return jfr_job_run_worker(argc, argv, FIRST_FD, SECOND_FD, THIRD_FD, err);
+}
+
 /* scan: a socket, the results, a temporary file */
 static enum status enter_scan_worker(int argc, char **argv, struct error *err)
 {
@@ -167,6 +174,7 @@ static const struct worker workers[] = {
         { "verify", WORKER_NEEDS_NOTHING, enter_verify_worker, NULL },
         { "explain", WORKER_NEEDS_DESCRIPTORS, enter_explain_worker, NULL },
         { "elf", WORKER_NEEDS_NOTHING, enter_elf_worker, NULL },
+        { "jfr", WORKER_NEEDS_NOTHING, enter_jfr_worker, NULL },
         { "objects", WORKER_NEEDS_NOTHING, enter_objects_worker, NULL },
         { "unwind", WORKER_NEEDS_NOTHING, NULL, enter_unwind_worker },
         { "scan", WORKER_NEEDS_DESCRIPTORS, enter_scan_worker, NULL },

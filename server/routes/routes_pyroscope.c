@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/options.h"
+#include "pipeline/jfr_job.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/pprof.h"
 #include "profile-formats/push.h"
@@ -22,12 +23,12 @@
 #define NS_PER_S INT64_C(1000000000)
 #define NS_OF_1971 (INT64_C(365) * 86400 * NS_PER_S)
 
-#define STACK_FORMATS "pprof, folded, groups, lines, trie, tree or speedscope"
+#define STACK_FORMATS "pprof, folded, groups, lines, trie, tree, speedscope or jfr"
 
 /* The parts of a request's body; data NULL: absent. */
 struct ingest_body {
-        const uint8_t *profile, *previous;
-        size_t size, previous_size;
+        const uint8_t *profile, *previous, *jfr, *labels;
+        size_t size, previous_size, jfr_size, labels_size;
         struct json_value config; /* sample_type_config */
         bool has_config, is_form;
 };
@@ -41,26 +42,18 @@ static enum status find_form_part(const char *type, const uint8_t *body, size_t 
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status refuse_jfr(struct error *err)
-{
-        return error_set(err, ST_UNSUPPORTED,
-                         "JFR recordings, which Pyroscope's Java agent sends, are not supported; profile the JVM with "
-                         "cairn-agent or the OpenTelemetry eBPF profiler, or send async-profiler's '-o collapsed' as "
-                         "format=folded");
-}
-
 static enum status read_form(const char *type, const uint8_t *data, size_t n, struct ingest_body *b, struct error *err)
 {
-        const uint8_t *config = NULL, *jfr = NULL;
-        size_t config_size = 0, jfr_size;
+        const uint8_t *config = NULL;
+        size_t config_size = 0;
         enum status st = find_form_part(type, data, n, "profile", &b->profile, &b->size, err);
 
-        if (!st && !b->profile) {
-                st = find_form_part(type, data, n, "jfr", &jfr, &jfr_size, err);
-                if (!st)
-                        st = jfr ? refuse_jfr(err)
-                                 : error_set(err, ST_BAD_DATA, "the multipart body has no part 'profile'");
-        }
+        if (!st)
+                st = find_form_part(type, data, n, "jfr", &b->jfr, &b->jfr_size, err);
+        if (!st && !b->profile && !b->jfr)
+                st = error_set(err, ST_BAD_DATA, "the multipart body has no part 'profile' or 'jfr'");
+        if (!st)
+                st = find_form_part(type, data, n, "labels", &b->labels, &b->labels_size, err);
         if (!st)
                 st = find_form_part(type, data, n, "prev_profile", &b->previous, &b->previous_size, err);
         if (!st)
@@ -193,17 +186,38 @@ static enum status decode_stacks(const struct http_request *req, const char *for
         return st;
 }
 
-static enum status decode_ingest(struct http_request *req, struct app_name *app, struct profile *ret, struct error *err)
+/* What Pyroscope's Java agent sends: the parts jfr and labels, or a recording as the body. */
+static enum status decode_recording_upload(struct http_request *req, const char *scratch_dir,
+                                           const struct ingest_body *b, struct profile *ret, struct error *err)
+{
+        const char *rate_text = http_query(req, "sampleRate");
+        struct jfr_job job = { .recording = b->is_form ? b->jfr : b->profile,
+                               .recording_size = b->is_form ? b->jfr_size : b->size,
+                               .labels = b->labels,
+                               .labels_size = b->labels_size,
+                               .dir = scratch_dir,
+                               .cancel = http_request_cancelled(req) };
+        uint64_t rate;
+
+        if (!job.recording)
+                return error_set(err, ST_BAD_DATA, "the multipart body has no part 'jfr'");
+        if (rate_text && parse_uint(rate_text, &rate) && rate && rate <= (uint64_t)NS_PER_S)
+                job.period_ns = NS_PER_S / (int64_t)rate;
+        return jfr_job_decode(&job, ret, err);
+}
+
+static enum status decode_ingest(struct http_request *req, const char *scratch_dir, struct app_name *app,
+                                 struct profile *ret, struct error *err)
 {
         const char *format = http_query(req, "format"), *type = http_header(req, "Content-Type");
         struct ingest_body body;
         enum status st;
 
-        if (format && strcmp(format, "jfr") == 0)
-                return refuse_jfr(err);
         st = read_ingest_body(req, &body, err);
         if (st)
                 return st;
+        if (format ? strcmp(format, "jfr") == 0 : body.is_form && body.jfr)
+                return decode_recording_upload(req, scratch_dir, &body, ret, err);
         if (!format && type && strcmp(type, "binary/octet-stream+trie") == 0)
                 format = "trie";
         if (!format && type && strcmp(type, "binary/octet-stream+tree") == 0)
@@ -236,7 +250,7 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
         return st;
 }
 
-static enum status ingest_profile(struct http_request *req, bool is_history, struct error *err)
+static enum status ingest_profile(struct http_request *req, const struct server *s, bool is_history, struct error *err)
 {
         const char *name = http_query(req, "name");
         _cleanup_app_name_ struct app_name app = { 0 };
@@ -250,7 +264,7 @@ static enum status ingest_profile(struct http_request *req, bool is_history, str
         if (!st)
                 st = app_name_parse(name, &app, err);
         if (!st)
-                st = decode_ingest(req, &app, &p, err);
+                st = decode_ingest(req, s->scratch_dir, &app, &p, err);
         if (st)
                 return st;
         st = complete_ingested(req, &app, &p, err);
@@ -268,10 +282,9 @@ static void handle_ingest(struct http_request *req, void *context)
         bool is_history;
         enum status st;
 
-        (void)context;
         if (!check_history(req, &is_history))
                 return;
-        st = ingest_profile(req, is_history, &err);
+        st = ingest_profile(req, context, is_history, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else

@@ -99,11 +99,11 @@ is "$code $(types_of scope) $(total scope cpu)" '200 ["process_cpu:cpu:nanosecon
 # ---- what is not ----
 
 ingest 'name=java&format=jfr' -F 'jfr=xx' -F 'labels=yy'
-is "$code" 415 "JFR is not taken"
-like "$body" 'JFR recordings.*Java agent.*cairn-agent.*collapsed' "  and the answer says what works"
+is "$code" 400 "a form with what is no recording is refused"
+like "$body" 'not a JFR file' "  and the answer says so"
 ingest 'name=java' -F 'jfr=xx'
-is "$code" 415 "  also without its format"
+is "$code" 400 "  also without its format"
 ingest 'name=x&format=odd' -d 'a 1'
 is "$code" 415 "an unknown format is not"
-like "$body" 'send pprof, folded, groups, lines, trie, tree or speedscope' "  and the answer names those that are"
+like "$body" 'send pprof, folded, groups, lines, trie, tree, speedscope or jfr' "  and the answer names those that are"
 done_testing

@@ -168,7 +168,7 @@ refused 400 "'name' is missing" "pprof without a name"
 send '/ingest?name=a%7Bb&format=pprof' good.pprof
 refused 400 'no closing brace' "a malformed name"
 send "$ingest&format=jfr" good.pprof
-refused 415 'JFR recordings.*are not supported' "JFR"
+refused 400 'not a JFR file' "what is no recording, as JFR"
 request -F "other=@$tmp/p/good.pprof" "$url$ingest"
 refused 400 "no part 'profile'" "a form without a profile"
 send /push.v1.PusherService/Push good.pprof -H 'Content-Type: text/plain'

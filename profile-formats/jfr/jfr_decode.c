@@ -1,0 +1,775 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/jfr/jfr_decode.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/buf.h"
+#include "common/limits.h"
+#include "profile-formats/jfr/jfr_chunk.h"
+#include "profile-formats/jfr/jfr_labels.h"
+#include "profile-formats/number_map.h"
+#include "profile-formats/profile_type.h"
+#include "profile-formats/sample_labels.h"
+
+#define POOLS_TYPE 1 /* type of the events that hold constant pools */
+#define DEFAULT_PERIOD_NS 10000000
+#define NS_PER_S 1000000000
+#define NOT_KNOWN (UINT32_MAX - 1) /* a memo that was not made yet; PROFILE_NONE is a result */
+#define TYPES_PER_EVENT 2
+
+/* An entry of a constant pool, read when something refers to it. */
+struct jfr_entry {
+        uint32_t offset; /* of its value in the chunk */
+        uint32_t class;
+        uint32_t memo; /* what it became: a stack, the name of a method */
+};
+
+/* How an event becomes samples: a count, or the amount of a field, or both. */
+struct event_rule {
+        const char *name, *sample_types[TYPES_PER_EVENT], *units[TYPES_PER_EVENT], *period_type, *period_unit;
+        enum jfr_name amount; /* of the second type; JFR_NAMES: none */
+};
+
+static const struct event_rule event_rules[JFR_KINDS] = {
+        [JFR_EXECUTION_SAMPLE] = { "process_cpu", { "cpu" }, { "nanoseconds" }, "cpu", "nanoseconds", JFR_NAMES },
+        [JFR_WALL_CLOCK_SAMPLE] = { "wall", { "wall" }, { "nanoseconds" }, "wall", "nanoseconds", JFR_NAMES },
+        [JFR_NATIVE_METHOD_SAMPLE] = { "native_method", { "samples" }, { "count" }, "", "", JFR_NAMES },
+        [JFR_ALLOCATION_IN_NEW_TLAB] = { "memory",
+                                         { "alloc_in_new_tlab_objects", "alloc_in_new_tlab_bytes" },
+                                         { "count", "bytes" },
+                                         "space",
+                                         "bytes",
+                                         JFR_TLAB_SIZE },
+        [JFR_ALLOCATION_OUTSIDE_TLAB] = { "memory",
+                                          { "alloc_outside_tlab_objects", "alloc_outside_tlab_bytes" },
+                                          { "count", "bytes" },
+                                          "space",
+                                          "bytes",
+                                          JFR_ALLOCATION_SIZE },
+        [JFR_ALLOCATION_SAMPLE] = { "memory",
+                                    { "alloc_sample_objects", "alloc_sample_bytes" },
+                                    { "count", "bytes" },
+                                    "space",
+                                    "bytes",
+                                    JFR_WEIGHT },
+        [JFR_LIVE_OBJECT] = { "memory", { "live" }, { "count" }, "objects", "count", JFR_NAMES },
+        [JFR_MALLOC] = { "memory", { "malloc_objects", "malloc_bytes" }, { "count", "bytes" }, "", "", JFR_SIZE },
+        [JFR_MONITOR_ENTER] = { "mutex",
+                                { "contentions", "delay" },
+                                { "count", "nanoseconds" },
+                                "mutex",
+                                "count",
+                                JFR_DURATION },
+        [JFR_PARK] = { "block",
+                       { "contentions", "delay" },
+                       { "count", "nanoseconds" },
+                       "block",
+                       "count",
+                       JFR_DURATION },
+};
+
+struct jfr_settings {
+        bool is_wall; /* async-profiler's event is wall */
+        int64_t period_ns;
+};
+
+struct jfr_decoder {
+        const struct jfr_options *options;
+        struct profile *p;
+        struct jfr_labels labels;
+        struct jfr_settings settings;
+        struct jfr_chunk *chunk;
+        struct number_map keys; /* entries of the chunk's pools, by kind and key */
+        struct jfr_entry *entries;
+        size_t entry_capacity;
+        /* Frames that make one location: a chain has the number of the chain before its last frame. For all chunks. */
+        struct number_map chains;
+        uint32_t *chain_locations;
+        size_t chain_capacity;
+        struct number_map samples; /* by what they have in common; a sample has the same number in the profile */
+        uint32_t types[JFR_KINDS][TYPES_PER_EVENT]; /* plus one; 0: not added yet */
+        uint32_t chunk_number;
+        uint32_t no_stack; /* the stack of events without one, plus one */
+        struct buf name;
+        uint32_t stack[LIMIT_STACK_FRAMES];
+};
+
+/* ---- constant pools ---- */
+
+static bool is_pool_kind(enum jfr_kind kind)
+{
+        return kind >= JFR_STACK_TRACES && kind <= JFR_FRAME_TYPES;
+}
+
+static struct number_key make_entry_key(enum jfr_kind kind, uint64_t key)
+{
+        return (struct number_key){ { kind, (uint32_t)(key >> 32), (uint32_t)key } };
+}
+
+static enum status add_entry(struct jfr_decoder *d, const struct jfr_class *class, uint64_t id, size_t offset,
+                             struct error *err)
+{
+        const struct number_key key = make_entry_key(class->kind, id);
+        uint32_t number;
+        bool fresh;
+        enum status st = number_map_get(&d->keys, &key, &number, &fresh, err);
+
+        if (st || !fresh)
+                return st;
+        if (number >= LIMIT_JFR_ENTRIES)
+                return error_set(err, ST_TOO_BIG, "a chunk of the JFR file has more than %d constants",
+                                 LIMIT_JFR_ENTRIES);
+        if (!array_reserve(&d->entries, &d->entry_capacity, number))
+                return error_no_memory(err);
+        d->entries[number] = (struct jfr_entry){ .offset = (uint32_t)offset,
+                                                 .class = (uint32_t)(class - d->chunk->classes),
+                                                 .memo = NOT_KNOWN };
+        return ST_OK;
+}
+
+static enum status refuse_pools(const struct jfr_decoder *d, const struct reader *r, uint64_t type, struct error *err)
+{
+        return error_set(err, ST_BAD_DATA,
+                         "the constant pools of the JFR file are malformed at 0x%zx, of the class %" PRIu64,
+                         (size_t)(r->data + r->pos - d->chunk->data), type);
+}
+
+static enum status read_pool(struct jfr_decoder *d, struct reader *r, struct error *err)
+{
+        const struct jfr_class *class;
+        uint64_t type, count, key;
+        enum status st = ST_OK;
+
+        if (!jfr_read_number(r, &type) || !jfr_read_number(r, &count) || count > reader_left(r))
+                return refuse_pools(d, r, 0, err);
+        class = jfr_chunk_find_class(d->chunk, type);
+        if (count && !class)
+                return refuse_pools(d, r, type, err);
+        while (!st && count--) {
+                size_t offset;
+
+                if (!jfr_read_number(r, &key))
+                        return refuse_pools(d, r, type, err);
+                offset = (size_t)(r->data + r->pos - d->chunk->data);
+                if (!jfr_read_value(d->chunk, r, class, NULL))
+                        return refuse_pools(d, r, type, err);
+                if (is_pool_kind(class->kind))
+                        st = add_entry(d, class, key, offset, err);
+        }
+        return st;
+}
+
+/* Time, duration, distance to the event before, mask, pools. */
+static enum status read_pools(struct jfr_decoder *d, struct reader r, struct error *err)
+{
+        uint64_t ignored, count;
+        uint8_t mask;
+        enum status st = ST_OK;
+
+        if (!jfr_read_number(&r, &ignored) || !jfr_read_number(&r, &ignored) || !jfr_read_number(&r, &ignored) ||
+            !reader_u8(&r, &mask) || !jfr_read_number(&r, &count) || count > reader_left(&r))
+                return refuse_pools(d, &r, 0, err);
+        while (!st && count--)
+                st = read_pool(d, &r, err);
+        return st;
+}
+
+static struct jfr_entry *find_entry(struct jfr_decoder *d, enum jfr_kind kind, uint64_t id)
+{
+        const struct number_key key = make_entry_key(kind, id);
+        uint32_t number;
+
+        return number_map_find(&d->keys, &key, &number) ? &d->entries[number] : NULL;
+}
+
+/* Read the value of an entry; false when there is none. */
+static bool read_entry(struct jfr_decoder *d, const struct jfr_entry *e, struct jfr_value *ret)
+{
+        struct reader r;
+
+        if (!e)
+                return false;
+        reader_init(&r, d->chunk->data + e->offset, d->chunk->size - e->offset);
+        return jfr_read_value(d->chunk, &r, &d->chunk->classes[e->class], ret);
+}
+
+/* ---- names ---- */
+
+static void append_utf16_unit(struct buf *to, uint32_t c)
+{
+        const uint8_t two[] = { (uint8_t)(0xc0 | c >> 6), (uint8_t)(0x80 | (c & 0x3f)) };
+        const uint8_t three[] = { (uint8_t)(0xe0 | c >> 12), (uint8_t)(0x80 | (c >> 6 & 0x3f)),
+                                  (uint8_t)(0x80 | (c & 0x3f)) };
+        const uint8_t one = (uint8_t)c;
+
+        if (c < 0x80)
+                buf_append(to, &one, 1);
+        else if (c < 0x800)
+                buf_append(to, two, 2);
+        else
+                buf_append(to, three, 3);
+}
+
+/* Halves of surrogate pairs become bytes that are not UTF-8, which the profile replaces. */
+static void append_jfr_string(struct buf *to, const struct jfr_string *s)
+{
+        struct reader r;
+        uint64_t unit;
+
+        switch (s->encoding) {
+        case JFR_STRING_UTF8:
+                buf_append(to, s->text.data, s->text.size);
+                break;
+        case JFR_STRING_LATIN1:
+                for (size_t i = 0; i < s->text.size; i++)
+                        append_utf16_unit(to, s->text.data[i]);
+                break;
+        case JFR_STRING_CHARS:
+                reader_init(&r, s->text.data, s->text.size);
+                while (jfr_read_number(&r, &unit))
+                        append_utf16_unit(to, (uint16_t)unit);
+                break;
+        case JFR_STRING_NONE:
+                break;
+        }
+}
+
+static void append_symbol(struct jfr_decoder *d, uint64_t key)
+{
+        struct jfr_value v;
+
+        if (read_entry(d, find_entry(d, JFR_SYMBOLS, key), &v))
+                append_jfr_string(&d->name, &v.strings[JFR_STRING]);
+}
+
+static bool is_hex_digit_char(char c)
+{
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Whether text[i..end) is an address that the JVM appends to the name of a hidden class: "/0x7f...", "+0x7f...". */
+static bool ends_in_address(const char *text, size_t i, size_t end)
+{
+        if (end - i < 4 || !strchr("/+.", text[i]) || text[i + 1] != '0' || text[i + 2] != 'x')
+                return false;
+        for (i += 3; i < end; i++)
+                if (!is_hex_digit_char(text[i]))
+                        return false;
+        return true;
+}
+
+/* Leave out what differs between runs in the name of a generated class, which is all of the buffer. */
+static void strip_generated_number(struct buf *name)
+{
+        static const char *const generated[] = { "$$Lambda$", "GeneratedMethodAccessor",
+                                                 "GeneratedConstructorAccessor" };
+        const char *text = (const char *)name->data;
+
+        for (size_t i = name->size < 20 ? 0 : name->size - 20; i < name->size; i++) {
+                if (ends_in_address(text, i, name->size)) {
+                        name->size = i;
+                        break;
+                }
+        }
+        for (size_t k = 0; k < sizeof generated / sizeof *generated; k++) {
+                size_t n = strlen(generated[k]), end = name->size;
+
+                while (end && text[end - 1] >= '0' && text[end - 1] <= '9')
+                        end--;
+                if (end < name->size && end >= n && memcmp(text + end - n, generated[k], n) == 0)
+                        name->size = end;
+        }
+}
+
+/* The name of a method as a string of the profile. */
+static enum status name_method(struct jfr_decoder *d, uint64_t key, uint32_t *ret, struct error *err)
+{
+        struct jfr_entry *e = find_entry(d, JFR_METHODS, key);
+        struct jfr_value method, class;
+        enum status st;
+
+        if (e && e->memo != NOT_KNOWN) {
+                *ret = e->memo;
+                return ST_OK;
+        }
+        buf_clear(&d->name);
+        if (read_entry(d, e, &method)) {
+                if (read_entry(d, find_entry(d, JFR_CLASSES, method.numbers[JFR_TYPE]), &class))
+                        append_symbol(d, class.numbers[JFR_NAME]);
+                if (d->name.size && !d->name.failed) {
+                        strip_generated_number(&d->name);
+                        buf_append_str(&d->name, ".");
+                }
+                append_symbol(d, method.numbers[JFR_NAME]);
+        }
+        st = buf_status(&d->name, err, "the name of a method");
+        if (!st && !d->name.size)
+                buf_append_str(&d->name, "[unknown]");
+        if (!st)
+                st = profile_add_string(d->p, (const char *)d->name.data, d->name.size, ret, err);
+        if (!st && e)
+                e->memo = *ret;
+        return st;
+}
+
+/* ---- stacks ---- */
+
+enum frame_type { FRAME_UNKNOWN, FRAME_INTERPRETED, FRAME_JIT, FRAME_INLINED, FRAME_NATIVE, FRAME_CPP, FRAME_KERNEL };
+
+static const struct {
+        const char *description, *mapping;
+} frame_types[] = {
+        [FRAME_UNKNOWN] = { NULL, NULL },          [FRAME_INTERPRETED] = { "Interpreted", "[interpreted]" },
+        [FRAME_JIT] = { "JIT compiled", "[jit]" }, [FRAME_INLINED] = { "Inlined", "[jit]" },
+        [FRAME_NATIVE] = { "Native", "[native]" }, [FRAME_CPP] = { "C++", "[native]" },
+        [FRAME_KERNEL] = { "Kernel", NULL },
+};
+
+static enum frame_type find_frame_type(struct jfr_decoder *d, uint64_t key)
+{
+        struct jfr_entry *e = find_entry(d, JFR_FRAME_TYPES, key);
+        struct jfr_value v;
+
+        if (!e)
+                return FRAME_UNKNOWN;
+        if (e->memo != NOT_KNOWN)
+                return e->memo;
+        e->memo = FRAME_UNKNOWN;
+        if (read_entry(d, e, &v)) {
+                const struct jfr_text *t = &v.strings[JFR_DESCRIPTION].text;
+
+                if (t->size == 11 && memcmp(t->data, "C1 compiled", 11) == 0)
+                        e->memo = FRAME_JIT;
+                for (unsigned i = FRAME_UNKNOWN + 1; i <= FRAME_KERNEL; i++)
+                        if (t->size == strlen(frame_types[i].description) &&
+                            memcmp(t->data, frame_types[i].description, t->size) == 0)
+                                e->memo = i;
+        }
+        return e->memo;
+}
+
+struct jfr_frame {
+        uint32_t function;
+        uint32_t line;
+        enum frame_type type;
+};
+
+static enum status read_frame(struct jfr_decoder *d, struct reader *r, uint32_t class, struct jfr_frame *ret,
+                              struct error *err)
+{
+        struct jfr_value v;
+
+        if (class >= d->chunk->class_count || !jfr_read_value(d->chunk, r, &d->chunk->classes[class], &v))
+                return error_set(err, ST_BAD_DATA, "a stack of the JFR file is malformed");
+        ret->line = v.numbers[JFR_LINE_NUMBER] <= INT32_MAX ? (uint32_t)v.numbers[JFR_LINE_NUMBER] : 0;
+        ret->type = find_frame_type(d, v.numbers[JFR_TYPE]);
+        return name_method(d, v.numbers[JFR_METHOD], &ret->function, err);
+}
+
+static enum status add_frames_location(struct jfr_decoder *d, const struct jfr_frame *frames, uint32_t count,
+                                       uint32_t *ret, struct error *err)
+{
+        const char *mapping = frame_types[frames[count - 1].type].mapping;
+        struct profile_location l = { .mapping = PROFILE_NONE,
+                                      .line_count = count,
+                                      .kind = ADDRESS_NONE,
+                                      .is_kernel = frames[count - 1].type == FRAME_KERNEL };
+        struct profile_mapping m = { 0 };
+        uint32_t number;
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < count; i++) {
+                const struct profile_line line = { .function = frames[i].function, .line = frames[i].line };
+
+                st = profile_add_line(d->p, &line, &number, err);
+                if (i == 0)
+                        l.first_line = number;
+        }
+        for (uint32_t i = 0; !st && mapping && i < d->p->mappings.count; i++)
+                if (strcmp(profile_text(d->p, d->p->mappings.items[i].file), mapping) == 0)
+                        l.mapping = i;
+        if (!st && mapping && l.mapping == PROFILE_NONE) {
+                st = profile_add_string(d->p, mapping, strlen(mapping), &m.file, err);
+                if (!st)
+                        st = profile_add_mapping(d->p, &m, &l.mapping, err);
+        }
+        return st ? st : profile_add_location(d->p, &l, ret, err);
+}
+
+/* The location of frames of which all but the last were inlined into the next; equal frames share one. */
+static enum status find_frames_location(struct jfr_decoder *d, const struct jfr_frame *frames, uint32_t count,
+                                        uint32_t *ret, struct error *err)
+{
+        uint32_t chain = UINT32_MAX;
+        bool fresh;
+        enum status st;
+
+        for (uint32_t i = 0; i < count; i++) {
+                const struct number_key key = { { chain, frames[i].function, frames[i].line, frames[i].type } };
+
+                st = number_map_get(&d->chains, &key, &chain, &fresh, err);
+                if (st)
+                        return st;
+                if (!fresh)
+                        continue;
+                if (!array_reserve(&d->chain_locations, &d->chain_capacity, chain))
+                        return error_no_memory(err);
+                d->chain_locations[chain] = PROFILE_NONE;
+        }
+        if (d->chain_locations[chain] == PROFILE_NONE) {
+                st = add_frames_location(d, frames, count, &d->chain_locations[chain], err);
+                if (st)
+                        return st;
+        }
+        *ret = d->chain_locations[chain];
+        return ST_OK;
+}
+
+static enum status add_no_stack(struct jfr_decoder *d, uint32_t *ret, struct error *err)
+{
+        static const char text[] = "[no stack]";
+        struct jfr_frame frame = { 0 };
+        uint32_t location;
+        enum status st = ST_OK;
+
+        if (!d->no_stack) {
+                st = profile_add_string(d->p, text, sizeof text - 1, &frame.function, err);
+                if (!st)
+                        st = find_frames_location(d, &frame, 1, &location, err);
+                if (!st)
+                        st = profile_add_stack(d->p, &location, 1, ret, err);
+                if (!st)
+                        d->no_stack = *ret + 1;
+        }
+        if (!st)
+                *ret = d->no_stack - 1;
+        return st;
+}
+
+/* Frames come leaf first. */
+static enum status read_stack(struct jfr_decoder *d, struct jfr_value *trace, uint32_t *ret, struct error *err)
+{
+        struct jfr_frame frames[LIMIT_JFR_INLINED];
+        uint32_t open = 0, count = 0;
+        bool cut = trace->numbers[JFR_TRUNCATED];
+        enum status st = ST_OK;
+
+        for (uint64_t i = 0; !st && i < trace->frame_count; i++) {
+                if (count == LIMIT_STACK_FRAMES) {
+                        cut = true;
+                        break;
+                }
+                st = read_frame(d, &trace->frames, trace->frame_class, &frames[open], err);
+                if (!st && frames[open++].type == FRAME_INLINED && open < LIMIT_JFR_INLINED &&
+                    i + 1 < trace->frame_count)
+                        continue;
+                if (!st)
+                        st = find_frames_location(d, frames, open, &d->stack[count++], err);
+                open = 0;
+        }
+        if (!st && !count)
+                return add_no_stack(d, ret, err);
+        if (!st)
+                st = profile_add_stack(d->p, d->stack, count, ret, err);
+        if (!st && cut)
+                d->p->stacks.items[*ret].truncated = true;
+        return st;
+}
+
+static enum status find_stack(struct jfr_decoder *d, uint64_t key, uint32_t *ret, struct error *err)
+{
+        struct jfr_entry *e = find_entry(d, JFR_STACK_TRACES, key);
+        struct jfr_value trace;
+        enum status st;
+
+        if (e && e->memo != NOT_KNOWN) {
+                *ret = e->memo;
+                return ST_OK;
+        }
+        st = read_entry(d, e, &trace) ? read_stack(d, &trace, ret, err) : add_no_stack(d, ret, err);
+        if (!st && e)
+                e->memo = *ret;
+        return st;
+}
+
+/* ---- events ---- */
+
+static bool jfr_string_is(const struct jfr_string *s, const char *text)
+{
+        return s->text.size == strlen(text) && memcmp(s->text.data, text, s->text.size) == 0;
+}
+
+/* "20 ms", "10000000" (nanoseconds), 0 for others ("everyChunk"). */
+static int64_t parse_jfr_time(const struct jfr_string *s)
+{
+        static const struct {
+                const char *unit;
+                uint64_t ns;
+        } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_S }, { "", 1 } };
+        size_t digits = 0;
+        uint64_t n = 0;
+
+        while (digits < s->text.size && digits < 12 && s->text.data[digits] >= '0' && s->text.data[digits] <= '9')
+                n = n * 10 + (s->text.data[digits++] - '0');
+        for (size_t i = 0; digits && i < sizeof units / sizeof *units; i++) {
+                size_t at = digits + (digits < s->text.size && s->text.data[digits] == ' ');
+
+                if (s->text.size - at == strlen(units[i].unit) &&
+                    memcmp(s->text.data + at, units[i].unit, s->text.size - at) == 0)
+                        return (int64_t)(n * units[i].ns <= NS_PER_S * UINT64_C(60) ? n * units[i].ns : 0);
+        }
+        return 0;
+}
+
+static void read_active_setting(struct jfr_decoder *d, const struct jfr_value *v)
+{
+        const struct jfr_class *class = jfr_chunk_find_class(d->chunk, v->numbers[JFR_ID]);
+        const struct jfr_string *name = &v->strings[JFR_NAME], *value = &v->strings[JFR_VALUE];
+        int64_t period;
+
+        if (jfr_string_is(name, "event"))
+                d->settings.is_wall = jfr_string_is(value, "wall");
+        if (jfr_string_is(name, "interval") ||
+            (jfr_string_is(name, "period") && class && class->kind == JFR_EXECUTION_SAMPLE)) {
+                period = parse_jfr_time(value);
+                if (period > 0)
+                        d->settings.period_ns = period;
+        }
+}
+
+static int64_t choose_period(const struct jfr_decoder *d)
+{
+        return d->options->period_ns   ? d->options->period_ns
+               : d->settings.period_ns ? d->settings.period_ns
+                                       : DEFAULT_PERIOD_NS;
+}
+
+static int64_t convert_ticks(const struct jfr_decoder *d, uint64_t ticks)
+{
+        unsigned __int128 ns =
+                (unsigned __int128)ticks * NS_PER_S / (d->chunk->ticks_per_s ? d->chunk->ticks_per_s : NS_PER_S);
+
+        return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+static enum status find_event_type(struct jfr_decoder *d, enum jfr_kind kind, unsigned i, uint32_t *ret,
+                                   struct error *err)
+{
+        const struct event_rule *rule = &event_rules[kind];
+        bool is_timed = kind == JFR_EXECUTION_SAMPLE || kind == JFR_WALL_CLOCK_SAMPLE;
+        enum status st = ST_OK;
+
+        if (!d->types[kind][i]) {
+                st = profile_type_add(d->p, rule->name, rule->sample_types[i], rule->units[i], rule->period_type,
+                                      rule->period_unit, is_timed ? choose_period(d) : 0, ret, err);
+                if (!st)
+                        d->types[kind][i] = *ret + 1;
+        }
+        if (!st)
+                *ret = d->types[kind][i] - 1;
+        return st;
+}
+
+/* Those of the context, and of the span if labels came with the recording. */
+static enum status find_event_labels(struct jfr_decoder *d, const struct jfr_value *v, struct jfr_label_set *ret,
+                                     struct error *err)
+{
+        struct sample_labels labels = { .count = 0 };
+        uint64_t span = v->numbers[JFR_SPAN_ID];
+        uint32_t span_name = jfr_labels_find_string(&d->labels, v->numbers[JFR_SPAN_NAME]), key;
+        char hex[17];
+        enum status st = ST_OK;
+
+        *ret = jfr_labels_find(&d->labels, v->numbers[JFR_CONTEXT_ID]);
+        if (!d->labels.is_given || (!span && !span_name))
+                return ST_OK;
+        for (uint32_t i = 0; !st && i < ret->count; i++)
+                st = sample_labels_set(&labels, d->p->labels.items[ret->first + i].key,
+                                       d->p->labels.items[ret->first + i].value, err);
+        snprintf(hex, sizeof hex, "%016" PRIx64, span);
+        if (!st && span)
+                st = sample_labels_set_text(&labels, d->p, "profile_id", hex, 16, err);
+        if (!st && span_name)
+                st = profile_add_string(d->p, "span_name", 9, &key, err);
+        if (!st && span_name)
+                st = sample_labels_set(&labels, key, span_name, err);
+        ret->count = labels.count;
+        return st ? st : profile_add_label_set(d->p, labels.items, labels.count, &ret->first, err);
+}
+
+/* Add a value to the sample with this stack, type and labels. */
+static enum status add_event_value(struct jfr_decoder *d, const struct profile_sample *sample, struct error *err)
+{
+        const struct number_key key = { { sample->stack, sample->type, sample->first_label, sample->label_count,
+                                          d->chunk_number } };
+        int64_t *value;
+        uint32_t number, at;
+        bool fresh;
+        enum status st;
+
+        if (sample->value <= 0)
+                return ST_OK;
+        st = number_map_get(&d->samples, &key, &number, &fresh, err);
+        if (st || fresh)
+                return st ? st : profile_add_sample(d->p, sample, &at, err);
+        value = &d->p->samples.items[number].value;
+        if (__builtin_add_overflow(*value, sample->value, value))
+                *value = INT64_MAX;
+        return ST_OK;
+}
+
+static enum status add_event_as(struct jfr_decoder *d, enum jfr_kind kind, const struct jfr_value *v,
+                                struct profile_sample *s, struct error *err)
+{
+        const struct event_rule *rule = &event_rules[kind];
+        enum status st = ST_OK;
+
+        for (unsigned i = 0; !st && i < TYPES_PER_EVENT && rule->sample_types[i]; i++) {
+                uint64_t amount = i ? v->numbers[rule->amount] : 1;
+
+                if (i && rule->amount == JFR_DURATION)
+                        amount = (uint64_t)convert_ticks(d, amount);
+                if (kind == JFR_WALL_CLOCK_SAMPLE && v->has[JFR_SAMPLES])
+                        amount = v->numbers[JFR_SAMPLES];
+                if (kind == JFR_WALL_CLOCK_SAMPLE || kind == JFR_EXECUTION_SAMPLE)
+                        amount = amount > INT32_MAX ? 0 : amount * (uint64_t)choose_period(d);
+                s->value = amount > INT64_MAX ? 0 : (int64_t)amount;
+                st = find_event_type(d, kind, i, &s->type, err);
+                if (!st)
+                        st = add_event_value(d, s, err);
+        }
+        return st;
+}
+
+static bool is_sleeping(struct jfr_decoder *d, uint64_t state)
+{
+        struct jfr_value v;
+
+        return read_entry(d, find_entry(d, JFR_THREAD_STATES, state), &v) &&
+               jfr_string_is(&v.strings[JFR_NAME], "STATE_SLEEPING");
+}
+
+static enum status add_event(struct jfr_decoder *d, enum jfr_kind kind, const struct jfr_value *v, struct error *err)
+{
+        struct profile_sample s = { .time_unix_ns = d->chunk->start_unix_ns, .duration_ns = d->chunk->duration_ns };
+        struct jfr_label_set labels;
+        enum status st = find_stack(d, v->numbers[JFR_STACK_TRACE], &s.stack, err);
+
+        if (!st)
+                st = find_event_labels(d, v, &labels, err);
+        if (st)
+                return st;
+        s.first_label = labels.first;
+        s.label_count = labels.count;
+        if (kind != JFR_EXECUTION_SAMPLE)
+                return add_event_as(d, kind, v, &s, err);
+        if (!is_sleeping(d, v->numbers[JFR_STATE]))
+                st = add_event_as(d, kind, v, &s, err);
+        return st || !d->settings.is_wall ? st : add_event_as(d, JFR_WALL_CLOCK_SAMPLE, v, &s, err);
+}
+
+/* ---- chunks ---- */
+
+enum jfr_pass { PASS_POOLS, PASS_SAMPLES };
+
+static enum status read_jfr_event(struct jfr_decoder *d, struct jfr_event *e, enum jfr_pass pass, struct error *err)
+{
+        const struct jfr_class *class;
+        struct jfr_value v;
+        enum jfr_kind kind;
+
+        if (e->type_id == POOLS_TYPE)
+                return pass == PASS_POOLS ? read_pools(d, e->payload, err) : ST_OK;
+        class = jfr_chunk_find_class(d->chunk, e->type_id);
+        kind = class ? class->kind : JFR_OTHER;
+        if (pass == PASS_POOLS ? kind != JFR_ACTIVE_SETTING : !event_rules[kind].name)
+                return ST_OK;
+        if (!jfr_read_value(d->chunk, &e->payload, class, &v))
+                return error_set(err, ST_BAD_DATA, "an event of the JFR file is malformed");
+        if (pass == PASS_SAMPLES)
+                return add_event(d, kind, &v, err);
+        read_active_setting(d, &v);
+        return ST_OK;
+}
+
+/* Constants and settings come anywhere in a chunk, so it is read twice. */
+static enum status read_jfr_chunk(struct jfr_decoder *d, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (enum jfr_pass pass = PASS_POOLS; !st && pass <= PASS_SAMPLES; pass++) {
+                struct jfr_event event;
+                size_t pos = 0;
+
+                while (!st && !(st = jfr_chunk_next_event(d->chunk, &pos, &event, err)))
+                        st = read_jfr_event(d, &event, pass, err);
+                if (st == ST_NOT_FOUND)
+                        st = ST_OK;
+        }
+        return st;
+}
+
+static enum status read_jfr_file(struct jfr_decoder *d, const uint8_t *data, size_t n, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (; !st && n; d->chunk_number++) {
+                struct jfr_chunk chunk;
+
+                if (d->chunk_number == LIMIT_JFR_CHUNKS)
+                        return error_set(err, ST_TOO_BIG, "the JFR file has more than %d chunks", LIMIT_JFR_CHUNKS);
+                st = jfr_chunk_open(data, n, &chunk, err);
+                if (st)
+                        break;
+                data += chunk.size;
+                n -= chunk.size;
+                d->chunk = &chunk;
+                st = read_jfr_chunk(d, err);
+                number_map_deinit(&d->keys);
+                d->keys = (struct number_map){ 0 };
+                jfr_chunk_close(&chunk);
+        }
+        return st;
+}
+
+enum status jfr_decode(const void *data, size_t n, const struct jfr_options *options, struct profile *ret,
+                       struct error *err)
+{
+        struct jfr_decoder *d;
+        struct profile p;
+        enum status st;
+
+        if (n > LIMIT_JFR_BYTES)
+                return error_set(err, ST_TOO_BIG, "the JFR file is larger than %zu bytes", LIMIT_JFR_BYTES);
+        if (!jfr_detect(data, n))
+                return error_set(err, ST_BAD_DATA, "not a JFR file: it does not begin with FLR");
+        d = calloc(1, sizeof *d);
+        st = d ? profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, err) : error_no_memory(err);
+        if (st) {
+                free(d);
+                return st;
+        }
+        d->options = options;
+        d->p = &p;
+        buf_init(&d->name, LIMIT_NAME_BYTES);
+        st = jfr_labels_read(options->labels, options->labels ? options->labels_size : 0, &p, &d->labels, err);
+        if (!st)
+                st = read_jfr_file(d, data, n, err);
+        jfr_labels_deinit(&d->labels);
+        number_map_deinit(&d->keys);
+        number_map_deinit(&d->chains);
+        number_map_deinit(&d->samples);
+        free(d->entries);
+        free(d->chain_locations);
+        buf_deinit(&d->name);
+        free(d);
+        if (st)
+                profile_deinit(&p);
+        else
+                *ret = p;
+        return st;
+}
