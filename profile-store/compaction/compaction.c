@@ -137,7 +137,7 @@ static struct stat look_at_file(const char *path)
         return ret;
 }
 
-static bool is_same_file(const struct stat *x, const struct stat *y)
+static bool is_same_file_state(const struct stat *x, const struct stat *y)
 {
         return x->st_dev == y->st_dev && x->st_ino == y->st_ino && x->st_size == y->st_size &&
                x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
@@ -153,7 +153,7 @@ bool compaction_leaves_part(struct compaction *c, const struct table_part *part)
                 if (strcmp(u->path, part->path) != 0)
                         continue;
                 now = look_at_file(part->path);
-                if (is_same_file(&now, &u->seen))
+                if (is_same_file_state(&now, &u->seen))
                         return true;
                 free(u->path);
                 *u = c->unmergeable[--c->unmergeable_count];

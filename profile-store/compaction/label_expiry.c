@@ -35,7 +35,7 @@ struct label_run {
         struct scan_filter filters[LABEL_RULES_MAX];
         struct row_selector *selectors[LABEL_RULES_MAX]; /* made when first used */
         uint32_t due;                                    /* rules for the file at hand */
-        uint64_t removed_rows;
+        bool is_alone;                                   /* merges are excluded for the whole day */
 };
 
 static void label_run_deinit(struct label_run *r)
@@ -77,17 +77,37 @@ static bool is_label_run_ended(struct label_run *r)
 
 /* ---- merges meanwhile ---- */
 
-/* Merges are excluded from a file at a time, so that neither waits for a whole day of the other. */
+/*
+ * Merges are excluded for a file at a time, so that neither waits for a whole day of the other; once they replaced
+ * files of the day, from all of it.
+ */
 static enum status begin_label_work(struct label_run *r, struct error *err)
 {
-        return is_label_dry_run(r) ? ST_OK
-                                   : compaction_begin_removal(r->s->compaction, may_proceed_with_labels, r, err);
+        if (is_label_dry_run(r) || r->is_alone)
+                return ST_OK;
+        return compaction_begin_removal(r->s->compaction, may_proceed_with_labels, r, err);
 }
 
 static void end_label_work(struct label_run *r)
 {
-        if (!is_label_dry_run(r))
+        if (!is_label_dry_run(r) && !r->is_alone)
                 compaction_end_removal(r->s->compaction);
+}
+
+static enum status begin_label_day_alone(struct label_run *r, struct error *err)
+{
+        enum status st = begin_label_work(r, err);
+
+        r->is_alone = !st && !is_label_dry_run(r);
+        return st;
+}
+
+static void end_label_day_alone(struct label_run *r)
+{
+        if (!r->is_alone)
+                return;
+        r->is_alone = false;
+        end_label_work(r);
 }
 
 /* Whether no merge replaced a file of the snapshot meanwhile. */
@@ -436,7 +456,6 @@ static enum status expire_labels_of_day(struct label_run *r, struct label_day *d
         goes_on = goes_on && !is_label_dry_run(r) && apply_label_removal(r, d, NULL);
         for (size_t i = 0; goes_on && i < d->count; i++)
                 goes_on = is_expired_throughout(&d->parts[i]) || apply_label_removal(r, d, &d->parts[i]);
-        r->removed_rows = d->removed.rows;
         if (d->failed && err)
                 *err = d->why;
         return d->failed ? d->failed : d->is_stale ? error_set(err, ST_BUSY, "files changed meanwhile") : ST_OK;
@@ -499,12 +518,19 @@ static enum status run_pass_day(struct profile_store *s, const struct sample_lim
         int64_t day = 0;
         enum status st = ST_BUSY;
 
-        for (unsigned left = ATTEMPTS; st == ST_BUSY && left && may_proceed;) {
-                struct label_run r;
+        for (unsigned i = 0; st == ST_BUSY && i < ATTEMPTS && may_proceed; i++) {
+                struct label_run r = { .s = s, .request = request };
+                enum status waited = i ? begin_label_day_alone(&r, err) : ST_OK;
+                bool is_alone = r.is_alone;
 
-                st = begin_label_run(&r, s, limits, request) ? run_next_day(&r, pass, &day, ret, err) : ST_NOT_FOUND;
+                if (!waited) {
+                        st = begin_label_run(&r, s, limits, request) ? ST_OK : ST_NOT_FOUND;
+                        r.is_alone = is_alone;
+                }
+                if (!waited && !st)
+                        st = run_next_day(&r, pass, &day, ret, err);
                 may_proceed = !is_label_run_ended(&r);
-                left = r.removed_rows ? ATTEMPTS : left - 1;
+                end_label_day_alone(&r);
                 label_run_deinit(&r);
         }
         if (st != ST_NOT_FOUND) {

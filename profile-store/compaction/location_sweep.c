@@ -257,7 +257,7 @@ static void forget_marks(struct sweep *w)
         w->has_more = false;
 }
 
-static enum status mark_locations(struct sweep *w, struct error *err)
+static enum status mark_used_locations(struct sweep *w, struct error *err)
 {
         uint64_t pass_ids = w->request->pass_ids ? w->request->pass_ids : SWEEP_PASS_IDS;
         enum status st;
@@ -541,7 +541,7 @@ enum status location_sweep_run(struct profile_store *s, const struct sweep_reque
 
         st = begin_sweep(&w, err);
         if (!st)
-                st = mark_locations(&w, err);
+                st = mark_used_locations(&w, err);
         if (!st && w.removed_count)
                 st = sweep_alone(&w, &removed, err);
         if (!st)

@@ -322,7 +322,7 @@ static struct parquet_bytes find_rest_label(const struct group_keys *k, const ch
                              : as_text_bytes("");
 }
 
-static bool is_same_text(const struct parquet_bytes *x, const struct parquet_bytes *y)
+static bool is_same_key_text(const struct parquet_bytes *x, const struct parquet_bytes *y)
 {
         return x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
 }
@@ -335,7 +335,7 @@ static bool is_repeated_later(const struct group_keys *k, uint32_t slot, uint32_
         for (uint32_t i = slot + 1; i < end; i++) {
                 const struct parquet_bytes other = get_rest_text(&k->rest_keys, i);
 
-                if (k->rest_values.codes[i] != PARQUET_NULL_CODE && is_same_text(&name, &other))
+                if (k->rest_values.codes[i] != PARQUET_NULL_CODE && is_same_key_text(&name, &other))
                         return true;
         }
         return false;

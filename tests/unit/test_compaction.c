@@ -1022,6 +1022,56 @@ START_TEST(rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order)
 }
 END_TEST
 
+/* All rows of files whose path has this text. */
+static enum status select_file(void *context, const struct part_file *f, uint32_t group, uint8_t *rows,
+                               struct error *err)
+{
+        uint64_t count = parquet_file_group_rows(f->file, group);
+
+        (void)err;
+        for (uint64_t i = 0; i < count; i++)
+                rows[i] = strstr(f->path, context) != NULL;
+        return ST_OK;
+}
+
+/* Of two files with the same stacks one is dropped, or both are. */
+START_TEST(of_rows_with_one_id_the_one_that_is_not_dropped_is_kept)
+{
+        static const struct {
+                const char *dropped;
+                unsigned kept; /* of two files */
+        } cases[] = { { "copy", 1 }, { "part-", 1 }, { "parquet", 0 }, { "none", 1 } };
+
+        fill_store(0, 1);
+        add_copy_of_part(TABLE_STACKS, fixture.store->tables->parts[TABLE_STACKS][0], "copy.parquet");
+        store_fixture_reopen(&fixture);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                uint64_t bytes = 0,
+                         rows = fixture.store->tables->parts[TABLE_STACKS][1]->rows; /* the copy has no statistics */
+                char dropped[16];
+                const struct merge_request request = { .logs = &fixture.store->logs,
+                                                       .table = TABLE_STACKS,
+                                                       .parts = fixture.store->tables->parts[TABLE_STACKS],
+                                                       .part_count = 2,
+                                                       .output_count = 1,
+                                                       .proceed = go_on,
+                                                       .context = &bytes,
+                                                       .select_dropped = select_file,
+                                                       .drop_context = dropped };
+                struct merge_result m;
+                size_t failed;
+                struct error err = { 0 };
+
+                snprintf(dropped, sizeof dropped, "%s", cases[i].dropped);
+                check_ok(merge_parts(&request, &m, &failed, &err), &err);
+                ck_assert_uint_eq(m.rows_read, 2 * rows);
+                ck_assert_uint_eq(m.rows_written, cases[i].kept * rows);
+                merge_result_discard(&fixture.store->logs, TABLE_STACKS, &m);
+                merge_result_deinit(&m);
+        }
+}
+END_TEST
+
 START_TEST(outputs_inherit_the_retention_rules_that_all_inputs_have_behind_them)
 {
         fill_store(0, 2);
@@ -1131,6 +1181,7 @@ int main(void)
                                        a_merge_of_much_is_split_into_files_that_follow_each_other,
                                        row_groups_that_overlap_are_put_into_order,
                                        rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order,
+                                       of_rows_with_one_id_the_one_that_is_not_dropped_is_kept,
                                        outputs_inherit_the_retention_rules_that_all_inputs_have_behind_them,
                                        a_merge_that_is_stopped_leaves_nothing_behind,
                                        progress_is_told_and_can_end_it,
