@@ -299,7 +299,7 @@ void request_write_raw_response(struct http_request *req)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        _cleanup_buf_ struct buf text;
+        _cleanup_buf_ struct buf text = { 0 };
 
         req->phase = PHASE_ANSWER;
         if (!info || req->reset || !req->response || !req->error_body.data)

@@ -66,7 +66,7 @@ static struct page_asset assets[ASSET_COUNT];
 static char asset_names[ASSET_COUNT][40];
 static struct buf flame_policy;
 
-static void hash_text(const char *text, size_t n, uint8_t ret[static SHA256_BYTES])
+static void hash_asset_text(const char *text, size_t n, uint8_t ret[static SHA256_BYTES])
 {
         _cleanup_sha256_ struct sha256 s = { 0 };
         struct error err;
@@ -84,7 +84,7 @@ static void add_asset(enum asset_number number, const char *stem, const char *su
         uint8_t digest[SHA256_BYTES];
         char hex[SHA256_HEX_MAX];
 
-        hash_text(text, n, digest);
+        hash_asset_text(text, n, digest);
         snprintf(asset_names[number], sizeof asset_names[number], "%s.%.*s.%s", stem, HASH_DIGITS,
                  sha256_hex(digest, hex), suffix);
         assets[number] = (struct page_asset){ asset_names[number], content_type, text, n };
@@ -95,7 +95,7 @@ static void put_hash_source(struct buf *ret, const char *text, size_t n)
 {
         uint8_t digest[SHA256_BYTES];
 
-        hash_text(text, n, digest);
+        hash_asset_text(text, n, digest);
         buf_append_str(ret, " 'sha256-");
         base64_append_encoded(ret, digest, sizeof digest);
         buf_append_str(ret, "'");

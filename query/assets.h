@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The pages of web/ and what they load. The page of the service loads assets, whose names change with their content; the
- * page with one flame graph holds its scripts and style itself, as it is opened from a disk too.
+ * The pages of web/ and what they load. The page of the service loads assets, whose names change with their content;
+ * the page with one flame graph holds its scripts and style itself, as it is opened from a disk too.
  *
  * Threads: any.
  */
@@ -31,7 +31,8 @@ void page_put_index(struct buf *ret);
 /** A page that shows one flame graph; json is the text of docs/formats/query-api.md, "Flame graph". */
 void page_put_flame(struct buf *ret, const char *json, size_t n);
 
-/** The Content-Security-Policy that this page has in a meta element: the hashes of its scripts and style. A constant. */
+/** The Content-Security-Policy that this page has in a meta element: the hashes of its scripts and style. A constant.
+ */
 const char *page_flame_policy(void);
 
 #endif

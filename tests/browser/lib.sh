@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154  # what tests/e2e/lib.sh sets
 #
 # Source this after tests/e2e/lib.sh in a test that needs a browser. The npm packages of tests/browser/package-lock.json are
 # installed once, and again when the list changes. Without Chromium or a way to install them the test is skipped, unless

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154  # what tests/e2e/lib.sh sets
 #
 # Source it after start_server.
 #

@@ -336,8 +336,8 @@ END_TEST
 /* RFC 4648, 10 */
 START_TEST(base64_is_padded_and_decoded_again)
 {
-        static const char *const texts[][2] = { { "", "" },         { "f", "Zg==" },         { "fo", "Zm8=" },
-                                                { "foo", "Zm9v" },  { "foobar", "Zm9vYmFy" }, { "\xfb\xff", "+/8=" } };
+        static const char *const texts[][2] = { { "", "" },        { "f", "Zg==" },          { "fo", "Zm8=" },
+                                                { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" }, { "\xfb\xff", "+/8=" } };
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 _cleanup_buf_ struct buf encoded, decoded;
@@ -363,11 +363,11 @@ END_TEST
 
 TEST_SUITE("common", array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
            bytes_are_loaded_in_the_named_order, hex_digits_of_either_case_are_decoded,
-           base64_is_padded_and_decoded_again,
-           prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
-           uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
-           arena_refuses_past_its_maximum, build_id_hex_round_trips_and_folds_case,
-           json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
-           options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
-           metrics_of_one_family_share_a_header, a_metric_that_goes_is_not_written_and_labels_are_escaped,
+           base64_is_padded_and_decoded_again, prefixes_and_suffixes_may_be_longer_than_the_text,
+           reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
+           buf_over_its_maximum_keeps_its_content, arena_refuses_past_its_maximum,
+           build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
+           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_taken_out_of_the_arguments,
+           unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header,
+           a_metric_that_goes_is_not_written_and_labels_are_escaped,
            a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
