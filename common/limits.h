@@ -64,11 +64,11 @@
 #define LIMIT_RESPONSE_BYTES MiB(256) /* a response that is built in memory */
 
 /* Sign-in of browsers */
-#define LIMIT_SESSIONS 4096            /* at one time; the one unused longest ends for a new one */
-#define LIMIT_SESSIONS_PER_TOKEN 1024  /* of these, so that one token cannot end those of others */
-#define LIMIT_SESSION_S (12 * 3600)    /* unless --session-max-age says otherwise */
-#define LIMIT_SIGN_IN_INTERVAL_S 6     /* failed attempts of an address: one in so long, RATE_LIMIT_BURST_S at once */
-#define LIMIT_SIGN_IN_BYTES KiB(4)     /* body of a sign-in */
+#define LIMIT_SESSIONS 4096           /* at one time; the one unused longest ends for a new one */
+#define LIMIT_SESSIONS_PER_TOKEN 1024 /* of these, so that one token cannot end those of others */
+#define LIMIT_SESSION_S (12 * 3600)   /* unless --session-max-age says otherwise */
+#define LIMIT_SIGN_IN_INTERVAL_S 6    /* failed attempts of an address: one in so long, RATE_LIMIT_BURST_S at once */
+#define LIMIT_SIGN_IN_BYTES KiB(4)    /* body of a sign-in */
 
 /* gRPC; where no name is here, those of HTTP hold */
 #define LIMIT_GRPC_STREAMS 64               /* calls of one connection at one time */
@@ -90,8 +90,8 @@
 
 /* Debuginfo */
 #define LIMIT_UPLOAD_MESSAGE_BYTES MiB(16) /* of an upload over gRPC; parca-agent's have 8 MiB */
-#define LIMIT_UPLOADS 256           /* objects that are received at one time, */
-#define LIMIT_UPLOADS_PER_CLIENT 64 /* and of one token and address; others get 429 */
+#define LIMIT_UPLOADS 256                  /* objects that are received at one time, */
+#define LIMIT_UPLOADS_PER_CLIENT 64        /* and of one token and address; others get 429 */
 /* unpacked, hashed and written before other requests have their turn */
 #define LIMIT_UPLOAD_STEP_BYTES MiB(4)
 #define LIMIT_OBJECT_BYTES GiB(4) /* one unpacked ELF file */

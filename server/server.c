@@ -123,7 +123,8 @@ static void select_http_tenant(void *context, struct http_request *req)
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens && !access_get_tenant(&s->access_control, http_sender(req), says)) { /* the tokens were reloaded just now */
+        if (tokens &&
+            !access_get_tenant(&s->access_control, http_sender(req), says)) { /* the tokens were reloaded just now */
                 http_fail_code(req, 401, "bad_token", "the token is not known here");
                 return;
         }

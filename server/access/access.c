@@ -22,7 +22,7 @@ static struct metric failed_reloads[] = {
 /* Letters, digits and '-', and none that has another meaning here. */
 static bool is_user_header(const char *name)
 {
-        static const char *const others[] = { "Authorization", "Cookie", "Host", "Origin", "Content-Type",
+        static const char *const others[] = { "Authorization",   "Cookie",           "Host", "Origin", "Content-Type",
                                               "X-Forwarded-For", "X-Forwarded-Proto" };
 
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -40,8 +40,9 @@ enum status access_check_options(const struct server_options *o, const struct li
                                  "--proxy-auth needs --trusted-proxy, for whoever else sends the header, and "
                                  "--token-file, for what does not come through the proxy");
         if (o->proxy_auth && !is_user_header(o->proxy_auth))
-                return error_set(err, ST_USAGE, "--proxy-auth '%.60s' is not a header that can name a user, as "
-                                                "X-Forwarded-User",
+                return error_set(err, ST_USAGE,
+                                 "--proxy-auth '%.60s' is not a header that can name a user, as "
+                                 "X-Forwarded-User",
                                  o->proxy_auth);
         if (listen->is_loopback || o->token_file)
                 return ST_OK;

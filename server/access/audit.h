@@ -19,7 +19,7 @@ struct audited_request {
         const char *method, *target;
         const char *token_name; /* "": none */
         const char *peer;
-        bool writes; /* it modifies data */
+        bool writes;  /* it modifies data */
         bool is_open; /* it needs no token */
 };
 

@@ -129,8 +129,8 @@ enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const stru
         pthread_mutex_lock(&r->lock);
         s = get_bucket(r, key, limits, now_ns);
         if (s && limits->requests_per_s &&
-            !check_bucket(s->requests, 1, (double)limits->requests_per_s * RATE_LIMIT_BURST_S,
-                          get_request_rate(limits), wait_s_ret))
+            !check_bucket(s->requests, 1, (double)limits->requests_per_s * RATE_LIMIT_BURST_S, get_request_rate(limits),
+                          wait_s_ret))
                 verdict = RATE_REQUESTS;
         else if (s && limits->bytes_per_day &&
                  !check_bucket(s->bytes, (double)(bytes ? bytes : 1), (double)limits->bytes_per_day,

@@ -78,7 +78,7 @@ START_TEST(tokens_have_names_and_may_be_written_as_digests)
         ck_assert_int_eq(check_token(t, "plain-token", SCOPE_READ, name), ACCESS_GRANTED);
         ck_assert_str_eq(name, "");
         ck_assert_int_eq(check_token(t, "sha256:8070ed5cbb72fe832fe5a6afc19a5a810ae1ed0cbf4403892fdb5e35e29ff0c5",
-                                      SCOPE_UPLOAD, name),
+                                     SCOPE_UPLOAD, name),
                          ACCESS_UNKNOWN);
         tokens_destroy(t);
 }
@@ -181,9 +181,10 @@ START_TEST(every_route_that_changes_something_needs_a_scope_and_is_audited)
                 const struct http_route *r = &routes[i];
                 bool changes = r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
 
-                ck_assert_msg((r->scope == SCOPE_NONE) == (r->tenancy == TENANCY_UNDECIDED),
-                              "%s %s: whose data is it?", r->method, r->path);
-                ck_assert_msg(!r->writes || changes || signs_in_or_out(r), "%s %s writes with the scope of a reader", r->method, r->path);
+                ck_assert_msg((r->scope == SCOPE_NONE) == (r->tenancy == TENANCY_UNDECIDED), "%s %s: whose data is it?",
+                              r->method, r->path);
+                ck_assert_msg(!r->writes || changes || signs_in_or_out(r), "%s %s writes with the scope of a reader",
+                              r->method, r->path);
                 ck_assert_msg(!changes || r->writes || is_logged_elsewhere(r), "%s %s is not audited", r->method,
                               r->path);
                 ck_assert_msg((strcmp(r->method, "PUT") != 0 && strcmp(r->method, "DELETE") != 0) || r->writes ||
@@ -242,8 +243,8 @@ static void expect_security_headers(struct http_server *s, const struct http_rou
                       "%s %s: %d may%s be kept by caches", r->method, r->path, code, is_cacheable ? "" : " not");
 }
 
-/* Files under a build-id or of the tables: their content is public to whoever has the token, and large. Assets have nothing
- * but what the program's package has. */
+/* Files under a build-id or of the tables: their content is public to whoever has the token, and large. Assets have
+ * nothing but what the program's package has. */
 static bool serves_files(const struct http_route *r)
 {
         return strcmp(r->method, "GET") == 0 &&
