@@ -2,7 +2,7 @@
 /*
  * Short texts that say what may happen. The first byte says what the others
  * are: a token file and then a file of upstreams, a retention rule of debuginfo or
- * samples, or a JSON body with its members.
+ * samples and then a tenants file, or a JSON body with its members.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/json_value.h"
+#include "common/limits.h"
 #include "debuginfo-store/retention.h"
 #include "query/sample_rules.h"
 #include "server/access/tokens.h"
@@ -58,6 +59,21 @@ static void token_file(const uint8_t *data, size_t size)
                 must(tokens_check(t, &unknown, scope, name) != ACCESS_GRANTED);
         }
         tokens_destroy(t);
+}
+
+/* Whatever the file says, its tenants have names that lead into folders of their own. */
+static void tenants_file(const char *text)
+{
+        _cleanup_free_ char *copy = strdup(text);
+        struct tenant_configs *c;
+
+        must(copy);
+        if (tenant_configs_parse(copy, "file", &c, NULL))
+                return;
+        must(c->count > 0 && c->count <= LIMIT_TENANTS);
+        for (size_t i = 0; i < c->count; i++)
+                must(tenant_name_is_valid(c->items[i].name) && !strpbrk(c->items[i].name, "./"));
+        tenant_configs_destroy(c);
 }
 
 static void retention(const char *text)
@@ -122,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 must(text != NULL);
                 retention(text);
                 sample_rule(text);
+                tenants_file(text);
                 break;
         default:
                 json(data + 1, size - 1);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/limits.h"
+#include "common/memory_budget.h"
+#include "server/tenants.h"
+#include "tests/support/suite.h"
+
+static struct tenant_configs *parse_tenants(const char *text)
+{
+        _cleanup_free_ char *copy = strdup(text);
+        struct tenant_configs *ret = NULL;
+        struct error err;
+
+        ck_assert_ptr_nonnull(copy);
+        ck_assert_msg(tenant_configs_parse(copy, "file", &ret, &err) == ST_OK, "%s", err.text);
+        return ret;
+}
+
+static void refuse_tenants(const char *text, const char *why)
+{
+        _cleanup_free_ char *copy = strdup(text);
+        struct tenant_configs *ret = NULL;
+        struct error err;
+
+        ck_assert_ptr_nonnull(copy);
+        ck_assert_int_ne(tenant_configs_parse(copy, "file", &ret, &err), ST_OK);
+        ck_assert_msg(strstr(err.text, why) != NULL, "'%s' lacks '%s'", err.text, why);
+        ck_assert_ptr_null(ret);
+}
+
+START_TEST(settings_of_one_tenant_add_up_and_others_have_none)
+{
+        struct tenant_configs *c = parse_tenants("# teams\n"
+                                                 "a\r\n"
+                                                 " \t b-2_x  retain   {env=\"a # b\"},age=3d \n"
+                                                 "b-2_x retain age=30d,size=1G\n"
+                                                 "b-2_x rate 7\nb-2_x bytes 2K\n");
+
+        ck_assert_uint_eq(c->count, 2);
+        ck_assert_str_eq(c->items[0].name, "a");
+        ck_assert(!c->items[0].has_rules);
+        ck_assert_uint_eq(c->items[0].limits.requests_per_s, 0);
+        ck_assert_str_eq(c->items[1].name, "b-2_x");
+        ck_assert(c->items[1].has_rules);
+        ck_assert_uint_eq(c->items[1].rules.limits.age_s, 30 * 86400);
+        ck_assert_uint_eq(c->items[1].rules.limits.size_bytes, 1u << 30);
+        ck_assert_uint_eq(c->items[1].rules.limits.rule_count, 1);
+        ck_assert_uint_eq(c->items[1].limits.requests_per_s, 7);
+        ck_assert_uint_eq(c->items[1].limits.bytes_per_day, 2048);
+        ck_assert(tenant_configs_have(c, "a") && tenant_configs_have(c, TENANT_DEFAULT));
+        ck_assert(!tenant_configs_have(c, "b") && !tenant_configs_have(NULL, TENANT_DEFAULT));
+        tenant_configs_destroy(c);
+}
+END_TEST
+
+START_TEST(a_malformed_line_is_named)
+{
+        refuse_tenants("a\nB\n", "'file' line 2: 'B' is not a tenant's name");
+        refuse_tenants("..\n", "line 1");
+        refuse_tenants("a/b\n", "line 1");
+        refuse_tenants("-a\n", "line 1");
+        refuse_tenants("anonymous\n", "options of the service");
+        refuse_tenants("a keep 3d\n", "'keep' is not a setting");
+        refuse_tenants("a retain\n", "line 1");
+        refuse_tenants("a rate 0\n", "rate '0'");
+        refuse_tenants("a rate 1000001\n", "rate '1000001'");
+        refuse_tenants("a bytes\n", "bytes ''");
+        refuse_tenants("\n# a\n", "holds no tenant");
+}
+END_TEST
+
+START_TEST(names_lead_into_their_own_folder_only)
+{
+        static const char *const bad[] = { "", ".", "..", "a/b", "../a", "a.b", "A", "-a", "a b", "\xc3\xa4" };
+        char longest[TENANT_NAME_SIZE + 1];
+        _cleanup_free_ char *path = tenant_profiles_path("data", "a"), *none = tenant_profiles_path("data", NULL),
+                            *standard = tenant_profiles_path("data", TENANT_DEFAULT);
+
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+                ck_assert_msg(!tenant_name_is_valid(bad[i]), "'%s'", bad[i]);
+        memset(longest, 'a', sizeof longest);
+        longest[TENANT_NAME_SIZE - 1] = 0;
+        ck_assert(tenant_name_is_valid(longest));
+        longest[TENANT_NAME_SIZE - 1] = 'a';
+        longest[TENANT_NAME_SIZE] = 0;
+        ck_assert(!tenant_name_is_valid(longest));
+        ck_assert_str_eq(path, "data/tenants/a/profiles");
+        ck_assert_str_eq(none, "data/profiles");
+        ck_assert_str_eq(standard, "data/profiles");
+}
+END_TEST
+
+static char folder[] = "/tmp/cairn-tenants-XXXXXX";
+
+static struct tenants *open_tenants_of(const struct tenant_configs *configs, const struct server_options *server)
+{
+        const struct tenants_options o = { .server = server, .configs = configs };
+        struct tenants *ret = NULL;
+        struct error err;
+
+        ck_assert_msg(tenants_open(&o, &ret, &err) == ST_OK, "%s", err.text);
+        return ret;
+}
+
+/* "a": chosen; "403": refused. */
+static void expect_choice(struct tenants *t, const char *says, const char *header, enum http_tenancy tenancy,
+                          const char *wanted)
+{
+        const struct tenant_request r = { .header = header, .token_says = says, .tenancy = tenancy };
+        struct tenant *tenant = NULL;
+        struct error err;
+        char got[TENANT_NAME_SIZE];
+        unsigned code = tenants_choose(t, &r, &tenant, &err);
+
+        if (code)
+                snprintf(got, sizeof got, "%u", code);
+        else
+                snprintf(got, sizeof got, "%s", tenant->name);
+        ck_assert_msg(strcmp(got, wanted) == 0, "token %s, header %s: got %s, want %s", says ? says : "(none)",
+                      header ? header : "(none)", got, wanted);
+}
+
+START_TEST(a_token_decides_and_a_header_chooses_only_where_it_may)
+{
+        static const struct {
+                const char *says, *header, *own, *whole;
+        } cases[] = {
+                { NULL, NULL, TENANT_DEFAULT, TENANT_DEFAULT },
+                { NULL, "a", "a", "a" },
+                { NULL, "c", "404", "404" },
+                { NULL, "../a", "400", "400" },
+                { NULL, "", "400", "400" },
+                { "", NULL, TENANT_DEFAULT, TENANT_DEFAULT },
+                { "", TENANT_DEFAULT, TENANT_DEFAULT, TENANT_DEFAULT },
+                { "", "a", "403", "403" },
+                { "a", NULL, "a", "403" },
+                { "a", "a", "a", "403" },
+                { "a", "b", "403", "403" },
+                { "a", "c", "403", "403" },
+                { "a", TENANT_DEFAULT, "403", "403" },
+                { "c", NULL, "403", "403" }, /* no longer configured */
+                { TENANT_DEFAULT, NULL, TENANT_DEFAULT, "403" },
+                { "*", NULL, TENANT_DEFAULT, TENANT_DEFAULT },
+                { "*", "b", "b", "b" },
+                { "*", "c", "404", "404" },
+        };
+        struct tenant_configs *c = parse_tenants("a\nb\n");
+        struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
+        char command[64];
+        struct tenants *t;
+
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        t = open_tenants_of(c, &server);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                expect_choice(t, cases[i].says, cases[i].header, TENANCY_OWN, cases[i].own);
+                expect_choice(t, cases[i].says, cases[i].header, TENANCY_SHARED, cases[i].own);
+                expect_choice(t, cases[i].says, cases[i].header, TENANCY_WHOLE, cases[i].whole);
+        }
+        tenants_close(t);
+        t = open_tenants_of(NULL, &server); /* without tenants the header is any text */
+        expect_choice(t, NULL, "../a", TENANCY_OWN, TENANT_DEFAULT);
+        expect_choice(t, "", "a", TENANCY_WHOLE, TENANT_DEFAULT);
+        tenants_close(t);
+        tenant_configs_destroy(c);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+START_TEST(the_bodies_of_one_tenant_have_a_bound)
+{
+        struct tenant_configs *c = parse_tenants("a\nb\n");
+        struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
+        struct tenant *a = NULL, *b = NULL;
+        struct tenants *t;
+        struct error err;
+        char command[64];
+        unsigned taken = 0;
+
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        ck_assert_int_eq(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), ST_OK);
+        t = open_tenants_of(c, &server);
+        ck_assert_uint_eq(tenants_choose(t, &(struct tenant_request){ "a", NULL, TENANCY_OWN }, &a, &err), 0);
+        ck_assert_uint_eq(tenants_choose(t, &(struct tenant_request){ "b", NULL, TENANCY_OWN }, &b, &err), 0);
+        while (taken < 10000 && !tenants_admit(t, a, SCOPE_INGEST, 0, &err)) /* of unknown size */
+                taken++;
+        ck_assert_uint_gt(taken, 0);
+        ck_assert_uint_le(taken, memory_use_ceiling(MEMORY_INGEST) / MiB(1));
+        ck_assert_ptr_nonnull(strstr(err.text, "share of the memory"));
+        ck_assert_uint_eq(tenants_admit(t, a, SCOPE_READ, 0, &err), 0);
+        tenants_finish(t, a, SCOPE_READ, 0, 0);
+        ck_assert_uint_eq(tenants_admit(t, b, SCOPE_INGEST, 0, &err), 0);
+        tenants_finish(t, b, SCOPE_INGEST, 0, 100);
+        while (taken--)
+                tenants_finish(t, a, SCOPE_INGEST, 0, 100);
+        ck_assert_uint_eq(tenants_admit(t, a, SCOPE_INGEST, 100, &err), 0);
+        tenants_finish(t, a, SCOPE_INGEST, 100, 100);
+        ck_assert_uint_eq(atomic_load(&a->arriving_bytes), 0);
+        tenants_close(t);
+        tenant_configs_destroy(c);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+TEST_SUITE("tenants", settings_of_one_tenant_add_up_and_others_have_none, a_malformed_line_is_named,
+           names_lead_into_their_own_folder_only, a_token_decides_and_a_header_chooses_only_where_it_may,
+           the_bodies_of_one_tenant_have_a_bound)
