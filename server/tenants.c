@@ -250,6 +250,7 @@ static unsigned refuse_tenant(struct error *err, unsigned code, const char *fmt,
 {
         va_list args;
 
+        *err = (struct error){ .code = ST_USAGE };
         va_start(args, fmt);
         vsnprintf(err->text, sizeof err->text, fmt, args);
         va_end(args);
