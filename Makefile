@@ -108,7 +108,7 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 
 # The pages' scripts and styles, in the order in which they run: what both pages have, then what only the service's has,
 # and only the page with one flame graph.
-WEB_SCRIPTS_SHARED := dom theme units names search flame_layout change palette times selection selector_text flame_canvas flame_keys \
+WEB_SCRIPTS_SHARED := dom theme units names times selection selector_text search flame_layout change palette flame_canvas flame_keys \
 	flame_menu flame_search flame table filters actions flame_view top_view sandwich diff_view
 WEB_SCRIPTS_SERVICE := icons api sign_in popover completion recent query_builder time_picker chart series missing_view app
 WEB_SCRIPTS_OFFLINE := offline_api offline

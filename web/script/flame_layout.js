@@ -14,7 +14,7 @@ const CairnLayout = (() => {
   function about(d) {
     const side = s => `${formatValue(s.total, d.unit)} in ${s.samples.toLocaleString('en')} samples, ` +
       `${timeText(s.from_ms)} to ${timeText(s.to_ms)} UTC` + (s.selector ? ` ${display(s.selector)}` : '');
-    return (d.type ? display(d.type) + ' · ' : '') + d.sides.map(side).join('  →  ');
+    return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ');
   }
 
   // Columns for n nodes, and what the answer says of all; `self2` and `total2` are of a diff alone.
