@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// flame.js URL FILE: flame graphs, tables, callers and callees, and comparison of the service at URL, and of the page FILE that
-// works without one. The profiles are those of browser-flame.t: all is known of them.
+// flame.js URL FILE DIFF: flame graphs, tables, callers and callees, and comparison of the service at URL, and of the pages FILE
+// and DIFF that work without one. The profiles are those of browser-flame.t: all is known of them.
 'use strict';
 const { run, check, equal, match, openPage, noProblems, axe, screenshot } = require('./support');
 const { pathToFileURL } = require('url');
 
-const [url, file] = process.argv.slice(2);
+const [url, file, diffFile] = process.argv.slice(2);
 const hash = (view, more = {}) => '#' + new URLSearchParams({ view, selector: '{service_name="shapes"}', from: 'now-1h', to: 'now', ...more });
 
 const ready = page => page.waitForFunction(() => {
@@ -268,6 +268,23 @@ async function compare(page) {
   match(await status(page), /100\.00% → 100\.00%/, 'builds are chosen from their values');
 }
 
+async function compareOffline(browser) {
+  const page = await openPage(browser, pathToFileURL(diffFile).href);
+  await ready(page);
+  match(await page.textContent(`${panel} .flame-status`), /^all — 100\.00% → 100\.00%/, 'a page of a comparison works without a service');
+  await button(page, 'Side by side').click();
+  await page.waitForFunction(p => document.querySelectorAll(p + ' .sides:not([hidden]) canvas').length === 2, panel);
+  await axe(page, '  axe has no complaint');
+  await button(page, 'Largest changes').click();
+  await page.waitForSelector(`${panel} .table-box:not([hidden]) tbody button`);
+  equal((await rows(page))[0][7], 'write_log', '  with a table of the largest changes');
+  await page.click('#tab-top');
+  await ready(page);
+  equal((await rows(page))[0][4], 'write_log', '  and the table of the side after');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 run(async browser => {
   const options = { permissions: ['clipboard-read', 'clipboard-write'] };
   for (const offline of [false, true]) {
@@ -293,6 +310,7 @@ run(async browser => {
     await noProblems(page, 'no console error, no policy violation');
     await page.context().close();
   }
+  await compareOffline(browser);
   const page = await openPage(browser, `${url}/${hash('flame')}`, { forcedColors: 'active', width: 360, height: 740 });
   await ready(page);
   await select(page, 'ArrowDown');

@@ -19,6 +19,7 @@ printf '%s\n' 'base 700000000' 'write_log 100000000' 'read_file 100000000' 'gone
 printf '%s\n' 'base 800000000' 'write_log 900000000' 'read_file 300000000' >"$tmp/2.folded"
 for version in 1 2; do import --label service.name=builds --label version=$version "$tmp/$version.folded"; done
 ok "  and a recorded one" "$cairn" import --server "$url" --time now --label of=recorded tests/browser/data/build.pb.gz
-curl -sS -G -o "$tmp/flame.html" --data-urlencode 'selector={service_name="shapes"}' "$url/api/v1/query/flame?format=html"
-run_browser flame.js "$url" "$tmp/flame.html"
+ok "a page of a flame graph is written" "$cairn" flame --server "$url" --from now-1h --output "$tmp/flame.html" '{service_name="shapes"}'
+ok "  and one of a comparison" "$cairn" diff --server "$url" --from now-1h --format html --base '{version="1"}' --output "$tmp/diff.html" '{version="2"}'
+run_browser flame.js "$url" "$tmp/flame.html" "$tmp/diff.html"
 done_testing

@@ -19,10 +19,15 @@ const CairnActions = (() => {
     return actions;
   }
 
-  // Other pages about a frame: where nothing is known of an address, the objects that lack debuginfo.
-  function links(context) {
-    if (context.offline) return () => [];
-    return (name, f) => f[3] === 3 ? [{ text: 'Why it is not resolved', href: '#' + new URLSearchParams({ view: 'missing' }) }] : [];
+  // Links to other views of the same selection, which can be opened beside this one.
+  function links(context, now) {
+    const { canShow } = context;
+    if (!canShow) return () => [];
+    const href = changes => CairnSelection.format(CairnSelection.change(now(), changes));
+    return (name, f, line) => [
+      ...(canShow('source') && f[1] ? [{ text: 'Open its source in a new tab', href: href({ view: 'source', function: name, file: f[1], line: line || null }) }] : []),
+      ...(f[3] === 3 ? [{ text: 'Why it is not resolved', href: href({ view: 'missing' }) }] : []),
+    ];
   }
 
   return { create, links };

@@ -104,7 +104,7 @@ const CairnDiffView = (() => {
 
   function create(root, context) {
     let current = {}, graphs = [], kind = '', about = { unit: '', total: 1 };
-    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context);
+    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const chooser = context.offline ? null : makeChooser(context, () => current);
     const views = Object.entries(SHOWN).map(([value, textContent]) => make('button', { type: 'button', textContent, onclick: () => context.go({ shown: value }) }));
     const scale = choice('Scale', SCALES), note = make('span', { className: 'soft', role: 'status' });

@@ -101,7 +101,6 @@ const CairnFlame = (() => {
       hideTip();
       zoom(findPath(zoomPath), false);
       select(findPath(selectedPath), false);
-      if (view.flipped) scroll.scrollTop = scroll.scrollHeight;
     }
 
     // ---- text -----------------------------------------------------------------------------------

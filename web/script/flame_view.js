@@ -31,7 +31,7 @@ const CairnFlameView = (() => {
       flame = CairnFlame.create(graph, data, {
         reversed,
         actions: { ...CairnActions.create(context, () => current), reverse: () => context.go({ tree: reversed ? null : 'callers', callers_of: null, callees_of: null }) },
-        links: CairnActions.links(context),
+        links: CairnActions.links(context, () => current),
       });
       if (words) flame.search(words);
     }

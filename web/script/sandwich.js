@@ -20,7 +20,7 @@ const CairnSandwich = (() => {
 
   function create(root, context) {
     let current = {}, about = { unit: '', total: 0, own: 0 };
-    const actions = CairnActions.create(context, () => current), links = CairnActions.links(context);
+    const actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const filters = CairnFilters.create(root, context.go);
     const hints = make('datalist', { id: 'sandwich-functions' });
     const input = make('input', { className: 'mono', size: 40, list: 'sandwich-functions', spellcheck: false, autocomplete: 'off' });
