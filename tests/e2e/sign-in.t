@@ -54,6 +54,8 @@ answers 200 '^\[' "  with a cookie that works" -b "$tmp/form" "$url$types"
 request -b "$tmp/form" -c "$tmp/form2" -d 'token=reader-token' "$url/login"
 is "$(status_of -b "$tmp/form" "$url$types") $(status_of -b "$tmp/form2" "$url$types")" "401 200" "signing in again ends the session that was there"
 
+answers 404 '' "  and what is shared by a link" -b "$tmp/jar" "$url/share/00000000000000000000000000000000"
+
 # ---- what it does not open ----
 
 signs_in "$tmp/root" root-token
@@ -206,6 +208,24 @@ answers 200 '^\[' "  the proxy can" --interface 127.0.0.2 -H "$user" "$url$types
 signs_in "$tmp/none" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7'
 like "$(cookie) $(tail -1 "$server_log")" '^Set-Cookie: cairn=.* from 127\.0\.0\.1$' "nor does it choose its address or the scheme"
 is "$(as_root cairn_proxy_auth_refused_total)" 2 "refusals are counted"
+stop_server
+
+# ---- tenants ----
+
+printf '%s\n' team-a >"$tmp/tenants"
+write_tokens 'team-token read,ingest tenant=team-a'
+start_server --token-file "$tmp/tokens" --tenants "$tmp/tenants" --trusted-proxy 127.0.0.1 --proxy-auth X-Forwarded-User
+answers 200 '' "a tenant has samples" -H 'Authorization: Bearer team-token' --data-binary 'main;f 3' \
+        "$url/ingest?name=app&format=folded&from=$(date +%s)"
+signs_in "$tmp/team" team-token
+answers 200 '^\["' "a session reads those of its token's tenant" -b "$tmp/team" "$url$types"
+signs_in "$tmp/other" reader-token
+answers 200 '^\[\]$' "  and no other" -b "$tmp/other" "$url$types"
+answers 200 '^\[\]$' "  a proxy's user reads the default tenant" -H "$user" "$url$types"
+answers 200 '^\[\]$' "  whatever tenant the request names" -H "$user" -H 'X-Scope-OrgID: anonymous' "$url$types"
+request -H "$user" -H 'X-Scope-OrgID: team-a' "$url$types"
+isnt_team() { [ "$code" != 200 ] || [ "$body" = '[]' ]; }
+ok "  also when it names another" isnt_team
 stop_server
 
 # refuses PATTERN NAME OPTION...: the service does not start, and says why.
