@@ -334,10 +334,10 @@ static struct fetch_entry *begin_client_fetch(struct federation *f, const struct
         return entry;
 }
 
-/* Called with the lock held. Cancellation is not signalled, so a caller with a cancel flag polls it. */
-static void wait_for_federation(struct federation *f, const atomic_bool *cancel)
+/* Called with the lock held. Cancellation is not signalled, so a caller that may stop waiting polls. */
+static void wait_for_federation(struct federation *f, const struct federation_client *client)
 {
-        if (cancel)
+        if (client->cancel || client->until_ns)
                 condition_wait_until(&f->changed, &f->lock, monotonic_ns() + CANCEL_POLL_NS);
         else
                 pthread_cond_wait(&f->changed, &f->lock);
@@ -379,7 +379,7 @@ static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struc
 static enum status wait_for_resource(struct federation *f, struct client_wait *q, struct download **coming_ret,
                                      struct error *err)
 {
-        const atomic_bool *cancel = q->client->cancel;
+        const struct federation_client *client = q->client;
         char hex[BUILD_ID_HEX_MAX];
         enum status st;
 
@@ -390,7 +390,8 @@ static enum status wait_for_resource(struct federation *f, struct client_wait *q
         }
         pthread_mutex_lock(&f->lock);
         for (;;) {
-                bool is_over = f->stop || (cancel && *cancel);
+                bool is_over = f->stop || (client->cancel && *client->cancel) ||
+                               (client->until_ns && monotonic_ns() >= client->until_ns);
                 struct fetch_entry *entry;
 
                 st = find_stored_resource(f, q, err);
@@ -410,7 +411,7 @@ static enum status wait_for_resource(struct federation *f, struct client_wait *q
                         st = ST_OK;
                         break;
                 }
-                wait_for_federation(f, cancel);
+                wait_for_federation(f, client);
         }
         pthread_mutex_unlock(&f->lock);
         return st;

@@ -55,6 +55,7 @@ void federation_request(struct federation *f, const struct build_id *ids, size_t
 struct federation_client {
         const char *forwarded_for; /* the client's X-Forwarded-For, or NULL; see forward_loop.h */
         const atomic_bool *cancel; /* polled; true ends the wait with ST_BUSY, but not the fetch. NULL: never */
+        int64_t until_ns;          /* monotonic_ns(); so does this time. 0: never */
 };
 
 /**

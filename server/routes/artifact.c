@@ -22,7 +22,8 @@ static enum status fetch_artifact_piece(struct server *s, struct http_request *r
                                         const char *what, const char *text, const char *also, struct artifact *ret,
                                         struct error *err)
 {
-        const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_request_cancelled(req) };
+        const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
+                                                  .cancel = http_request_cancelled(req) };
         struct artifact a = { .fd = -1, .id = *id };
         _cleanup_buf_ struct buf part;
         struct stat info;
@@ -114,7 +115,8 @@ enum status artifact_begin_wait(struct http_request *req, struct error *err)
 static enum status fetch_artifact(struct server *s, struct http_request *req, const struct build_id *id,
                                   enum object_kind kind, struct download **coming_ret, struct error *err)
 {
-        const struct federation_client client = { http_header(req, "X-Forwarded-For"), http_request_cancelled(req) };
+        const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
+                                                  .cancel = http_request_cancelled(req) };
         enum status st = artifact_begin_wait(req, err);
 
         if (st)

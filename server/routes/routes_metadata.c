@@ -160,7 +160,8 @@ static void log_upstream_failure(void *context, const char *url, const struct er
 
 static void search_upstreams(struct server *s, struct http_request *req, struct search *q)
 {
-        const struct federation_client client = { http_header(req, "X-Forwarded-For"), q->cancel };
+        const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
+                                                  .cancel = q->cancel };
         struct federation_query question = { .total_s = UPSTREAMS_S,
                                              .max_bytes = LIMIT_METADATA_BYTES,
                                              .answered = merge_upstream_answer,

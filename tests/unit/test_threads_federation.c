@@ -181,7 +181,8 @@ static enum status fetch(struct federation *f, uint8_t n, const char *way)
 {
         struct build_id id = id_of(n);
 
-        return federation_fetch(f, &id, OBJECT_DEBUGINFO, &(struct federation_client){ way, NULL }, NULL, NULL);
+        return federation_fetch(f, &id, OBJECT_DEBUGINFO, &(struct federation_client){ .forwarded_for = way }, NULL,
+                                NULL);
 }
 
 /* A question that runs beside the test. */
@@ -200,7 +201,8 @@ static void *run_question(void *arg)
         struct build_id id = id_of(q->id);
 
         q->st = federation_fetch(q->federation, &id, OBJECT_DEBUGINFO,
-                                 &(struct federation_client){ q->way, &q->cancel }, NULL, NULL);
+                                 &(struct federation_client){ .forwarded_for = q->way, .cancel = &q->cancel }, NULL,
+                                 NULL);
         atomic_store(&q->done, true);
         return NULL;
 }
@@ -488,6 +490,24 @@ START_TEST(a_cancelled_question_ends_at_once)
         ck_assert(!atomic_load(&q.done));
         atomic_store(&q.cancel, true);
         ck_assert_int_eq(answer_of(&q), ST_BUSY); /* the upstream still holds its answer back */
+        federation_stop(f);
+}
+END_TEST
+
+START_TEST(a_question_with_a_deadline_ends_then_and_the_fetch_goes_on)
+{
+        struct federation *f = start(1, 0, 0);
+        const struct build_id id = id_of(1);
+        struct federation_client client = { .until_ns = monotonic_ns() + 50000000 };
+
+        atomic_store(&upstreams[0].holds, true);
+        ck_assert_int_eq(federation_fetch(f, &id, OBJECT_DEBUGINFO, &client, NULL, NULL), ST_BUSY);
+        ck_assert_int_ge(monotonic_ns(), client.until_ns);
+        wait_until_asked(&upstreams[0], 1);
+        atomic_store(&upstreams[0].holds, false);
+        ck_assert_int_eq(federation_fetch(f, &id, OBJECT_DEBUGINFO, &(struct federation_client){ 0 }, NULL, NULL),
+                         ST_OK);
+        ck_assert_uint_eq(upstreams[0].asked, 1);
         federation_stop(f);
 }
 END_TEST
@@ -834,6 +854,7 @@ int main(void)
                 wishes_do_not_keep_clients_waiting,
                 what_was_not_asked_for_is_not_asked_for_again_soon,
                 a_cancelled_question_ends_at_once,
+                a_question_with_a_deadline_ends_then_and_the_fetch_goes_on,
                 stop_does_not_wait_for_an_upstream,
                 a_question_tells_the_way_it_came,
                 a_question_that_comes_back_is_not_asked_again,
