@@ -131,6 +131,12 @@
 #define LIMIT_COMPANIONS 100000          /* split units that an object is known to need */
 #define LIMIT_WANT_FILES 10000           /* files in one request for missing files */
 #define LIMIT_PATH_BYTES 4096
+#define LIMIT_DISASSEMBLY_ADDRESSES 65536      /* whose functions one request may ask for */
+#define LIMIT_DISASSEMBLY_RANGES 64            /* functions of one object in an answer */
+#define LIMIT_DISASSEMBLY_BYTES MiB(1)         /* of their code */
+#define LIMIT_DISASSEMBLY_INSTRUCTIONS 100000  /* of them */
+#define LIMIT_DISASSEMBLY_ANSWER_BYTES MiB(32) /* of the worker */
+#define LIMIT_DISASSEMBLY_SYMBOLS_BYTES GiB(1) /* debuginfo that names the functions of a stripped executable */
 #define LIMIT_UPSTREAM_URL_BYTES 4096
 #define LIMIT_UPSTREAM_HEADER_BYTES 4096 /* authorization header of an upstream */
 #define LIMIT_UPSTREAM_FILE_BYTES MiB(1) /* list of upstreams with their headers */

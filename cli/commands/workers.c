@@ -16,6 +16,7 @@
 #include "debuginfo-store/fetch.h"
 #include "debuginfo-store/verify_worker.h"
 #include "debuginfod-client/debuginfod_worker.h"
+#include "disassembler/disassemble_job.h"
 #include "pipeline/elf_job.h"
 #include "pipeline/jfr_job.h"
 #include "sandbox/worker.h"
@@ -160,6 +161,17 @@ static int enter_unwind_worker(int argc, char **argv)
         return worker_unwind();
 }
 
+/* Loads a library first, then confines itself. */
+static int enter_disassemble_worker(int argc, char **argv)
+{
+        struct error err;
+        enum status st = disassemble_worker_run(&err);
+
+        (void)argc;
+        (void)argv;
+        return st ? report_worker_failure(st, &err) : EXIT_DONE;
+}
+
 /* ---- all of them ---- */
 
 struct worker {
@@ -182,6 +194,7 @@ static const struct worker workers[] = {
         { "source-names", WORKER_NEEDS_NOTHING, enter_source_names_worker, NULL },
         { "fetch", WORKER_NEEDS_NETWORK, enter_fetch_worker, NULL },
         { "debuginfod", WORKER_NEEDS_NETWORK, NULL, debuginfod_worker },
+        { "disassemble", WORKER_NEEDS_NOTHING, NULL, enter_disassemble_worker },
 };
 
 static const struct worker *find_worker(const char *name)
