@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operation "lines": what each line of functions or files costs, with its text where a source file is stored. */
+/*
+ * The operation "lines": what each line of functions or files costs, the calls that were inlined there, and the text
+ * where a source file is stored.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,40 +11,111 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "query/csv.h"
+#include "query/source_lines.h"
 #include "query/unit_text.h"
 #include "query/views.h"
 
-#define LIMIT_SHOWN_SOURCE_BYTES MiB(16) /* of one file */
-#define LIMIT_SHOWN_LINE_BYTES 400
+#define SHOWN_TEXTS 4 /* whole files in an answer, those that cost most */
 
 struct line_row {
         uint32_t frame;    /* one with that function and file */
         uint32_t location; /* one with that frame; tells the object */
+        uint32_t number;   /* in the order in which rows were found; call sites refer to it */
         int64_t line;      /* 0 unknown */
         int64_t flat, cumulative;
         size_t seen; /* number of the last entry that passed it, plus one */
 };
 
+/* A call that was inlined at a line. */
+struct call_site {
+        uint32_t row;   /* number of it */
+        uint32_t frame; /* one with the function that was inlined */
+        int64_t flat;   /* spent in what was inlined there, further inlined calls included */
+        int64_t cumulative;
+        size_t seen;
+};
+
+struct line_file {
+        const char *file;
+        size_t first, end; /* of the sorted rows */
+        uint32_t location; /* of the row that costs most */
+        int64_t flat, cumulative;
+        size_t seen;
+        bool has_text; /* whole, in the answer */
+        struct source_lines source;
+};
+
+enum source_form { SOURCE_NONE, SOURCE_LINE, SOURCE_FILE };
+
 struct line_table {
         struct query_call *q;
         struct loaded_sides *l;
         struct function_targets targets;
+        enum source_form form;
+        const char *server;        /* named in commands; NULL: none */
         struct number_map numbers; /* of rows by name and line */
         struct line_row *rows;     /* owned */
         size_t count, capacity;
-        struct buf source; /* the file at hand */
-        bool has_source;
-        const struct line_row *source_row; /* whose file it is; NULL: none was asked for yet */
-        size_t source_at;                  /* start of line source_line */
-        int64_t source_line;
+        struct number_map site_numbers; /* by row and name */
+        struct call_site *sites;        /* owned */
+        size_t site_count, site_capacity;
+        uint32_t *file_of_frame; /* owned; of targets */
+        struct line_file *files; /* owned */
+        size_t file_count;
+        int64_t flat, cumulative; /* of all targets */
 };
 
 static void line_table_deinit(struct line_table *t)
 {
         function_targets_deinit(&t->targets);
         number_map_deinit(&t->numbers);
+        number_map_deinit(&t->site_numbers);
+        for (size_t i = 0; i < t->file_count; i++)
+                source_lines_deinit(&t->files[i].source);
         free(t->rows);
-        buf_deinit(&t->source);
+        free(t->sites);
+        free(t->file_of_frame);
+        free(t->files);
+}
+
+/* ---- files ---- */
+
+struct target_file {
+        const char *file;
+        uint32_t frame;
+};
+
+static int compare_target_files(const void *x, const void *y, void *context)
+{
+        const struct target_file *a = x, *b = y;
+
+        (void)context;
+        return strcmp(a->file, b->file);
+}
+
+static enum status number_files(struct line_table *t)
+{
+        const struct frame_table *frames = &t->l->frames;
+        _cleanup_free_ struct target_file *items = calloc(frames->count + (size_t)1, sizeof *items);
+        size_t count = 0;
+        enum status st;
+
+        t->file_of_frame = calloc(frames->count + (size_t)1, sizeof *t->file_of_frame);
+        if (!items || !t->file_of_frame)
+                return error_no_memory(t->q->err);
+        for (uint32_t i = 0; i < frames->count; i++)
+                if (t->targets.is_target[i])
+                        items[count++] = (struct target_file){ frames->items[i].file, i };
+        st = work_meter_sort(t->q->meter, items, count, sizeof *items, compare_target_files, NULL, t->q->err);
+        t->files = calloc(count + 1, sizeof *t->files);
+        if (!t->files)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; !st && i < count; i++) {
+                if (i == 0 || strcmp(items[i].file, items[i - 1].file) != 0)
+                        t->files[t->file_count++].file = items[i].file;
+                t->file_of_frame[items[i].frame] = (uint32_t)(t->file_count - 1);
+        }
+        return st;
 }
 
 /* ---- sums ---- */
@@ -60,9 +134,71 @@ static enum status find_or_add_line(struct line_table *t, uint32_t frame, uint32
         if (fresh) {
                 if (!array_reserve(&t->rows, &t->capacity, t->count))
                         return error_no_memory(t->q->err);
-                t->rows[t->count++] = (struct line_row){ .frame = frame, .location = location, .line = line };
+                t->rows[t->count++] =
+                        (struct line_row){ .frame = frame, .location = location, .number = number, .line = line };
         }
         *ret = &t->rows[number];
+        return ST_OK;
+}
+
+static enum status find_or_add_site(struct line_table *t, const struct line_row *row, uint32_t frame,
+                                    struct call_site **ret)
+{
+        const struct number_key key = { { row->number, t->l->frames.items[frame].name } };
+        uint32_t number;
+        bool fresh = false;
+        enum status st = number_map_get(&t->site_numbers, &key, &number, &fresh, t->q->err);
+
+        if (st)
+                return st;
+        if (fresh) {
+                if (!array_reserve(&t->sites, &t->site_capacity, t->site_count))
+                        return error_no_memory(t->q->err);
+                t->sites[t->site_count++] = (struct call_site){ .row = row->number, .frame = frame };
+        }
+        *ret = &t->sites[number];
+        return ST_OK;
+}
+
+/* Add a value to sums that count an entry once. */
+static void add_entry_value(int64_t *cumulative, size_t *seen, size_t entry, int64_t value)
+{
+        if (*seen != entry + 1)
+                add_wrapping(cumulative, value);
+        *seen = entry + 1;
+}
+
+/*
+ * Frame k of a location in an entry's stack. `is_leaf`: it is the innermost of the stack; `is_top`: the location is, so
+ * that what was inlined into the frame is where the time was spent.
+ */
+static enum status add_line_frame(struct line_table *t, const struct merged_profile *m, size_t entry, uint32_t location,
+                                  uint32_t k, bool is_leaf, bool is_top)
+{
+        const struct location_frames *l = &m->locations;
+        int64_t value = m->entries[entry].value;
+        struct line_file *file = &t->files[t->file_of_frame[l->frames[k]]];
+        struct line_row *row = NULL;
+        struct call_site *site = NULL;
+        enum status st = find_or_add_line(t, l->frames[k], location, l->lines[k], &row);
+
+        if (st)
+                return st;
+        if (is_leaf) {
+                add_wrapping(&row->flat, value);
+                add_wrapping(&file->flat, value);
+                add_wrapping(&t->flat, value);
+        }
+        add_entry_value(&row->cumulative, &row->seen, entry, value);
+        add_entry_value(&file->cumulative, &file->seen, entry, value);
+        if (k + 1 == l->end[location])
+                return ST_OK;
+        st = find_or_add_site(t, row, l->frames[k + 1], &site);
+        if (st)
+                return st;
+        if (is_top)
+                add_wrapping(&site->flat, value);
+        add_entry_value(&site->cumulative, &site->seen, entry, value);
         return ST_OK;
 }
 
@@ -70,28 +206,23 @@ static enum status add_entry_lines(struct line_table *t, const struct merged_pro
 {
         const struct merged_entry *e = &m->entries[entry];
         const struct location_frames *l = &m->locations;
-        bool leaf = true;
+        bool is_top = true, is_hit = false;
         enum status st = ST_OK;
 
         for (size_t j = m->stacks->first[e->stack]; !st && j < m->stacks->first[e->stack + 1]; j++) {
                 uint32_t location = m->stacks->indexes[j];
 
                 st = work_meter_add(t->q->meter, 1 + (uint64_t)(l->end[location] - l->first[location]), t->q->err);
-                for (uint32_t k = l->end[location]; !st && k-- > l->first[location]; leaf = false) {
-                        struct line_row *row = NULL;
-
+                for (uint32_t k = l->end[location]; !st && k-- > l->first[location];) {
                         if (!t->targets.is_target[l->frames[k]])
                                 continue;
-                        st = find_or_add_line(t, l->frames[k], location, l->lines[k], &row);
-                        if (st)
-                                break;
-                        if (leaf)
-                                add_wrapping(&row->flat, e->value);
-                        if (row->seen != entry + 1)
-                                add_wrapping(&row->cumulative, e->value);
-                        row->seen = entry + 1;
+                        st = add_line_frame(t, m, entry, location, k, is_top && k + 1 == l->end[location], is_top);
+                        is_hit = true;
                 }
+                is_top = is_top && l->end[location] == l->first[location];
         }
+        if (is_hit)
+                add_wrapping(&t->cumulative, e->value);
         return st;
 }
 
@@ -126,192 +257,409 @@ static enum status sort_lines(struct line_table *t, uint64_t limit)
 
         if (limit && limit < t->count)
                 t->count = (size_t)limit;
+        for (size_t i = 0; !st && i < t->count; i++) { /* before the order of costs is lost */
+                struct line_file *f = &t->files[t->file_of_frame[t->rows[i].frame]];
+
+                if (f->first == f->end)
+                        f->location = t->rows[i].location;
+                f->end = f->first + 1;
+        }
+        if (!st)
+                st = work_meter_sort(t->q->meter, t->rows, t->count, sizeof *t->rows, compare_line_places,
+                                     t->l->frames.items, t->q->err);
+        for (size_t i = t->count; !st && i-- > 0;) {
+                struct line_file *f = &t->files[t->file_of_frame[t->rows[i].frame]];
+
+                if (i + 1 == t->count || strcmp(f->file, t->l->frames.items[t->rows[i + 1].frame].file) != 0)
+                        f->end = i + 1;
+                f->first = i;
+        }
+        return st;
+}
+
+static int compare_sites(const void *x, const void *y, void *context)
+{
+        const struct call_site *a = x, *b = y;
+
+        (void)context;
+        if (a->row != b->row)
+                return a->row < b->row ? -1 : 1;
+        if (a->cumulative != b->cumulative)
+                return a->cumulative > b->cumulative ? -1 : 1;
+        return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+static int compare_file_costs(const void *x, const void *y, void *context)
+{
+        const struct line_file *a = x, *b = y;
+
+        (void)context;
+        if (a->cumulative != b->cumulative)
+                return a->cumulative > b->cumulative ? -1 : 1;
+        if (a->flat != b->flat)
+                return a->flat > b->flat ? -1 : 1;
+        return strcmp(a->file, b->file);
+}
+
+/* The files that cost most first; file_of_frame is invalid afterwards. */
+static enum status sort_files(struct line_table *t)
+{
+        size_t kept = 0;
+        enum status st;
+
+        for (size_t i = 0; i < t->file_count; i++) /* a file whose lines are all past the limit is none */
+                if (t->files[i].first < t->files[i].end)
+                        t->files[kept++] = t->files[i];
+        t->file_count = kept;
+        st = work_meter_sort(t->q->meter, t->files, kept, sizeof *t->files, compare_file_costs, NULL, t->q->err);
         return st ? st
-                  : work_meter_sort(t->q->meter, t->rows, t->count, sizeof *t->rows, compare_line_places,
-                                    t->l->frames.items, t->q->err);
+                  : work_meter_sort(t->q->meter, t->sites, t->site_count, sizeof *t->sites, compare_sites, NULL,
+                                    t->q->err);
 }
 
 /* ---- source ---- */
 
-static const struct build_id *get_row_build_id(const struct line_table *t, const struct line_row *row)
+static const struct build_id *get_file_build_id(const struct line_table *t, const struct line_file *f)
 {
-        return &t->l->sides[0].stacks->locations[row->location].build_id;
+        return &t->l->sides[0].stacks->locations[f->location].build_id;
 }
 
-/* Load the file of a row, unless it is the one at hand. A file that is missing or too long is none. */
-static void load_source(struct line_table *t, const struct line_row *row)
+/* Whole texts are loaded first and kept: of the files that cost most, as long as they fit. */
+static enum status load_whole_files(struct line_table *t)
 {
-        const char *file = t->l->frames.items[row->frame].file;
-        const struct build_id *id = get_row_build_id(t, row);
+        size_t total = 0;
+        enum status st = ST_OK;
 
-        if (t->source_row && strcmp(file, t->l->frames.items[t->source_row->frame].file) == 0 &&
-            build_id_equal(id, get_row_build_id(t, t->source_row)))
+        for (size_t i = 0; !st && t->form == SOURCE_FILE && i < t->file_count && i < SHOWN_TEXTS; i++) {
+                struct line_file *f = &t->files[i];
+
+                source_lines_load(&f->source, t->q->sources, get_file_build_id(t, f), f->file, true);
+                if (f->source.state == ST_OK && total + f->source.text.size > LIMIT_SHOWN_SOURCE_BYTES) {
+                        source_lines_deinit(&f->source);
+                        f->source = (struct source_lines){ .state = ST_TOO_BIG };
+                        error_set(&f->source.why, ST_TOO_BIG, "the files before have used up the answer's %d MiB",
+                                  (int)(LIMIT_SHOWN_SOURCE_BYTES >> 20));
+                }
+                f->has_text = true;
+                total += f->source.text.size;
+                st = work_meter_check(t->q->meter, t->q->err); /* an upstream may have taken long */
+        }
+        return st;
+}
+
+static void open_file_text(struct line_table *t, struct line_file *f)
+{
+        if (!f->has_text && t->form != SOURCE_NONE)
+                source_lines_load(&f->source, t->q->sources, get_file_build_id(t, f), f->file, false);
+        else if (!f->has_text)
+                f->source.state = ST_NOT_FOUND;
+}
+
+static void close_file_text(struct line_file *f)
+{
+        if (f->has_text)
                 return;
-        t->source_row = row;
-        t->source_at = 0;
-        t->source_line = 1;
-        buf_clear(&t->source);
-        t->has_source = t->q->sources && *file && id->size &&
-                        t->q->sources->read(t->q->sources->context, id, file, &t->source, NULL) == ST_OK;
-}
-
-/* The text of a row's line, NULL when it is not stored; borrowed until the next call. */
-static const char *get_line_text(struct line_table *t, const struct line_row *row, size_t *n_ret)
-{
-        const char *text, *end;
-
-        load_source(t, row);
-        if (!t->has_source || row->line <= 0)
-                return NULL;
-        if (row->line < t->source_line) {
-                t->source_at = 0;
-                t->source_line = 1;
-        }
-        for (; t->source_line < row->line; t->source_line++) {
-                text = (const char *)t->source.data + t->source_at;
-                end = memchr(text, '\n', t->source.size - t->source_at);
-                if (!end)
-                        return NULL;
-                t->source_at += (size_t)(end - text) + 1;
-        }
-        if (t->source_at == t->source.size)
-                return NULL;
-        text = (const char *)t->source.data + t->source_at;
-        end = memchr(text, '\n', t->source.size - t->source_at);
-        *n_ret = end ? (size_t)(end - text) : t->source.size - t->source_at;
-        if (*n_ret && text[*n_ret - 1] == '\r')
-                --*n_ret;
-        if (*n_ret > LIMIT_SHOWN_LINE_BYTES)
-                *n_ret = LIMIT_SHOWN_LINE_BYTES;
-        return text;
+        source_lines_deinit(&f->source);
+        f->source.text = (struct buf){ 0 };
 }
 
 /* ---- answers ---- */
 
-static void put_lines_json(struct line_table *t, struct json_out *j)
-{
-        bool is_short = t->q->r.names == NAMES_SHORT;
+/* What puts one row; rows come by file and line, as files do in `order`. */
+typedef void put_line_row(struct line_table *t, struct line_file *f, const struct line_row *r, void *context);
 
-        json_out_object(j, NULL);
-        loaded_sides_put_head(t->l, j);
-        json_out_array(j, "rows");
-        for (size_t i = 0; i < t->count && !work_meter_add(t->q->meter, 64, NULL); i++) {
-                const struct line_row *r = &t->rows[i];
-                const struct query_frame *f = &t->l->frames.items[r->frame];
-                size_t n = 0;
-                const char *text = get_line_text(t, r, &n);
+static int compare_file_places(const void *x, const void *y)
+{
+        const struct line_file *const *a = x, *const *b = y;
+
+        return (*a)->first < (*b)->first ? -1 : (*a)->first > (*b)->first;
+}
+
+static enum status visit_line_rows(struct line_table *t, put_line_row *put, void *context)
+{
+        _cleanup_free_ struct line_file **order = calloc(t->file_count + 1, sizeof *order);
+        enum status st = ST_OK;
+
+        if (!order)
+                return error_no_memory(t->q->err);
+        for (size_t i = 0; i < t->file_count; i++)
+                order[i] = &t->files[i];
+        qsort(order, t->file_count, sizeof *order, compare_file_places);
+        for (size_t i = 0; !st && i < t->file_count; i++) {
+                open_file_text(t, order[i]);
+                for (size_t k = order[i]->first; !st && k < order[i]->end; k++) {
+                        st = work_meter_add(t->q->meter, 64, t->q->err);
+                        if (!st)
+                                put(t, order[i], &t->rows[k], context);
+                }
+                close_file_text(order[i]);
+        }
+        return st;
+}
+
+static size_t find_first_site(const struct line_table *t, uint32_t row)
+{
+        size_t low = 0;
+
+        for (size_t high = t->site_count; low < high;) {
+                size_t middle = low + (high - low) / 2;
+
+                if (t->sites[middle].row < row)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *j)
+{
+        size_t i = find_first_site(t, row);
+
+        if (i == t->site_count || t->sites[i].row != row)
+                return;
+        json_out_array(j, "inlined");
+        for (; i < t->site_count && t->sites[i].row == row; i++) {
+                const struct query_frame *f = &t->l->frames.items[t->sites[i].frame];
 
                 json_out_object(j, NULL);
-                json_out_str(j, "function", query_frame_name(f, is_short));
+                json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
                 json_out_str(j, "file", f->file);
-                json_out_int(j, "line", r->line);
-                json_out_str(j, "object", f->mapping);
-                json_out_int(j, "flat", r->flat);
-                json_out_int(j, "cumulative", r->cumulative);
-                if (text)
-                        json_out_strn(j, "source", text, n);
+                json_out_int(j, "flat", t->sites[i].flat);
+                json_out_int(j, "cumulative", t->sites[i].cumulative);
                 json_out_object_end(j);
         }
         json_out_array_end(j);
+}
+
+static void put_row_json(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
+{
+        const struct query_frame *f = &t->l->frames.items[r->frame];
+        struct json_out *j = context;
+        size_t n = 0;
+        const char *text = source_lines_get(&file->source, r->line, &n);
+
+        json_out_object(j, NULL);
+        json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
+        json_out_str(j, "file", f->file);
+        json_out_int(j, "line", r->line);
+        json_out_str(j, "object", f->mapping);
+        json_out_int(j, "flat", r->flat);
+        json_out_int(j, "cumulative", r->cumulative);
+        if (text)
+                json_out_strn(j, "source", text, n);
+        put_sites_json(t, r->number, j);
         json_out_object_end(j);
 }
 
-static void put_lines_csv(struct line_table *t, struct buf *ret)
+/* What is missing, and the command that uploads it. */
+static void put_missing_source_json(const struct line_table *t, const struct line_file *f, const char *object,
+                                    struct json_out *j)
 {
-        bool is_short = t->q->r.names == NAMES_SHORT;
+        _cleanup_buf_ struct buf command;
+        bool has_file = *f->file;
 
-        buf_append_str(ret, "function,file,line,object,flat,cumulative,source\r\n");
-        for (size_t i = 0; i < t->count && !work_meter_add(t->q->meter, 64, NULL); i++) {
-                const struct line_row *r = &t->rows[i];
-                const struct query_frame *f = &t->l->frames.items[r->frame];
-                char line[LIMIT_SHOWN_LINE_BYTES + 1] = "";
-                size_t n = 0;
-                const char *text = get_line_text(t, r, &n);
+        buf_init(&command, LIMIT_PATH_BYTES * 2);
+        upload_command_put(&command, has_file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server, object);
+        json_out_object(j, "missing");
+        json_out_str(j, "reason", f->source.why.text);
+        if (f->source.state == ST_BUSY) {
+                json_out_str(j, "next_step", "repeat the query in a while");
+        } else if (f->source.state == ST_NOT_FOUND) {
+                json_out_str(j, "next_step",
+                             has_file ? "upload the sources with the object; DIR is the directory that has them"
+                                      : "upload debuginfo of the object");
+                json_out_str(j, "command", buf_cstr(&command));
+        }
+        json_out_object_end(j);
+}
 
-                if (text)
-                        snprintf(line, sizeof line, "%.*s", (int)n, text);
-                csv_put_text(ret, query_frame_name(f, is_short), ',');
-                csv_put_text(ret, f->file, ',');
-                buf_printf(ret, "%" PRId64 ",", r->line);
-                csv_put_text(ret, f->mapping, ',');
-                buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat, r->cumulative);
-                csv_put_text(ret, line, '\r');
+static void put_file_json(const struct line_table *t, const struct line_file *f, struct json_out *j)
+{
+        const struct scan_location *l = &t->l->sides[0].stacks->locations[f->location];
+        char id[BUILD_ID_HEX_MAX];
+
+        json_out_object(j, NULL);
+        json_out_str(j, "file", f->file);
+        json_out_str(j, "object", l->mapping);
+        json_out_str(j, "build_id", build_id_hex(&l->build_id, id));
+        json_out_int(j, "flat", f->flat);
+        json_out_int(j, "cumulative", f->cumulative);
+        if (f->has_text && f->source.state == ST_OK)
+                json_out_strn(j, "text", (const char *)f->source.text.data, f->source.text.size);
+        else if (t->form != SOURCE_NONE && f->source.state)
+                put_missing_source_json(t, f, l->mapping, j);
+        json_out_object_end(j);
+}
+
+static enum status put_lines_json(struct line_table *t, struct json_out *j)
+{
+        enum status st;
+
+        json_out_object(j, NULL);
+        loaded_sides_put_head(t->l, j);
+        json_out_int(j, "flat", t->flat);
+        json_out_int(j, "cumulative", t->cumulative);
+        json_out_array(j, "rows");
+        st = visit_line_rows(t, put_row_json, j);
+        json_out_array_end(j);
+        json_out_array(j, "files");
+        for (size_t i = 0; !st && i < t->file_count; i++) {
+                st = work_meter_add(t->q->meter, 64, t->q->err);
+                put_file_json(t, &t->files[i], j);
+        }
+        json_out_array_end(j);
+        json_out_object_end(j);
+        return st;
+}
+
+static void put_row_csv(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
+{
+        const struct query_frame *f = &t->l->frames.items[r->frame];
+        struct buf *ret = context;
+        char line[LIMIT_SHOWN_LINE_BYTES + 1] = "";
+        size_t n = 0;
+        const char *text = source_lines_get(&file->source, r->line, &n);
+
+        if (text)
+                snprintf(line, sizeof line, "%.*s", (int)n, text);
+        csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
+        csv_put_text(ret, f->file, ',');
+        buf_printf(ret, "%" PRId64 ",", r->line);
+        csv_put_text(ret, f->mapping, ',');
+        buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat, r->cumulative);
+        csv_put_text(ret, line, '\r');
+        buf_append_u8(ret, '\n');
+}
+
+static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
+{
+        const struct merged_profile *m = &t->l->sides[0];
+        char v[2][40];
+
+        for (size_t i = find_first_site(t, row); i < t->site_count && t->sites[i].row == row; i++) {
+                buf_printf(ret, "%12s %12s          inlined ", format_value(t->sites[i].flat, m->unit, v[0], 40),
+                           format_value(t->sites[i].cumulative, m->unit, v[1], 40));
+                utf8_append_escaped(
+                        ret, query_frame_name(&t->l->frames.items[t->sites[i].frame], t->q->r.names == NAMES_SHORT));
                 buf_append_u8(ret, '\n');
         }
 }
 
-static void put_lines_text(struct line_table *t, struct buf *ret)
+static void put_row_text(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
 {
         const struct merged_profile *m = &t->l->sides[0];
-        const char *last_file = NULL;
+        const struct query_frame *f = &t->l->frames.items[r->frame];
+        struct buf *ret = context;
+        size_t n = 0;
+        const char *text = source_lines_get(&file->source, r->line, &n);
+        char v[2][40];
 
-        for (size_t i = 0; i < t->count && !work_meter_add(t->q->meter, 64, NULL); i++) {
-                const struct line_row *r = &t->rows[i];
-                const struct query_frame *f = &t->l->frames.items[r->frame];
-                size_t n = 0;
-                const char *text = get_line_text(t, r, &n);
-                char v[2][40];
-
-                if (!last_file || strcmp(last_file, f->file) != 0) {
-                        buf_append_str(ret, "\n");
-                        utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
-                        buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
-                        last_file = f->file;
-                }
-                buf_printf(ret, "%12s %12s  %6" PRId64 "  ", format_value(r->flat, m->unit, v[0], 40),
-                           format_value(r->cumulative, m->unit, v[1], 40), r->line);
-                if (text)
-                        utf8_append_escaped_n(ret, text, n);
-                else
-                        utf8_append_escaped(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT));
-                buf_append_u8(ret, '\n');
+        if (r == &t->rows[file->first]) {
+                buf_append_str(ret, "\n");
+                utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
+                buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
         }
+        buf_printf(ret, "%12s %12s  %6" PRId64 "  ", format_value(r->flat, m->unit, v[0], 40),
+                   format_value(r->cumulative, m->unit, v[1], 40), r->line);
+        if (text)
+                utf8_append_escaped_n(ret, text, n);
+        else
+                utf8_append_escaped(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT));
+        buf_append_u8(ret, '\n');
+        put_sites_text(t, r->number, ret);
+}
+
+/* Text has the function in place of a missing line: why is in the note. */
+static void note_missing_source(struct line_table *t)
+{
+        const struct line_file *f = t->file_count ? &t->files[0] : NULL;
+        struct buf *note = &t->q->note;
+
+        if (!f || !t->q->sources || !f->has_text || f->source.state == ST_OK)
+                return;
+        buf_printf(note, "%sno text of '", note->size ? "; " : "");
+        utf8_append_escaped(note, f->file);
+        buf_printf(note, "': %s", f->source.why.text);
+        if (f->source.state != ST_NOT_FOUND)
+                return;
+        buf_append_str(note, "; upload it: ");
+        upload_command_put(note, *f->file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server,
+                           t->l->sides[0].stacks->locations[f->location].mapping);
 }
 
 static enum status put_lines_answer(struct line_table *t)
 {
         struct query_call *q = t->q;
         struct json_out j;
+        enum status st = ST_OK;
 
         q->content_type = query_call_content_type(q);
         switch (q->r.format) {
         case FORMAT_TEXT:
-                put_lines_text(t, q->ret);
+                note_missing_source(t);
+                st = visit_line_rows(t, put_row_text, q->ret);
                 break;
         case FORMAT_CSV:
-                put_lines_csv(t, q->ret);
+                buf_append_str(q->ret, "function,file,line,object,flat,cumulative,source\r\n");
+                st = visit_line_rows(t, put_row_csv, q->ret);
                 break;
         case FORMAT_JSON:
                 json_out_init(&j, q->ret);
-                put_lines_json(t, &j);
+                st = put_lines_json(t, &j);
                 break;
         default:
                 return error_set(q->err, ST_USAGE, "the formats of lines are json, text and csv");
         }
-        return buf_status(q->ret, q->err, "lines");
+        return st ? st : buf_status(q->ret, q->err, "lines");
+}
+
+static enum status parse_source_form(struct query_call *q, enum source_form *ret)
+{
+        static const char *const names[] = { "none", "line", "file" };
+        const char *text = query_param_get(&q->params, "", "source");
+
+        *ret = SOURCE_LINE;
+        for (int i = SOURCE_NONE; text && i <= SOURCE_FILE; i++) {
+                if (strcmp(text, names[i]) != 0)
+                        continue;
+                *ret = (enum source_form)i;
+                return ST_OK;
+        }
+        return text ? error_set(q->err, ST_USAGE, "source is none, line or file") : ST_OK;
 }
 
 enum status query_answer_lines(struct query_call *q)
 {
-        const char *function = query_param_get(&q->params, "", "function"),
-                   *file = query_param_get(&q->params, "", "file");
+        static const char *const choices[] = { "function", "function_name", "file", "file_name" };
         _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
         _cleanup_(line_table_deinit) struct line_table t = { .q = q, .l = &l };
-        enum status st;
+        bool is_chosen = false;
+        enum status st = parse_source_form(q, &t.form);
 
-        buf_init_budget(&t.source, LIMIT_SHOWN_SOURCE_BYTES, MEMORY_QUERIES);
-        if (!function && !file)
+        if (st)
+                return st;
+        for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+                is_chosen = is_chosen || query_param_get(&q->params, "", choices[i]);
+        if (!is_chosen)
                 return error_set(q->err, ST_USAGE,
                                  "lines needs function, a regular expression for the whole name, or file, one for a "
-                                 "part of the path");
+                                 "part of the path; or function_name or file_name, exactly");
         if (q->r.by.count)
                 return error_set(q->err, ST_USAGE, "by is not a parameter of lines; narrow the selector");
+        t.server = query_param_get(&q->params, "", "server");
         st = loaded_sides_load(q, NULL, &l);
         if (!st)
-                st = function_targets_find(q, &l.frames, function, false, file, &t.targets);
+                st = function_targets_find_asked(q, &l.frames, &t.targets);
+        if (!st)
+                st = number_files(&t);
         for (size_t i = 0; !st && i < l.sides[0].count; i++)
                 st = add_entry_lines(&t, &l.sides[0], i);
         if (!st)
                 st = sort_lines(&t, q->r.limit);
+        if (!st)
+                st = sort_files(&t);
+        if (!st)
+                st = load_whole_files(&t);
         return st ? st : put_lines_answer(&t);
 }

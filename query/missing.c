@@ -6,6 +6,7 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "query/query_call.h"
+#include "query/source_lines.h"
 #include "query/type_plan.h"
 #include "symbol-index/symbol_state.h"
 
@@ -20,14 +21,6 @@ struct uploads_form {
         uint64_t limit;           /* objects in each list; 0: all */
         int64_t from_unix_ns, to_unix_ns;
 };
-
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,:@%=-"
-
-/* Whether a shell needs no quotes for the text, and it is not an option. */
-static bool is_shell_plain(const char *text)
-{
-        return *text && *text != '-' && text[strspn(text, PLAIN)] == 0;
-}
 
 /* Whether uploading the file of a host helps; in all other states that file is known to be stripped. */
 static bool is_on_host(const struct scan_upload *u)

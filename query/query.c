@@ -90,11 +90,21 @@ static const struct {
         const char *name;
         enum status (*answer)(struct query_call *q);
 } operations[] = {
-        { "top", query_answer_top },         { "flame", query_answer_flame },       { "folded", query_answer_folded },
-        { "pprof", query_answer_pprof },     { "autofdo", query_answer_autofdo },   { "diff", query_answer_diff },
-        { "series", query_answer_series },   { "sandwich", query_answer_sandwich }, { "lines", query_answer_lines },
-        { "labels", answer_labels },         { "values", answer_values },           { "types", answer_types },
-        { "missing", query_answer_missing }, { "uploads", query_answer_uploads },
+        { "top", query_answer_top },
+        { "flame", query_answer_flame },
+        { "folded", query_answer_folded },
+        { "pprof", query_answer_pprof },
+        { "autofdo", query_answer_autofdo },
+        { "diff", query_answer_diff },
+        { "series", query_answer_series },
+        { "sandwich", query_answer_sandwich },
+        { "lines", query_answer_lines },
+        { "labels", answer_labels },
+        { "values", answer_values },
+        { "types", answer_types },
+        { "missing", query_answer_missing },
+        { "uploads", query_answer_uploads },
+        { "disassembly", query_answer_disassembly },
 };
 
 enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context)
@@ -131,6 +141,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                                 .meter = in->meter ? in->meter : &budgets,
                                 .now_unix_ns = in->now_unix_ns,
                                 .sources = in->sources,
+                                .code = in->code,
                                 .ret = ret,
                                 .err = err,
                                 .content_type = content_type_json };

@@ -11,9 +11,11 @@
  *
  * Threads: any number of calls at once on one store.
  */
+#include "common/arena.h"
 #include "common/buf.h"
 #include "common/error.h"
 #include "common/work_meter.h"
+#include "disassembler/disassembly.h"
 #include "profile-store/scan.h"
 
 /** The value of a parameter, or NULL; borrowed until query_run() returns. */
@@ -21,9 +23,44 @@ typedef const char *query_param(void *context, const char *name);
 
 /** Where the texts of source files come from. */
 struct query_sources {
-        /** Append a file that debuginfo of the object names. @return ST_NOT_FOUND; ST_TOO_BIG past the max of ret. */
-        enum status (*read)(void *context, const struct build_id *id, const char *path, struct buf *ret,
+        /**
+         * Append a file that debuginfo of the object names.
+         * @param may_fetch  whether upstreams may be asked, which takes time.
+         * @return ST_NOT_FOUND, ST_BUSY when upstreams did not answer, with the reason for people; ST_TOO_BIG past the
+         *         max of ret.
+         */
+        enum status (*read)(void *context, const struct build_id *id, const char *path, bool may_fetch, struct buf *ret,
                             struct error *err);
+        void *context;
+};
+
+/** Code of an object that a query asks for. */
+struct query_code_request {
+        const struct build_id *id;
+        const uint64_t *addresses; /* the functions around them, those that cost most first; */
+        size_t address_count;      /* 0: the range */
+        uint64_t start, end;       /* half-open */
+        bool is_att;               /* syntax of AT&T, else Intel's; x86 only */
+};
+
+/** What the index has for one address: the innermost function, which may be inlined there. "" and 0: unknown. */
+struct code_place {
+        const char *function, *file;
+        const char *outer; /* the function that is not inlined */
+        uint32_t line;
+};
+
+/** Where code comes from. */
+struct query_code {
+        /**
+         * Disassemble.
+         * @return ST_NOT_FOUND when the executable is missing, with the reason for people; else as disassemble_file().
+         */
+        enum status (*disassemble)(void *context, const struct query_code_request *request, struct disassembly *ret,
+                                   struct error *err);
+        /** Look up addresses of an object. @param texts  what the places point to is there. */
+        enum status (*look_up)(void *context, const struct build_id *id, const uint64_t *addresses, size_t count,
+                               struct arena *texts, struct code_place *ret, struct error *err);
         void *context;
 };
 
@@ -35,6 +72,7 @@ struct query_input {
         /* Counts all work, and may end it; NULL: the budgets of work_meter_init() alone. */
         struct work_meter *meter;
         const struct query_sources *sources; /* NULL: none */
+        const struct query_code *code;       /* NULL: none */
 };
 
 struct query_answer {
@@ -45,8 +83,8 @@ struct query_answer {
 
 /**
  * Run one query.
- * @param operation  "top", "flame", "folded", "pprof", "autofdo", "diff", "series", "sandwich", "lines", "labels",
- * "values", "types", "missing", "uploads".
+ * @param operation  "top", "flame", "folded", "pprof", "autofdo", "diff", "series", "sandwich", "lines",
+ * "disassembly", "labels", "values", "types", "missing", "uploads".
  * @param ret  the answer is appended; its max bounds it.
  * @return ST_NOT_FOUND: unknown operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG; the status
  *         of the meter when it ended the query.

@@ -14,6 +14,7 @@ struct query_call {
         struct query_request r;
         int64_t now_unix_ns;
         const struct query_sources *sources; /* NULL: none */
+        const struct query_code *code;       /* NULL: none */
         struct buf *ret;
         struct buf note;          /* of the answer */
         const char *content_type; /* default content_type_json */
@@ -58,6 +59,7 @@ enum status query_answer_autofdo(struct query_call *q) MUST_CHECK;
 enum status query_answer_series(struct query_call *q) MUST_CHECK;
 enum status query_answer_sandwich(struct query_call *q) MUST_CHECK;
 enum status query_answer_lines(struct query_call *q) MUST_CHECK;
+enum status query_answer_disassembly(struct query_call *q) MUST_CHECK;
 /** The pprof file of a selection without compression. */
 enum status query_put_plain_pprof(struct query_call *q, struct buf *ret) MUST_CHECK;
 enum status query_answer_missing(struct query_call *q) MUST_CHECK;

@@ -153,6 +153,23 @@ enum status function_targets_find(struct query_call *q, const struct frame_table
         return st;
 }
 
+enum status function_targets_find_asked(struct query_call *q, const struct frame_table *frames,
+                                        struct function_targets *ret)
+{
+        const char *name = query_param_get(&q->params, "", "function_name"),
+                   *file = query_param_get(&q->params, "", "file_name");
+        enum status st = function_targets_find(q, frames, query_param_get(&q->params, "", "function"), false,
+                                               query_param_get(&q->params, "", "file"), ret);
+
+        for (uint32_t i = 0; !st && i < frames->count; i++) {
+                const struct query_frame *f = &frames->items[i];
+
+                if ((name && !query_frame_has_name(f, name)) || (file && strcmp(f->file, file) != 0))
+                        ret->is_target[i] = 0;
+        }
+        return st;
+}
+
 /* ---- top, diff as a table ---- */
 
 /* A function is kept if any of its names matches. */

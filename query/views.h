@@ -45,6 +45,12 @@ void function_targets_deinit(struct function_targets *t);
 enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
                                   bool search, const char *file, struct function_targets *ret) MUST_CHECK;
 
+/**
+ * The frames that the parameters function and file (regular expressions), function_name and file_name (exactly) choose.
+ */
+enum status function_targets_find_asked(struct query_call *q, const struct frame_table *frames,
+                                        struct function_targets *ret) MUST_CHECK;
+
 /** Members that all answers in JSON begin with. */
 void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j);
 

@@ -10,16 +10,20 @@
 /* ---- cairn query ---- */
 
 static const struct usage query_usage = {
-        .synopsis = "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
-                    "[--types | --labels | --values LABEL | --series | --missing | --lines | --sandwich REGEX] "
-                    "[--json | --csv] [SELECTOR]",
-        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time or by "
-                 "line of source, the callers and callees of functions, the profile types, labels and values, or the "
-                 "objects that lack debuginfo.",
+        .synopsis =
+                "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
+                "[--types | --labels | --values LABEL | --series | --missing | --lines | --disassembly | --sandwich "
+                "REGEX] "
+                "[--json | --csv] [SELECTOR]",
+        .about =
+                "Print the merged call tree of the samples that a selector matches, or their cost over time or by "
+                "line of source or by instruction, the callers and callees of functions, the profile types, labels and "
+                "values, or the objects that lack debuginfo.",
         .examples = "  cairn query '{comm=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
                     "  cairn query --series --by host.name --groups 5 --csv\n"
                     "  cairn query --lines --function 'parse.*'\n"
+                    "  cairn query --disassembly --function parse_number\n"
                     "  cairn query --values comm\n"
                     "  cairn query --missing\n",
 };
@@ -29,9 +33,10 @@ int command_query(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { 0 };
         struct query_view view = { 0 };
-        bool types = false, labels = false, series = false, missing = false, lines = false, json = false, csv = false;
+        bool types = false, labels = false, series = false, missing = false, lines = false, json = false, csv = false,
+             disassembly = false;
         const char *values = NULL, *step = NULL, *limit = NULL, *sandwich = NULL, *function = NULL, *file = NULL,
-                   *selector, *output = NULL, *operation;
+                   *selector, *output = NULL, *operation, *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_FLAG("types", 0, &types, "list the profile types"),
@@ -41,8 +46,15 @@ int command_query(int argc, char **argv)
                 OPTION_STRING("step", 0, "DURATION", &step, "of --series: 15s, 1m, ..."),
                 OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, the most sampled first"),
                 OPTION_FLAG("lines", 0, &lines, "print what each line of --function or --file costs"),
-                OPTION_STRING("function", 0, "REGEX", &function, "of --lines: functions, by their whole name"),
-                OPTION_STRING("file", 0, "REGEX", &file, "of --lines: files, by a part of their path"),
+                OPTION_FLAG("disassembly", 0, &disassembly, "print what each instruction of --function costs"),
+                OPTION_STRING("function", 0, "REGEX", &function,
+                              "of --lines and --disassembly: functions, by their whole name"),
+                OPTION_STRING("file", 0, "REGEX", &file,
+                              "of --lines and --disassembly: files, by a part of their path"),
+                OPTION_STRING("build-id", 0, "ID", &build_id, "of --disassembly: this object, else the costliest"),
+                OPTION_STRING("start", 0, "ADDRESS", &start, "of --disassembly, in place of --function: from here"),
+                OPTION_STRING("end", 0, "ADDRESS", &end, "of --disassembly: to here, exclusive"),
+                OPTION_STRING("syntax", 0, "S", &syntax, "of --disassembly on x86: intel (default) or att"),
                 OPTION_STRING("sandwich", 0, "REGEX", &sandwich,
                               "print the callers and the callees of functions, by their whole name"),
                 QUERY_FRAME_OPTIONS(&view),
@@ -56,31 +68,40 @@ int command_query(int argc, char **argv)
         struct error err;
         enum status st = options_parse(&query_usage, specs, &argc, &argv, &err);
 
-        if (!st && types + labels + series + missing + lines + (values != NULL) + (sandwich != NULL) > 1)
+        if (!st && types + labels + series + missing + lines + disassembly + (values != NULL) + (sandwich != NULL) > 1)
                 st = error_set(&err, ST_USAGE,
-                               "--types, --labels, --values, --series, --missing, --lines and --sandwich exclude each "
-                               "other");
-        if (!st && (function || file) && !lines)
-                st = error_set(&err, ST_USAGE, "--function and --file are options of --lines");
+                               "--types, --labels, --values, --series, --missing, --lines, --disassembly and "
+                               "--sandwich exclude each other");
+        if (!st && (function || file) && !lines && !disassembly)
+                st = error_set(&err, ST_USAGE, "--function and --file are options of --lines and --disassembly");
+        if (!st && (build_id || start || end || syntax) && !disassembly)
+                st = error_set(&err, ST_USAGE, "--build-id, --start, --end and --syntax are options of --disassembly");
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
-                operation = types      ? "types"
-                            : labels   ? "labels"
-                            : values   ? "values"
-                            : series   ? "series"
-                            : missing  ? "missing"
-                            : lines    ? "lines"
-                            : sandwich ? "sandwich"
-                                       : "flame";
+                operation = types         ? "types"
+                            : labels      ? "labels"
+                            : values      ? "values"
+                            : series      ? "series"
+                            : missing     ? "missing"
+                            : lines       ? "lines"
+                            : disassembly ? "disassembly"
+                            : sandwich    ? "sandwich"
+                                          : "flame";
                 query_param_add(&params, "selector", selector);
                 query_param_add(&params, "name", values);
                 query_param_add(&params, "step", step);
                 query_param_add(&params, "limit", limit);
                 query_param_add(&params, "function", sandwich ? sandwich : function);
                 query_param_add(&params, "file", file);
+                query_param_add(&params, "build_id", build_id);
+                query_param_add(&params, "start", start);
+                query_param_add(&params, "end", end);
+                query_param_add(&params, "syntax", syntax);
+                query_param_add(&params, "server", lines || disassembly ? o.service.server : NULL);
+                query_param_add(&params, "source", lines && !json && !csv ? "file" : NULL); /* asks upstreams too */
                 query_view_add(&params, &view);
                 query_param_add(&params, "format", json ? "json" : csv ? "csv" : "text");
                 st = run_and_write_query(&o, operation, &params, output, &err);

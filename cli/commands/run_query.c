@@ -129,7 +129,7 @@ static enum status query_server(const struct query_options *o, const char *opera
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_buf_ struct buf path;
-        char reason[32], text[200];
+        char reason[32], text[sizeof err->text];
         enum status st;
 
         buf_init(&path, LIMIT_HTTP_HEADER_BYTES);
@@ -144,6 +144,8 @@ static enum status query_server(const struct query_options *o, const char *opera
             strcmp(http_client_get_error_member(&response, "reason", reason, sizeof reason), "usage") == 0)
                 return error_set(err, ST_USAGE, "%s",
                                  http_client_get_error_member(&response, "error", text, sizeof text));
+        if (st == ST_NOT_FOUND && *http_client_get_error_member(&response, "error", text, sizeof text))
+                return error_set(err, ST_NOT_FOUND, "%s", text); /* the command that it names is wanted whole */
         if (st)
                 return st;
         buf_append(ret, response.body.data, response.body.size);

@@ -6,6 +6,7 @@
 #include "common/metrics.h"
 #include "query/assets.h"
 #include "query/query.h"
+#include "server/routes/object_code.h"
 #include "server/routes/query_work.h"
 #include "server/routes/source_text.h"
 #include "server/server_internal.h"
@@ -23,7 +24,11 @@ static const char *get_query_param(void *context, const char *name)
 static void answer_query(struct server *s, struct http_request *req, const char *operation)
 {
         struct query_work work;
-        const struct query_sources sources = { .read = read_source_text, .context = s };
+        struct query_fetches fetches = { .server = s, .req = req };
+        const struct query_sources sources = { .read = read_source_text, .context = &fetches };
+        const struct query_code code = { .disassemble = disassemble_object,
+                                         .look_up = look_up_code_places,
+                                         .context = &fetches };
         struct query_input input = { .param = get_query_param, .param_context = req, .now_unix_ns = wall_clock_ns() };
         struct query_answer answer;
         struct buf body;
@@ -34,6 +39,7 @@ static void answer_query(struct server *s, struct http_request *req, const char 
         query_work_init(&work, req);
         input.meter = &work.meter;
         input.sources = &sources;
+        input.code = &code;
         st = query_run(get_request_tenant(req)->profiles, operation, &input, &body, &answer, &err);
         if (!st) {
                 metric_add(&queries, 1);

@@ -5,11 +5,14 @@
  * among the names of the bundle, as sent, then without "." and "..".
  * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/metrics.h"
 #include "common/sha256.h"
+#include "debuginfo-store/part_cache.h"
 #include "server/routes/artifact.h"
 #include "server/routes/source_text.h"
 #include "source-bundle/bundle.h"
@@ -88,30 +91,6 @@ static enum status open_bundled_source(struct server *s, const struct build_id *
         return st;
 }
 
-enum status read_source_text(void *context, const struct build_id *id, const char *path, struct buf *ret,
-                             struct error *err)
-{
-        _cleanup_free_ char *copy = strdup(path);
-        struct handle_source source;
-        void *to;
-        enum status st;
-
-        if (!copy)
-                return error_no_memory(err);
-        st = open_bundled_source(context, id, copy, &source, err);
-        if (st)
-                return st;
-        to = buf_reserve(ret, source.size);
-        if (!to)
-                st = buf_status(ret, err, "source file");
-        else if (read_bundled_source(&source, to, source.size, 0) != (ssize_t)source.size)
-                st = error_set(err, ST_BAD_DATA, "cannot read '%.200s' from its source bundle", path);
-        else
-                buf_commit(ret, source.size);
-        object_reader_close(source.reader);
-        return st;
-}
-
 /* Takes it. */
 static void send_source(struct http_request *req, struct artifact *a)
 {
@@ -138,31 +117,37 @@ static enum status unpack_debuginfo(void *context, int *fd_ret, struct error *er
         return debuginfo_store_unpack(d->s->objects, d->id, OBJECT_DEBUGINFO, fd_ret, err);
 }
 
-/* Out of a scanned package or tree. */
-static enum status respond_scanned(struct server *s, struct http_request *req, const struct build_id *id,
-                                   struct error *err)
+static enum status open_scanned_source(struct server *s, const struct build_id *id, const char *path,
+                                       const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
 {
         struct stored_debuginfo context = { s, id };
         char identity[SHA256_HEX_MAX];
         const struct scan_debuginfo other = { .identity = identity, .open = unpack_debuginfo, .context = &context };
-        _cleanup_free_ char *path = NULL;
-        struct artifact a = { .reader = NULL };
         struct stored_object stored;
-        struct scan_opened o;
         bool is_stored;
-        enum status st;
 
         if (!s->scan_demand.scan)
                 return ST_NOT_FOUND;
+        is_stored = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_DEBUGINFO, &stored, NULL);
+        if (is_stored)
+                sha256_hex(stored.sha256, identity);
+        return scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, cancel, ret, err);
+}
+
+/* Out of a scanned package or tree. */
+static enum status respond_scanned(struct server *s, struct http_request *req, const struct build_id *id,
+                                   struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        struct artifact a = { .reader = NULL };
+        struct scan_opened o;
+        enum status st;
+
         if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0) {
                 path = NULL;
                 return error_no_memory(err);
         }
-        is_stored = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_DEBUGINFO, &stored, NULL);
-        if (is_stored)
-                sha256_hex(stored.sha256, identity);
-        st = scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, http_request_cancelled(req), &o,
-                              err);
+        st = open_scanned_source(s, id, path, http_request_cancelled(req), &o, err);
         if (st)
                 return st;
         a.fd = o.fd;
@@ -184,6 +169,134 @@ static enum status respond_fetched(struct server *s, struct http_request *req, c
         send_source(req, &a);
         return ST_OK;
 }
+
+/* ---- for queries ---- */
+
+#define QUERY_FETCHES_MAX 8 /* source files that one query asks upstreams for */
+#define QUERY_FETCH_WAIT_NS (INT64_C(30) * 1000000000)
+
+struct federation_client query_fetches_make_client(const struct query_fetches *f)
+{
+        const struct deadline *d = http_request_deadline(f->req);
+        int64_t until_ns = monotonic_ns() + QUERY_FETCH_WAIT_NS;
+
+        return (struct federation_client){ .cancel = http_request_cancelled(f->req),
+                                           .until_ns = d && d->expires_ns < until_ns ? d->expires_ns : until_ns };
+}
+
+/* Takes the file. */
+static enum status append_file_text(int fd, const char *path, struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int owned = fd;
+        struct stat info;
+        void *to;
+
+        if (fstat(owned, &info) < 0)
+                return error_os(err, errno, "cannot look at a source file");
+        to = buf_reserve(ret, (size_t)info.st_size);
+        if (!to)
+                return buf_status(ret, err, "source file");
+        if (pread(owned, to, (size_t)info.st_size, 0) != info.st_size)
+                return error_set(err, ST_BUSY, "'%.200s' was changed while it was read", path);
+        buf_commit(ret, (size_t)info.st_size);
+        return ST_OK;
+}
+
+static enum status append_bundled_text(struct server *s, const struct build_id *id, const char *path, struct buf *ret,
+                                       struct error *err)
+{
+        _cleanup_free_ char *copy = strdup(path);
+        struct handle_source source;
+        void *to;
+        enum status st;
+
+        if (!copy)
+                return error_no_memory(err);
+        st = open_bundled_source(s, id, copy, &source, err);
+        if (st)
+                return st;
+        to = buf_reserve(ret, source.size);
+        if (!to)
+                st = buf_status(ret, err, "source file");
+        else if (read_bundled_source(&source, to, source.size, 0) != (ssize_t)source.size)
+                st = error_set(err, ST_BAD_DATA, "cannot read '%.200s' from its source bundle", path);
+        else
+                buf_commit(ret, source.size);
+        object_reader_close(source.reader);
+        return st;
+}
+
+/* Of an upstream, or what one sent before. */
+static enum status append_upstream_text(struct query_fetches *f, const struct build_id *id, const char *path,
+                                        bool may_fetch, struct buf *ret, struct error *err)
+{
+        const struct federation_client client = query_fetches_make_client(f);
+        struct server *s = f->server;
+        _cleanup_buf_ struct buf part;
+        int fd = -1;
+        enum status st;
+
+        buf_init(&part, 4 * LIMIT_PATH_BYTES);
+        buf_append_str(&part, "source/");
+        append_url_encoded(&part, path + 1, "/");
+        if (!buf_cstr(&part))
+                return ST_NOT_FOUND;
+        if (!may_fetch) {
+                st = part_cache_open(s->objects, id, (const char *)part.data, &fd, err);
+                return st ? st : append_file_text(fd, path, ret, err);
+        }
+        if (f->count++ >= QUERY_FETCHES_MAX)
+                return error_set(err, ST_BUSY, "one query asks upstreams for %d source files at most",
+                                 QUERY_FETCHES_MAX);
+        st = http_begin_wait(err);
+        if (st)
+                return st;
+        st = federation_fetch_part(s->federation, id, (const char *)part.data, &client, &fd, err);
+        http_end_wait();
+        return st ? st : append_file_text(fd, path, ret, err);
+}
+
+static enum status explain_missing_source(struct server *s, const struct build_id *id, bool was_fetched,
+                                          struct error *err)
+{
+        struct stored_object stored;
+        bool has_bundle = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_SOURCE, &stored, NULL);
+        const char *rest = !s->federation ? ""
+                           : was_fetched  ? ", and no upstream has it"
+                                          : ", and no upstream sent it yet";
+        char hex[BUILD_ID_HEX_MAX];
+
+        return error_set(err, ST_NOT_FOUND,
+                         has_bundle ? "the stored sources of build-id %s do not have this file%s"
+                                    : "no sources of build-id %s are stored%s",
+                         build_id_hex(id, hex), rest);
+}
+
+enum status read_source_text(void *fetches, const struct build_id *id, const char *path, bool may_fetch,
+                             struct buf *ret, struct error *err)
+{
+        struct query_fetches *f = fetches;
+        struct server *s = f->server;
+        struct build_id owner;
+        struct scan_opened o;
+        enum status st;
+
+        if (s->objects && debuginfo_store_resolve_alias(s->objects, id, &owner, NULL) == ST_OK)
+                id = &owner;
+        st = append_bundled_text(s, id, path, ret, err);
+        if (st != ST_NOT_FOUND || *path != '/' || is_path_outside_root(path + 1))
+                return st == ST_NOT_FOUND ? explain_missing_source(s, id, true, err) : st;
+        if (may_fetch) {
+                st = open_scanned_source(s, id, path, http_request_cancelled(f->req), &o, err);
+                if (!st)
+                        st = append_file_text(o.fd, path, ret, err);
+        }
+        if (st == ST_NOT_FOUND && s->federation && s->objects)
+                st = append_upstream_text(f, id, path, may_fetch, ret, err);
+        return st == ST_NOT_FOUND ? explain_missing_source(s, id, may_fetch, err) : st;
+}
+
+/* ---- the route ---- */
 
 static void handle_source(struct http_request *req, void *context)
 {

@@ -141,7 +141,9 @@ static char *ask(const char *operation, struct pairs p, enum status want)
         enum status st;
 
         buf_init(&b, MiB(4));
-        st = query_run(store, operation, &(struct query_input){ pair_value, &p, NOW, NULL, NULL }, &b, &answer, &err);
+        st = query_run(store, operation,
+                       &(struct query_input){ .param = pair_value, .param_context = &p, .now_unix_ns = NOW }, &b,
+                       &answer, &err);
         ck_assert_msg(st == want, "%s: %s", operation, err.text);
         if (st) {
                 buf_clear(&b);
@@ -391,9 +393,11 @@ START_TEST(pprof_output_holds_the_same_sums)
                 int64_t sum = 0;
 
                 buf_init(&b, MiB(1));
-                ck_assert_int_eq(query_run(store, "pprof", &(struct query_input){ pair_value, &p, NOW, NULL, NULL }, &b,
-                                           &answer, &err),
-                                 ST_OK);
+                ck_assert_int_eq(
+                        query_run(store, "pprof",
+                                  &(struct query_input){ .param = pair_value, .param_context = &p, .now_unix_ns = NOW },
+                                  &b, &answer, &err),
+                        ST_OK);
                 ck_assert(gzip_detect(b.data, b.size));
                 ck_assert_int_eq(pprof_decode(b.data, b.size, NULL, &back, &err), ST_OK);
                 for (uint32_t i = 0; i < back.samples.count; i++)
@@ -532,7 +536,10 @@ static enum status run_ended(const char *operation, struct pairs p, uint64_t aft
 
         work_meter_init(&meter, end_work, &e);
         buf_init(&b, MiB(64));
-        st = query_run(store, operation, &(struct query_input){ pair_value, &p, NOW, &meter, NULL }, &b, &answer, &err);
+        st = query_run(
+                store, operation,
+                &(struct query_input){ .param = pair_value, .param_context = &p, .now_unix_ns = NOW, .meter = &meter },
+                &b, &answer, &err);
         if (st)
                 ck_assert_str_eq(err.text, "ended by the test");
         *checks_ret = meter.checks;

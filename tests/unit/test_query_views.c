@@ -455,10 +455,10 @@ START_TEST(callers_and_callees_of_all_matching_functions)
 }
 END_TEST
 
-static enum status read_test_source(void *context, const struct build_id *id, const char *path, struct buf *ret,
-                                    struct error *err)
+static enum status read_test_source(void *context, const struct build_id *id, const char *path, bool may_fetch,
+                                    struct buf *ret, struct error *err)
 {
-        (void)context, (void)err;
+        (void)context, (void)err, (void)may_fetch;
         ck_assert_uint_eq(id->size, 4);
         if (strcmp(path, "json.c") != 0)
                 return ST_NOT_FOUND;
