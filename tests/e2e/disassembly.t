@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Instructions with their cost: against objdump, of the executable in the store or of an upstream; inlined call sites and
 # texts of lines, which upstreams may have too; and what is said where a file is missing.
+# shellcheck disable=SC2046  # symbol gives two words on purpose
 . tests/e2e/lib.sh
 
 for tool in gcc objdump strip nm jq; do
@@ -87,7 +88,6 @@ judged() { # FILE START END
 }
 symbol() { nm -S "$1" | awk -v name="$2" '$4 == name { print $1, $2 }'; }
 compare() { # FILE FUNCTION JSON NAME
-        # shellcheck disable=SC2046  # two words on purpose
         set -- "$1" "$2" "$3" "$4" $(symbol "$1" "$2")
         judged "$1" "$5" "$(printf %x $((0x$5 + 0x$6)))" >"$tmp/judged"
         listed "$3" >"$tmp/listed"

@@ -15,6 +15,7 @@
     { id: 'top', title: 'Top functions', view: CairnTopView },
     { id: 'sandwich', title: 'Callers and callees', view: CairnSandwich },
     { id: 'diff', title: 'Compare', view: CairnDiffView },
+    { id: 'source', title: 'Source', view: CairnSourceView },
     { id: 'missing', title: 'Missing debuginfo', view: CairnMissingView },
   ];
   const LIVE_MS = 5000; // as the label of the switch says

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each line of a function costs, beside its text, with the calls that were inlined there; and its instructions.
+// Keys of the selection: function (a name), file (of its files), line (where to begin), panel ("code": the instructions), build_id, syntax.
+'use strict';
+const CairnSourceView = (() => {
+  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList;
+
+  // One entry per line of the file: rows of several functions in it are one.
+  function sumLines(rows, file) {
+    const lines = new Map();
+    for (const r of rows) {
+      if (r.file !== file || (!r.line && !r.flat && !r.cumulative)) continue;
+      const line = lines.get(r.line);
+      if (!line) { lines.set(r.line, { flat: r.flat, cumulative: r.cumulative, function: r.function, source: r.source, inlined: [...(r.inlined || [])] }); continue; }
+      line.flat += r.flat;
+      line.cumulative = Math.max(line.cumulative, r.cumulative);
+      line.inlined.push(...(r.inlined || []));
+    }
+    return lines;
+  }
+
+  // All lines with their text, or without it those that cost something. `opened` are the numbers of those whose calls show.
+  function makeItems(lines, text, opened) {
+    const items = [];
+    const add = (n, source) => {
+      const line = lines.get(n);
+      items.push({ kind: 'line', n, source, ...(line && { flat: line.flat, cumulative: line.cumulative, inlined: line.inlined }) });
+      if (line && opened.has(n)) for (const call of line.inlined) items.push({ kind: 'site', n, call, flat: call.flat, cumulative: call.cumulative });
+    };
+    if (text !== undefined) {
+      const all = text.split('\n');
+      if (all[all.length - 1] === '') all.pop();
+      if (lines.has(0)) add(0, '(code without a line)');
+      all.forEach((source, i) => add(i + 1, source.replace(/\r$/, '')));
+      for (const n of [...lines.keys()].sort((a, b) => a - b)) if (n > all.length) add(n, '(past the end of this text: the sources are not those of the object)');
+    } else {
+      for (const n of [...lines.keys()].sort((a, b) => a - b)) add(n, lines.get(n).source ?? lines.get(n).function);
+    }
+    return items;
+  }
+
+  function missingBox(missing, what) {
+    return make('div', { className: 'missing', role: 'note' }, make('p', { textContent: `${what}: ${visible(missing.reason)}.` }),
+      missing.next_step ? make('p', { textContent: 'Next: ' + missing.next_step + (missing.command ? ':' : '.') }) : null,
+      missing.command ? make('code', { className: 'mono', textContent: visible(missing.command) }) : null);
+  }
+
+  function create(root, context) {
+    const form = make('form', { className: 'bar source-bar' });
+    const name = make('input', { name: 'function', className: 'mono grow', 'aria-label': 'Function', placeholder: 'name of a function', autocomplete: 'off', spellcheck: false });
+    const panels = [['', 'Lines'], ['code', 'Disassembly']].map(([id, title]) =>
+      make('button', { type: 'button', textContent: title, 'aria-pressed': 'false', value: id, onclick: () => context.go({ panel: id }) }));
+    const choice = (label, key) => {
+      const select = make('select', { 'aria-label': label, onchange: () => context.go({ [key]: select.value, line: null }) });
+      return select;
+    };
+    const file = choice('File', 'file'), object = choice('Object', 'build_id'), syntax = choice('Syntax', 'syntax');
+    syntax.append(new Option('Intel syntax', ''), new Option('AT&T syntax', 'att'));
+    const place = make('span', { className: 'soft', role: 'status' });
+    const step = (text, key, title, by) => make('button', { type: 'button', textContent: text, title, 'aria-keyshortcuts': key, onclick: () => { shown?.moveHot(by); shown?.focus(); } });
+    const steps = [step('Previous hottest', 'p', 'Key p', -1), step('Next hottest', 'n', 'Key n', 1)];
+    const notice = make('div'), linesBox = make('div', { className: 'code-box' }), codeBox = make('div', { className: 'code-box' });
+    const top = make('div', { className: 'table-box' });
+    let about = { unit: '', total: 0 };
+    const table = CairnTable.create(top, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
+      open: row => context.go({ function: row.function }) });
+    const paramsOf = selection => ({ ...CairnSelection.params(selection), ...CairnFilters.params(selection), function_name: selection.function, server: location.origin });
+    form.append(name, ...panels, file, object, syntax, ...steps, place);
+    form.addEventListener('submit', event => {
+      event.preventDefault();
+      context.go({ function: name.value.trim(), file: null, line: null, build_id: null });
+    });
+    root.append(form, notice, linesBox, codeBox, top);
+
+    let shown = null, current = null; // the list in sight; the file that it has: { lines, text, opened, answer }
+    const moved = list => i => {
+      const rank = i < 0 ? -1 : list().rankOf(i), count = list().hotCount();
+      place.textContent = rank < 0 ? `${count} with cost` : `${rank + 1} of ${count} by cost`;
+    };
+    const lines = CairnCodeList.create(linesBox, { label: 'Lines', columns: ['Line', 'Source'], fill, open, moved: moved(() => lines) });
+    const code = CairnDisassembly.create(codeBox, changes => context.go({ file: null, line: null, build_id: null, ...changes }), moved(() => code));
+
+    // ---- lines ----
+
+    function toggle(item, at) {
+      if (current.opened.has(item.n)) current.opened.delete(item.n);
+      else current.opened.add(item.n);
+      lines.show(makeItems(current.lines, current.text, current.opened), current.answer, at);
+      moved(() => lines)(at);
+      lines.focus();
+    }
+    const openCall = call => context.go({ function: call.function, file: null, line: null, build_id: null });
+    function fill(item, row, i) {
+      const text = make('span', { role: 'gridcell', className: 'c-text' });
+      if (item.kind === 'site') {
+        text.append('inlined: ', make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: visible(item.call.function),
+          title: visible(item.call.file), onclick: () => openCall(item.call) }));
+      } else {
+        text.textContent = visible(item.source);
+        if (item.inlined?.length) {
+          text.append(make('button', { type: 'button', className: 'link sites', tabIndex: -1, 'aria-expanded': String(current.opened.has(item.n)), onclick: () => toggle(item, i),
+            textContent: `${current.opened.has(item.n) ? '▾' : '▸'} ${item.inlined.length} inlined`, title: 'Calls that were inlined at this line' }));
+        }
+      }
+      row.append(make('span', { role: 'gridcell', className: 'c-line', textContent: item.kind === 'line' ? item.n || '?' : '' }), text);
+    }
+    function open(item, at, key) {
+      if (item.kind === 'site') { if (key !== 'ArrowLeft') openCall(item.call); return; }
+      if (item.inlined?.length && (key === 'Enter' || (key === 'ArrowRight') !== current.opened.has(item.n))) toggle(item, at);
+    }
+
+    async function showLines(selection, signal) {
+      const params = { ...paramsOf(selection), source: 'file' };
+      const answer = await context.api.query('lines', params, signal);
+      const found = answer.files.find(f => f.file === selection.file) || answer.files[0];
+      file.replaceChildren(...answer.files.map(f => new Option(`${visible(f.file || '(unknown file)')}  ${formatValue(f.cumulative, answer.unit)}`, f.file)));
+      file.hidden = answer.files.length < 2;
+      if (!found) return showNothing(selection, answer);
+      file.value = found.file;
+      let entry = found;
+      if (answer.files.indexOf(found) > 3 && found.file) { // only the first have their text
+        const one = await context.api.query('lines', { ...params, file_name: found.file }, signal);
+        entry = one.files[0] || found;
+      }
+      current = { lines: sumLines(answer.rows, found.file), text: entry.text, opened: new Set(), answer };
+      notice.replaceChildren(...(entry.text === undefined && entry.missing ? [missingBox(entry.missing, 'There is no text of these lines')] : []));
+      linesBox.hidden = false;
+      const items = makeItems(current.lines, current.text, current.opened);
+      lines.show(items, answer);
+      const asked = items.findIndex(i => selection.line && i.n === Number(selection.line));
+      if (asked >= 0) lines.moveTo(asked);
+      shown = lines;
+      context.about(`${visible(selection.function)}: self ${formatValue(answer.flat, answer.unit)} (${percent(answer.flat, answer.total)}), ` +
+        `total ${formatValue(answer.cumulative, answer.unit)} (${percent(answer.cumulative, answer.total)}) · ${visible(found.file || 'unknown file')}`);
+    }
+
+    // ---- instructions ----
+
+    async function showCode(selection, signal) {
+      const answer = await context.api.query('disassembly', { ...paramsOf(selection), build_id: selection.build_id, syntax: selection.syntax }, signal);
+      const known = answer.objects.map(o => new Option(`${visible(o.object.replace(/.*\//, ''))} ${o.build_id.slice(0, 12)}  ${formatValue(o.cumulative, answer.unit)}`, o.build_id));
+      // Where one was asked for, the others are not in the answer.
+      object.replaceChildren(...(selection.build_id ? [new Option('all objects', '')] : []), ...known);
+      object.hidden = object.options.length < 2;
+      object.value = answer.build_id;
+      notice.replaceChildren(...(answer.missing ? [missingBox(answer.missing, 'The code cannot be shown')] : []));
+      syntax.hidden = false;
+      syntax.value = selection.syntax === 'att' ? 'att' : '';
+      codeBox.hidden = !answer.ranges.length;
+      code.show(answer);
+      shown = code;
+      context.about(`${visible(selection.function)} · ${visible(answer.object)} · build-id ${answer.build_id || 'unknown'}`);
+    }
+
+    // ---- without a function ----
+
+    function showNothing(selection, answer) {
+      notice.replaceChildren(make('p', { textContent: `No sample here has a function named “${visible(selection.function)}”. Try a longer time range, or another selector.` }));
+      context.about(answer.samples ? `${answer.samples.toLocaleString('en')} samples, none in this function` : 'No samples');
+    }
+    async function showTop(selection, signal) {
+      about = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection) }, signal);
+      notice.replaceChildren(make('p', { textContent: 'Choose a function to see its lines and instructions.' }));
+      table.show(about.rows);
+      top.hidden = false;
+      context.about('');
+    }
+
+    return {
+      async show(selection, signal) {
+        const isCode = selection.panel === 'code';
+        name.value = selection.function || '';
+        for (const p of panels) { p.setAttribute('aria-pressed', (p.value === 'code') === isCode); p.hidden = !selection.function; }
+        for (const e of [file, object, syntax, linesBox, codeBox, top]) e.hidden = true;
+        notice.replaceChildren();
+        place.textContent = '';
+        shown = null;
+        await (!selection.function ? showTop : isCode ? showCode : showLines)(selection, signal);
+        for (const s of steps) s.hidden = !shown || !shown.hotCount();
+      },
+      destroy() {
+        lines.destroy();
+        code.destroy();
+      },
+    };
+  }
+
+  return { create };
+})();
