@@ -109,6 +109,7 @@ async function chooseTimes(browser) {
   await page.click('#range');
   await page.click('text=Last 1 hour');
   equal([selectionOf(page).from, await page.textContent('#range')], ['now-1h', 'Last 1 hour'], 'a relative range is chosen');
+  check(await page.isDisabled('#later'), '  with nothing later');
   await page.click('#wider');
   equal(selectionOf(page).from, 'now-2h', '  and doubled');
 

@@ -83,8 +83,9 @@ const CairnTimePicker = (() => {
 
     return {
       show(current) {
-        label.textContent = textOf(current, Date.now());
-        later.disabled = !(CairnTimes.resolveRange(current, Date.now()).to < Date.now());
+        const now = Date.now();
+        label.textContent = textOf(current, now);
+        later.disabled = !(CairnTimes.resolveRange(current, now).to < now);
       },
     };
   }
