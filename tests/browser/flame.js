@@ -230,6 +230,9 @@ async function compare(page) {
   await ready(page);
   match(await page.textContent(`${panel} .flame-status`), /^all — 100\.00% → 100\.00%/, 'two values of a label are compared');
   equal(await search(page, '^(read_.*|write_.*)$'), '20.00% → 60.00% in 2 frames', '  in one flame graph, as shares');
+  await screenshot(page, 'comparison-search');
+  await search(page, '');
+  await screenshot(page, 'comparison');
   await page.selectOption(`${panel} [aria-label="Scale"]`, 'values');
   await ready(page);
   await page.selectOption(`${panel} [aria-label="Colours by"]`, 'difference');
@@ -244,7 +247,7 @@ async function compare(page) {
   equal(changes[0], ['▲ +800.0 ms', '+800.0%', 'write_log'], '  and as a table of the largest changes');
   equal(changes.find(c => c[2] === 'gone').slice(0, 2), ['▼ -100.0 ms', '-100.0%'], '  with what vanished');
   await page.selectOption(`${panel} [aria-label="Scale"]`, 'shares');
-  await page.waitForFunction(p => /600\.0 ms/.test(document.querySelector(p + ' tbody').textContent), panel);
+  await page.waitForFunction(p => /590\.0 ms/.test(document.querySelector(p + ' tbody').textContent), panel);
   check(true, '  of equal totals, if one wants');
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'changes');

@@ -15,8 +15,8 @@ import() { "$cairn" import --server "$url" --time now --type process_cpu:cpu:nan
                 "$(printf '\033')[31mred" "safe$(printf '\342\200\256')gpj.exe" "bad$(printf '\377\376')bytes" "$(printf 'f%.0s' $(seq 5000))"
 } >"$tmp/shapes.folded"
 ok "profiles are taken" import --format folded --label service.name=shapes "$tmp/shapes.folded"
-printf '%s\n' 'base 700000000' 'write_log 100000000' 'read_file 100000000' 'gone 100000000' >"$tmp/1.folded"
-printf '%s\n' 'base 800000000' 'write_log 900000000' 'read_file 300000000' >"$tmp/2.folded"
+printf '%s\n' 'base 690000000' 'tick 10000000' 'write_log 100000000' 'read_file 100000000' 'gone 100000000' >"$tmp/1.folded"
+printf '%s\n' 'base 790000000' 'tick 10000000' 'write_log 900000000' 'read_file 300000000' >"$tmp/2.folded"
 for version in 1 2; do import --label service.name=builds --label version=$version "$tmp/$version.folded"; done
 ok "  and a recorded one" "$cairn" import --server "$url" --time now --label of=recorded tests/browser/data/build.pb.gz
 ok "a page of a flame graph is written" "$cairn" flame --server "$url" --from now-1h --output "$tmp/flame.html" '{service_name="shapes"}'

@@ -131,6 +131,9 @@ check(stepOf('more', 'ratio') > 0 && stepOf('less', 'ratio') < 0 && stepOf('more
 equal([stepOf('few', 'ratio'), stepOf('main', 'ratio')], [0, 0], 'what few samples say is no change');
 equal([stacksOf(CairnChange.takeSide(both, 0)), CairnChange.takeSide(both, 1).total[0]], [{ 'main;few': 1, 'main;less': 900, 'main;more': 100, 'main;same': 1000 }, 4203], 'one side of a comparison stands alone');
 equal(Math.abs(both.w[nodeOf(both, 'same')] - (1000 / 2001 + 2000 / 4203) / 2) < 1e-9, true, 'both sides have the same weight');
+const summed = treeOf({ base: [700e6, 800e6], log: [100e6, 900e6], tick: [10e6, 10e6] });
+summed.sides.forEach(side => { side.samples = 3; });
+check(CairnPalette.diffStep(summed, nodeOf(summed, 'log'), 'ratio') > 0, 'stacks that were sent summed up are not taken for so few samples');
 const oneSided = treeOf({ a: [0, 5], b: [0, 7] });
 check([...oneSided.w].every(Number.isFinite) && Number.isFinite(CairnPalette.diffStep(oneSided, 1, 'ratio')), 'an empty side divides by nothing');
 const add = selector => CairnDiffView.addMatcher(selector, 'v', '1"2');
@@ -152,6 +155,9 @@ for (const dark of [false, true]) {
   check(CairnPalette.contrast(page, CairnPalette.INK[dark ? 'dark' : 'light']) > 7, `text stands out from the ${dark ? 'dark' : 'light'} page`);
 }
 check(worst >= 4.5, 'names have a contrast of 4.5 or more on every fill, also while something else matches a search', `least ${worst.toFixed(2)}`);
+
+const hue = (d, name) => { const f = CairnPalette.makeFills(d, 'object', false); return f.fill[f.of[d.frames.findIndex(x => x[0] === name)]]; };
+equal(hue(treeOf({ alpha: 1, beta: 9 }), 'alpha'), hue(treeOf({ gamma: 20, alpha: 7, beta: 1 }), 'alpha'), 'an object has one colour in all graphs of a page');
 
 // Told apart by people with each kind of colour blindness (Machado, Oliveira, Fernandes 2009, severity 1): less and more.
 const BLIND = {

@@ -72,7 +72,7 @@ const CairnPalette = (() => {
   // Kernel code and what has no name of its own look the same in every mode.
   const fixedHue = f => f[3] === 2 ? KERNEL : f[3] >= 3 ? NEUTRAL : null;
 
-  // Categories by their share of self: the heaviest get hues of their own, the rest a hue by their name.
+  // Categories by their share of self, the heaviest first.
   function rankCategories(d, mode) {
     const sums = new Float64Array(d.frames.length), weights = new Map();
     for (let i = 1; i < d.count; i++) sums[d.frame[i]] += d.self[i] + (d.diff ? d.self2[i] : 0);
@@ -82,6 +82,16 @@ const CairnPalette = (() => {
       weights.set(category, (weights.get(category) || 0) + sums[k]);
     });
     return [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a) || (a < b ? -1 : 1));
+  }
+
+  // The hue of a category is the same in all graphs of a page: the first ones that are seen, the heaviest first, get hues of
+  // their own, the rest a hue by their name.
+  const OWN = HUES.filter(h => h !== KERNEL), ASSIGNED_MAX = 20000, assigned = new Map();
+  function hueOf(mode, category) {
+    if (!assigned.has(mode) || assigned.get(mode).size >= ASSIGNED_MAX) assigned.set(mode, new Map());
+    const hues = assigned.get(mode);
+    if (!hues.has(category)) hues.set(category, hues.size < OWN.length ? OWN[hues.size] : OWN[hash(category) % OWN.length]);
+    return hues.get(category);
   }
 
   // The fills of a tree's frames: fill[of[frame]]; `faint` are the same while others match a search; a `legend` of
@@ -98,15 +108,14 @@ const CairnPalette = (() => {
       }
       return number.get(key);
     };
-    const neutral = add(NEUTRAL, 1), ranked = rankCategories(d, mode), own = HUES.filter(h => h !== KERNEL);
-    const hueOf = new Map(ranked.map((c, i) => [c, i < own.length ? own[i] : own[hash(c) % own.length]]));
+    const neutral = add(NEUTRAL, 1), ranked = rankCategories(d, mode), hues = new Map(ranked.map(c => [c, hueOf(mode, c)]));
     const of = new Uint16Array(d.frames.length);
     d.frames.forEach((f, k) => {
       const fixed = fixedHue(f);
-      of[k] = add(fixed || (mode === 'kind' ? (f[3] === 1 ? own[1] : own[0]) : hueOf.get(CATEGORY[mode](f))), hash(f[0]) % SHADES);
+      of[k] = add(fixed || (mode === 'kind' ? OWN[f[3] === 1 ? 1 : 0] : hues.get(CATEGORY[mode](f))), hash(f[0]) % SHADES);
     });
-    const legend = mode === 'kind' ? [['native', shade(own[0], dark, 1)], ['inlined', shade(own[1], dark, 1)]] :
-      ranked.slice(0, 5).map((c, i) => [baseName(c) || c, shade(own[i], dark, 1)]);
+    const legend = mode === 'kind' ? [['native', shade(OWN[0], dark, 1)], ['inlined', shade(OWN[1], dark, 1)]] :
+      ranked.slice(0, 5).map(c => [baseName(c) || c, shade(hues.get(c), dark, 1)]);
     if (d.frames.some(f => f[3] === 2)) legend.push(['kernel', shade(KERNEL, dark, 1)]);
     if (d.frames.some(f => f[3] >= 3)) legend.push(['not resolved, other', shade(NEUTRAL, dark, 1)]);
     return { fill, faint, of, ink, neutral, mark: markFill(dark), legend };
@@ -118,18 +127,32 @@ const CairnPalette = (() => {
   const DIFF_STEPS = 4;
 
   function diffFill(step, dark) { // -DIFF_STEPS to DIFF_STEPS
-    const none = shade(NEUTRAL, dark, 2);
+    const none = shade(NEUTRAL, dark, dark ? 2 : 0);
     if (!step) return none;
     const end = dark ? withLuminance(step < 0 ? LESS : MORE, 0.13) : step < 0 ? LESS : MORE;
     return mix(none, end, Math.abs(step) / DIFF_STEPS);
   }
 
+  // The value of one sample of a side. Of profiles that were sent summed up (folded stacks), whose samples are stacks, it is
+  // the least value that a stack has.
+  function estimateSample(d, side) {
+    const self = side ? d.self2 : d.self, { total, samples } = d.sides[side];
+    let stacks = 0, least = Infinity;
+    for (let i = 0; i < d.count; i++)
+      if (self[i] > 0) {
+        stacks++;
+        least = Math.min(least, self[i]);
+      }
+    return samples > stacks && total > 0 ? total / samples : stacks ? least : 1;
+  }
+
   // How a node changed: `before` and `after` are shares of the totals, or values with d.absolute. `counts` whether there
   // are samples enough to say so: a difference within twice the square root of their number is chance.
   function changeOf(d, i) {
+    if (!d.sampleValue) d.sampleValue = [0, 1].map(side => estimateSample(d, side));
     const scale = d.absolute ? [1, 1] : [d.total[0] || 1, d.total2[0] || 1];
     const before = d.total[i] / scale[0], after = d.total2[i] / scale[1];
-    const each = side => d.sides[side].samples && d.sides[side].total ? d.sides[side].total / d.sides[side].samples : 1; // value of a sample
+    const each = side => d.sampleValue[side];
     const all = d.total[0] / each(0), all2 = d.total2[0] / each(1), even = d.absolute || !all || !all2 ? 1 : all2 / all;
     const a = d.total[i] / each(0) * even, b = d.total2[i] / each(1);
     return { before, after, counts: Math.abs(a - b) > 2 * Math.sqrt(Math.max(0, a + b)) };
