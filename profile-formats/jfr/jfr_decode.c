@@ -82,7 +82,7 @@ struct jfr_decoder {
         struct profile *p;
         struct jfr_labels labels;
         struct jfr_settings settings;
-        struct jfr_chunk *chunk;
+        struct jfr_chunk chunk; /* the current one */
         struct number_map keys; /* entries of the chunk's pools, by kind and key */
         struct jfr_entry *entries;
         size_t entry_capacity;
@@ -115,7 +115,7 @@ static enum status add_entry(struct jfr_decoder *d, const struct jfr_class *clas
 {
         const struct number_key key = make_entry_key(class->kind, id);
         uint32_t number;
-        bool fresh;
+        bool fresh = false;
         enum status st = number_map_get(&d->keys, &key, &number, &fresh, err);
 
         if (st || !fresh)
@@ -126,7 +126,7 @@ static enum status add_entry(struct jfr_decoder *d, const struct jfr_class *clas
         if (!array_reserve(&d->entries, &d->entry_capacity, number))
                 return error_no_memory(err);
         d->entries[number] = (struct jfr_entry){ .offset = (uint32_t)offset,
-                                                 .class = (uint32_t)(class - d->chunk->classes),
+                                                 .class = (uint32_t)(class - d->chunk.classes),
                                                  .memo = NOT_KNOWN };
         return ST_OK;
 }
@@ -135,7 +135,7 @@ static enum status refuse_pools(const struct jfr_decoder *d, const struct reader
 {
         return error_set(err, ST_BAD_DATA,
                          "the constant pools of the JFR file are malformed at 0x%zx, of the class %" PRIu64,
-                         (size_t)(r->data + r->pos - d->chunk->data), type);
+                         (size_t)(r->data + r->pos - d->chunk.data), type);
 }
 
 static enum status read_pool(struct jfr_decoder *d, struct reader *r, struct error *err)
@@ -146,7 +146,7 @@ static enum status read_pool(struct jfr_decoder *d, struct reader *r, struct err
 
         if (!jfr_read_number(r, &type) || !jfr_read_number(r, &count) || count > reader_left(r))
                 return refuse_pools(d, r, 0, err);
-        class = jfr_chunk_find_class(d->chunk, type);
+        class = jfr_chunk_find_class(&d->chunk, type);
         if (count && !class)
                 return refuse_pools(d, r, type, err);
         while (!st && count--) {
@@ -154,8 +154,8 @@ static enum status read_pool(struct jfr_decoder *d, struct reader *r, struct err
 
                 if (!jfr_read_number(r, &key))
                         return refuse_pools(d, r, type, err);
-                offset = (size_t)(r->data + r->pos - d->chunk->data);
-                if (!jfr_read_value(d->chunk, r, class, NULL))
+                offset = (size_t)(r->data + r->pos - d->chunk.data);
+                if (!jfr_read_value(&d->chunk, r, class, NULL))
                         return refuse_pools(d, r, type, err);
                 if (is_pool_kind(class->kind))
                         st = add_entry(d, class, key, offset, err);
@@ -193,8 +193,8 @@ static bool read_entry(struct jfr_decoder *d, const struct jfr_entry *e, struct 
 
         if (!e)
                 return false;
-        reader_init(&r, d->chunk->data + e->offset, d->chunk->size - e->offset);
-        return jfr_read_value(d->chunk, &r, &d->chunk->classes[e->class], ret);
+        reader_init(&r, d->chunk.data + e->offset, d->chunk.size - e->offset);
+        return jfr_read_value(&d->chunk, &r, &d->chunk.classes[e->class], ret);
 }
 
 /* ---- names ---- */
@@ -363,7 +363,7 @@ static enum status read_frame(struct jfr_decoder *d, struct reader *r, uint32_t 
 {
         struct jfr_value v;
 
-        if (class >= d->chunk->class_count || !jfr_read_value(d->chunk, r, &d->chunk->classes[class], &v))
+        if (class >= d->chunk.class_count || !jfr_read_value(&d->chunk, r, &d->chunk.classes[class], &v))
                 return error_set(err, ST_BAD_DATA, "a stack of the JFR file is malformed");
         ret->line = v.numbers[JFR_LINE_NUMBER] <= INT32_MAX ? (uint32_t)v.numbers[JFR_LINE_NUMBER] : 0;
         ret->type = find_frame_type(d, v.numbers[JFR_TYPE]);
@@ -405,7 +405,7 @@ static enum status find_frames_location(struct jfr_decoder *d, const struct jfr_
                                         uint32_t *ret, struct error *err)
 {
         uint32_t chain = UINT32_MAX;
-        bool fresh;
+        bool fresh = false;
         enum status st;
 
         for (uint32_t i = 0; i < count; i++) {
@@ -527,7 +527,7 @@ static int64_t parse_jfr_time(const struct jfr_string *s)
 
 static void read_active_setting(struct jfr_decoder *d, const struct jfr_value *v)
 {
-        const struct jfr_class *class = jfr_chunk_find_class(d->chunk, v->numbers[JFR_ID]);
+        const struct jfr_class *class = jfr_chunk_find_class(&d->chunk, v->numbers[JFR_ID]);
         const struct jfr_string *name = &v->strings[JFR_NAME], *value = &v->strings[JFR_VALUE];
         int64_t period;
 
@@ -551,7 +551,7 @@ static int64_t choose_period(const struct jfr_decoder *d)
 static int64_t convert_ticks(const struct jfr_decoder *d, uint64_t ticks)
 {
         unsigned __int128 ns =
-                (unsigned __int128)ticks * NS_PER_S / (d->chunk->ticks_per_s ? d->chunk->ticks_per_s : NS_PER_S);
+                (unsigned __int128)ticks * NS_PER_S / (d->chunk.ticks_per_s ? d->chunk.ticks_per_s : NS_PER_S);
 
         return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
@@ -608,7 +608,7 @@ static enum status add_event_value(struct jfr_decoder *d, const struct profile_s
                                           d->chunk_number } };
         int64_t *value;
         uint32_t number, at;
-        bool fresh;
+        bool fresh = false;
         enum status st;
 
         if (sample->value <= 0)
@@ -655,7 +655,7 @@ static bool is_sleeping(struct jfr_decoder *d, uint64_t state)
 
 static enum status add_event(struct jfr_decoder *d, enum jfr_kind kind, const struct jfr_value *v, struct error *err)
 {
-        struct profile_sample s = { .time_unix_ns = d->chunk->start_unix_ns, .duration_ns = d->chunk->duration_ns };
+        struct profile_sample s = { .time_unix_ns = d->chunk.start_unix_ns, .duration_ns = d->chunk.duration_ns };
         struct jfr_label_set labels;
         enum status st = find_stack(d, v->numbers[JFR_STACK_TRACE], &s.stack, err);
 
@@ -684,11 +684,11 @@ static enum status read_jfr_event(struct jfr_decoder *d, struct jfr_event *e, en
 
         if (e->type_id == POOLS_TYPE)
                 return pass == PASS_POOLS ? read_pools(d, e->payload, err) : ST_OK;
-        class = jfr_chunk_find_class(d->chunk, e->type_id);
+        class = jfr_chunk_find_class(&d->chunk, e->type_id);
         kind = class ? class->kind : JFR_OTHER;
         if (pass == PASS_POOLS ? kind != JFR_ACTIVE_SETTING : !event_rules[kind].name)
                 return ST_OK;
-        if (!jfr_read_value(d->chunk, &e->payload, class, &v))
+        if (!jfr_read_value(&d->chunk, &e->payload, class, &v))
                 return error_set(err, ST_BAD_DATA, "an event of the JFR file is malformed");
         if (pass == PASS_SAMPLES)
                 return add_event(d, kind, &v, err);
@@ -705,7 +705,7 @@ static enum status read_jfr_chunk(struct jfr_decoder *d, struct error *err)
                 struct jfr_event event;
                 size_t pos = 0;
 
-                while (!st && !(st = jfr_chunk_next_event(d->chunk, &pos, &event, err)))
+                while (!st && !(st = jfr_chunk_next_event(&d->chunk, &pos, &event, err)))
                         st = read_jfr_event(d, &event, pass, err);
                 if (st == ST_NOT_FOUND)
                         st = ST_OK;
@@ -718,20 +718,17 @@ static enum status read_jfr_file(struct jfr_decoder *d, const uint8_t *data, siz
         enum status st = ST_OK;
 
         for (; !st && n; d->chunk_number++) {
-                struct jfr_chunk chunk;
-
                 if (d->chunk_number == LIMIT_JFR_CHUNKS)
                         return error_set(err, ST_TOO_BIG, "the JFR file has more than %d chunks", LIMIT_JFR_CHUNKS);
-                st = jfr_chunk_open(data, n, &chunk, err);
+                st = jfr_chunk_open(data, n, &d->chunk, err);
                 if (st)
                         break;
-                data += chunk.size;
-                n -= chunk.size;
-                d->chunk = &chunk;
+                data += d->chunk.size;
+                n -= d->chunk.size;
                 st = read_jfr_chunk(d, err);
                 number_map_deinit(&d->keys);
                 d->keys = (struct number_map){ 0 };
-                jfr_chunk_close(&chunk);
+                jfr_chunk_close(&d->chunk);
         }
         return st;
 }

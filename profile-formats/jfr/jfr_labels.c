@@ -48,7 +48,7 @@ static enum status add_label_string(struct jfr_labels *l, struct profile *p, con
         const struct number_key key = make_label_id_key(e->key);
         size_t n = utf8_truncate(e->bytes.data, e->bytes.size, LIMIT_LABEL_BYTES);
         uint32_t number;
-        bool fresh;
+        bool fresh = false;
         enum status st;
 
         if (l->strings.count >= LIMIT_JFR_CONTEXTS)
@@ -92,7 +92,7 @@ static enum status add_context(struct jfr_labels *l, struct profile *p, const st
         struct sample_labels labels = { .count = 0 };
         struct jfr_label_set set = { 0 };
         uint32_t number;
-        bool fresh;
+        bool fresh = false;
         enum status st;
 
         if (l->contexts.count >= LIMIT_JFR_CONTEXTS)
