@@ -47,6 +47,10 @@ struct perf_maps {
         struct number_map files; /* mappings of files without a known mmap: (string) */
         uint32_t *file_mappings; /* by number in files; owned */
         size_t file_capacity;
+        /* What perf buildid-list printed before: build-ids by the number of a path. */
+        struct number_map identified;
+        struct build_id *build_ids; /* owned */
+        size_t build_id_capacity;
 };
 
 /* Remove blanks from both ends. */
@@ -153,6 +157,52 @@ static void perf_maps_deinit(struct perf_maps *maps)
         free(maps->mmaps);
         free(maps->file_mappings);
         number_map_deinit(&maps->files);
+        number_map_deinit(&maps->identified);
+        free(maps->build_ids);
+}
+
+#define BUILD_ID_CHARS_LEAST 16 /* no name of a process is as long */
+
+/* A line of perf buildid-list, "BUILD-ID FILE"; false for other lines. */
+static bool parse_build_id_line(struct perf_text line, struct build_id *id, struct perf_text *path)
+{
+        struct perf_text rest = line, word = cut_perf_word(&rest);
+
+        *path = trim_perf_text(rest);
+        return word.n >= BUILD_ID_CHARS_LEAST && path->n && strchr("/[", path->at[0]) &&
+               build_id_from_hex(id, word.at, word.n);
+}
+
+/* The first of several files of one path counts. */
+static enum status add_file_build_id(struct perf_maps *maps, const struct build_id *id, struct perf_text path,
+                                     struct error *err)
+{
+        uint32_t file, number;
+        bool fresh = false;
+        enum status st;
+
+        if (path.at[0] == '[') /* the kernel, whose addresses are not those of its file */
+                return ST_OK;
+        st = profile_add_string(maps->p, path.at, utf8_truncate(path.at, path.n, LIMIT_PATH_BYTES), &file, err);
+        if (!st && maps->identified.count == LIMIT_MMAPS)
+                st = error_set(err, ST_TOO_BIG, "more than %d build-ids", LIMIT_MMAPS);
+        if (!st)
+                st = number_map_get(&maps->identified, &(struct number_key){ { file } }, &number, &fresh, err);
+        if (st || !fresh)
+                return st;
+        if (!array_reserve(&maps->build_ids, &maps->build_id_capacity, number))
+                return error_no_memory(err);
+        maps->build_ids[number] = *id;
+        return ST_OK;
+}
+
+/* For mappings that do not tell theirs. */
+static void fill_build_id(const struct perf_maps *maps, struct profile_mapping *m)
+{
+        uint32_t number;
+
+        if (!m->build_id.size && number_map_find(&maps->identified, &(struct number_key){ { m->file } }, &number))
+                m->build_id = maps->build_ids[number];
 }
 
 /* Read a line from after its event name: PID/TID: [0x55b87a6bc000(0x1000) @ 0x1000 <BUILD-ID>]: r-xp FILE. Lines of
@@ -193,6 +243,8 @@ static enum status add_perf_mmap(struct perf_maps *maps, struct perf_text t, str
         if (t.n > 17 && memcmp(t.at, "[kernel.kallsyms]", 17) == 0)
                 t.n = 17; /* perf appends the reference symbol here, not in stacks */
         st = profile_add_string(maps->p, t.at, utf8_truncate(t.at, t.n, LIMIT_PATH_BYTES), &m.file, err);
+        if (!st && !(map.start >> 63)) /* addresses of modules are not those of their files */
+                fill_build_id(maps, &m);
         if (!st)
                 st = profile_add_mapping(maps->p, &m, &map.mapping, err);
         if (st)
@@ -431,6 +483,7 @@ static enum status open_perf_sample(struct perf_decoder *d, struct perf_header *
 static enum status read_perf_line(struct perf_decoder *d, struct perf_text line, struct error *err)
 {
         struct perf_text t = trim_perf_text(line), rest;
+        struct build_id build_id;
         struct perf_header h;
         enum status st;
 
@@ -438,6 +491,8 @@ static enum status read_perf_line(struct perf_decoder *d, struct perf_text line,
                 return t.n ? ST_OK : close_perf_sample(d, err);
         if (d->open && perf_is_blank(line.at[0]) && !parse_perf_header(t, &h))
                 return read_perf_frame(d, t, err);
+        if (!d->open && parse_build_id_line(t, &build_id, &rest))
+                return add_file_build_id(&d->maps, &build_id, rest, err);
         if (!parse_perf_header(t, &h))
                 return error_set(err, ST_BAD_DATA, "neither a header nor a frame");
         st = close_perf_sample(d, err);

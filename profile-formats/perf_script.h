@@ -8,7 +8,8 @@
  *
  * Return addresses are adjusted here (adjust_caller_address()), except at a switch from kernel to user code. With
  * --show-mmap-events and a recording made with --buildid-mmap, addresses become (build-id, file offset) and can be
- * symbolized later; without, frames have the names that perf printed.
+ * symbolized later; without, frames have the names that perf printed. In place of --buildid-mmap, the lines of
+ * `perf buildid-list` before the text give the build-ids of the files, which perf keeps in its file.
  *
  * Clocks (cpu-clock, task-clock) become the type process_cpu, other events
  * perf:EVENT:count. Labels: comm and pid.
