@@ -25,6 +25,23 @@ struct flamebearer {
         int64_t max_self;
 };
 
+#define DEFAULT_FLAME_NODES 8192 /* as in Pyroscope */
+
+/** What is loaded and drawn of the call's selection, or of two in a diff. */
+struct stack_view {
+        struct querier_selection base, selection;
+        bool has_base;
+        struct loaded_sides l;
+        struct tree tree;
+        struct drawing drawing;
+};
+void stack_view_deinit(struct stack_view *v); /* also fine on a zeroed one */
+#define _cleanup_stack_view_ _cleanup_(stack_view_deinit)
+/** Load the samples, without a tree. */
+enum status stack_view_load(struct querier_call *c, struct stack_view *v) MUST_CHECK;
+/** Load the samples and draw the tree of functions by name, of up to c->q.r.max_nodes. */
+enum status stack_view_draw(struct querier_call *c, struct stack_view *v) MUST_CHECK;
+
 /** Tell functions apart by their names alone. Before the tree is built. */
 enum status merge_frames_by_name(struct querier_call *c, struct loaded_sides *l) MUST_CHECK;
 

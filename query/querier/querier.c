@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/utf8.h"
+#include "profile-formats/proto/parca_query.pb-c.h"
 #include "query/querier/querier_call.h"
 
 struct querier_method {
@@ -30,12 +31,31 @@ static const struct querier_method methods[] = {
         { "AnalyzeQuery", &querier__analyze_query_request__descriptor, querier_answer_analysis },
 };
 
+static const struct querier_method parca_methods[] = {
+        { "ProfileTypes", &parca_query__profile_types_request__descriptor, parca_answer_profile_types },
+        { "Labels", &parca_query__labels_request__descriptor, parca_answer_labels },
+        { "Values", &parca_query__values_request__descriptor, parca_answer_values },
+        { "QueryRange", &parca_query__query_range_request__descriptor, parca_answer_query_range },
+        { "Query", &parca_query__query_request__descriptor, parca_answer_query },
+        { "Series", &parca_query__series_request__descriptor, parca_answer_series },
+};
+
+static const struct querier_method *find_method_in(const struct querier_method *list, size_t count, const char *name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (strcmp(list[i].name, name) == 0)
+                        return &list[i];
+        return NULL;
+}
+
 const struct querier_method *querier_find_method(const char *name)
 {
-        for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-                if (strcmp(methods[i].name, name) == 0)
-                        return &methods[i];
-        return NULL;
+        return find_method_in(methods, sizeof methods / sizeof *methods, name);
+}
+
+const struct querier_method *querier_find_parca_method(const char *name)
+{
+        return find_method_in(parca_methods, sizeof parca_methods / sizeof *parca_methods, name);
 }
 
 const ProtobufCMessageDescriptor *querier_get_request_type(const struct querier_method *m)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The methods of querier.v1.QuerierService: a message in, a message out (profile-formats/proto/querier.proto).
- * docs/formats/querier.md.
+ * The methods of querier.v1.QuerierService and of parca.query.v1alpha1.QueryService: a message in, a message out
+ * (profile-formats/proto/querier.proto, parca_query.proto). docs/formats/querier.md, docs/formats/parca.md.
  *
  * Threads: any number of calls at once on one store.
  */
@@ -19,6 +19,8 @@ struct querier_method;
 
 /** NULL when there is none with this name. */
 const struct querier_method *querier_find_method(const char *name);
+/** The same of Parca's service. */
+const struct querier_method *querier_find_parca_method(const char *name);
 /** Descriptor of the request message. */
 const ProtobufCMessageDescriptor *querier_get_request_type(const struct querier_method *m);
 

@@ -23,6 +23,10 @@ querier_answer querier_answer_profile_types, querier_answer_label_names, querier
         querier_answer_series, querier_answer_profile_stats, querier_answer_analysis, querier_answer_stacktraces,
         querier_answer_span_profile, querier_answer_profile, querier_answer_diff, querier_answer_select_series;
 
+/** And those of Parca's service; parca.c. */
+querier_answer parca_answer_profile_types, parca_answer_labels, parca_answer_values, parca_answer_query_range,
+        parca_answer_query, parca_answer_series;
+
 /* ---- answers ---- */
 
 /** n zeroed bytes until the answer is freed; NULL with the error. */

@@ -7,8 +7,7 @@
 #include "profile-formats/proto_message.h"
 #include "query/querier/flamebearer.h"
 
-#define DEFAULT_FLAME_NODES 8192 /* as in Pyroscope */
-#define LIMIT_CALL_SITE 512      /* frames */
+#define LIMIT_CALL_SITE 512 /* frames */
 
 static uint32_t choose_max_nodes(int64_t asked)
 {
@@ -43,15 +42,7 @@ static enum status set_call_site(struct querier_call *c, const Querier__StackTra
 
 /* ---- trees ---- */
 
-/* What is drawn of one selection, or of two in a diff. */
-struct stack_view {
-        struct querier_selection base, selection;
-        struct loaded_sides l;
-        struct tree tree;
-        struct drawing drawing;
-};
-
-static void stack_view_deinit(struct stack_view *v)
+void stack_view_deinit(struct stack_view *v)
 {
         drawing_deinit(&v->drawing);
         tree_deinit(&v->tree);
@@ -60,11 +51,15 @@ static void stack_view_deinit(struct stack_view *v)
         querier_selection_deinit(&v->selection);
 }
 
-/* Of the call's selection. */
-static enum status stack_view_draw(struct querier_call *c, const struct query_selection *base, struct stack_view *v)
+enum status stack_view_load(struct querier_call *c, struct stack_view *v)
+{
+        return loaded_sides_load(&c->q, v->has_base ? &v->base.selection : NULL, &v->l);
+}
+
+enum status stack_view_draw(struct querier_call *c, struct stack_view *v)
 {
         const struct tree_focus everything = { TREE_ALL, NULL, NULL };
-        enum status st = loaded_sides_load(&c->q, base, &v->l);
+        enum status st = stack_view_load(c, v);
 
         if (!st)
                 st = merge_frames_by_name(c, &v->l);
@@ -174,7 +169,7 @@ enum status querier_answer_stacktraces(struct querier_call *c, const void *reque
         const Querier__SelectMergeStacktracesRequest *r = request;
         const struct querier_choice choice = make_stacktraces_choice(r);
         Querier__SelectMergeStacktracesResponse *answer = querier_alloc(c, 1, sizeof *answer);
-        _cleanup_(stack_view_deinit) struct stack_view v = { 0 };
+        _cleanup_stack_view_ struct stack_view v = { 0 };
         enum status st = answer ? check_type_given(c, r->profile_typeid) : c->q.err->code;
 
         if (!st)
@@ -191,7 +186,7 @@ enum status querier_answer_stacktraces(struct querier_call *c, const void *reque
                 return make_pprof_answer(c, answer);
         if (r->format > QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE)
                 return refuse_format(c, r->format);
-        st = stack_view_draw(c, NULL, &v);
+        st = stack_view_draw(c, &v);
         if (st)
                 return st;
         return r->format == QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE
@@ -209,7 +204,7 @@ enum status querier_answer_span_profile(struct querier_call *c, const void *requ
                                                .span_ids = r->span_selector,
                                                .span_id_count = r->n_span_selector };
         Querier__SelectMergeSpanProfileResponse *answer = querier_alloc(c, 1, sizeof *answer);
-        _cleanup_(stack_view_deinit) struct stack_view v = { 0 };
+        _cleanup_stack_view_ struct stack_view v = { 0 };
         enum status st = answer ? check_type_given(c, r->profile_typeid) : c->q.err->code;
 
         if (!st)
@@ -222,7 +217,7 @@ enum status querier_answer_span_profile(struct querier_call *c, const void *requ
         c->q.r.max_nodes = choose_max_nodes(r->max_nodes);
         if (r->format > QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE)
                 return refuse_format(c, r->format);
-        st = stack_view_draw(c, NULL, &v);
+        st = stack_view_draw(c, &v);
         if (st)
                 return st;
         return r->format == QUERIER__PROFILE_FORMAT__PROFILE_FORMAT_TREE
@@ -293,7 +288,7 @@ enum status querier_answer_diff(struct querier_call *c, const void *request)
 {
         const Querier__DiffRequest *r = request;
         Querier__DiffResponse *answer = querier_alloc(c, 1, sizeof *answer);
-        _cleanup_(stack_view_deinit) struct stack_view v = { 0 };
+        _cleanup_stack_view_ struct stack_view v = { 0 };
         struct querier_choice left, right;
         enum status st = answer ? check_diff_request(c, r) : c->q.err->code;
 
@@ -311,6 +306,7 @@ enum status querier_answer_diff(struct querier_call *c, const void *request)
         querier_call_select(c, &v.selection);
         c->q.r.max_nodes =
                 choose_max_nodes(r->left->max_nodes > r->right->max_nodes ? r->left->max_nodes : r->right->max_nodes);
-        st = stack_view_draw(c, &v.base.selection, &v);
+        v.has_base = true;
+        st = stack_view_draw(c, &v);
         return st ? st : make_flame_diff(c, &v, &answer->flamegraph);
 }

@@ -14,6 +14,10 @@
 #define SERVICE_BYTES 128 /* name of a service in a health check */
 #define PROFILES_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 #define PARCA_PROFILES "/parca.profilestore.v1alpha1.ProfileStoreService"
+#define PARCA_QUERY "/parca.query.v1alpha1.QueryService"
+#define PARCA_QUERY_METHOD                                                                                             \
+        .scope = SCOPE_READ, .tenancy = TENANCY_OWN, .max_message = PARCA_QUERY_BYTES, .memory = MEMORY_BODIES,        \
+        .pool = POOL_QUERY, .handle = handle_parca_query
 #define PARCA_DEBUGINFO "/parca.debuginfo.v1alpha1.DebuginfoService"
 
 static void handle_grpc_export(struct grpc_call *call, void *context)
@@ -117,6 +121,12 @@ const struct grpc_method grpc_methods[] = {
           .tenancy = TENANCY_OWN,
           .at_once = true,
           .refuse = refuse_parca_arrow },
+        { .path = PARCA_QUERY "/ProfileTypes", PARCA_QUERY_METHOD },
+        { .path = PARCA_QUERY "/Labels", PARCA_QUERY_METHOD },
+        { .path = PARCA_QUERY "/Values", PARCA_QUERY_METHOD },
+        { .path = PARCA_QUERY "/QueryRange", PARCA_QUERY_METHOD },
+        { .path = PARCA_QUERY "/Query", PARCA_QUERY_METHOD },
+        { .path = PARCA_QUERY "/Series", PARCA_QUERY_METHOD },
         { .path = PARCA_DEBUGINFO "/ShouldInitiateUpload",
           .scope = SCOPE_UPLOAD,
           .tenancy = TENANCY_SHARED,

@@ -20,9 +20,9 @@ static struct metric cancelled_regex =
 static enum status test_interruption(void *context, struct error *err)
 {
         struct query_work *w = context;
-        const struct deadline *d = http_request_deadline(w->req);
+        const struct deadline *d = w->deadline;
 
-        if (atomic_load(http_server_stopping(w->req))) {
+        if (atomic_load(w->stopping)) {
                 w->end = QUERY_SHUTDOWN;
                 return error_set(err, ST_BUSY, "the service is shutting down; repeat the query");
         }
@@ -42,7 +42,15 @@ static enum status test_interruption(void *context, struct error *err)
 
 void query_work_init(struct query_work *w, struct http_request *req)
 {
+        query_work_init_other(w, http_request_deadline(req), http_server_stopping(req));
         w->req = req;
+}
+
+void query_work_init_other(struct query_work *w, const struct deadline *deadline, const atomic_bool *stopping)
+{
+        w->req = NULL;
+        w->deadline = deadline;
+        w->stopping = stopping;
         w->end = QUERY_RUNS;
         work_meter_init(&w->meter, test_interruption, w);
 }
@@ -65,24 +73,38 @@ void query_work_respond(const struct query_work *w, const struct query_answer *a
         http_respond_buf(w->req, 200, answer->content_type, body);
 }
 
-void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err)
+void query_work_count_failure(const struct query_work *w)
 {
         switch (w->end) {
         case QUERY_DEADLINE:
                 metric_add(&cancelled_deadline, 1);
-                http_fail_code(w->req, 504, "timeout", "%s", err->text);
-                return;
+                break;
         case QUERY_CLIENT:
                 metric_add(&cancelled_client, 1);
-                http_fail(w->req, st, err); /* no client reads it, but the request must end */
-                return;
+                break;
         case QUERY_SHUTDOWN:
                 metric_add(&cancelled_shutdown, 1);
-                http_fail_code(w->req, 503, "shutdown", "%s", err->text);
-                return;
+                break;
         case QUERY_RUNS:
                 if (w->meter.failed)
                         metric_add(&cancelled_regex, 1);
+        }
+}
+
+void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err)
+{
+        query_work_count_failure(w);
+        switch (w->end) {
+        case QUERY_DEADLINE:
+                http_fail_code(w->req, 504, "timeout", "%s", err->text);
+                return;
+        case QUERY_CLIENT:
+                http_fail(w->req, st, err); /* no client reads it, but the request must end */
+                return;
+        case QUERY_SHUTDOWN:
+                http_fail_code(w->req, 503, "shutdown", "%s", err->text);
+                return;
+        case QUERY_RUNS:
                 http_fail(w->req, st, err);
         }
 }

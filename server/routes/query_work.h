@@ -16,12 +16,19 @@ enum query_end { QUERY_RUNS, QUERY_DEADLINE, QUERY_CLIENT, QUERY_SHUTDOWN };
 
 struct query_work {
         struct work_meter meter;
-        struct http_request *req;
+        struct http_request *req; /* NULL: not one of HTTP */
+        const struct deadline *deadline;
+        const atomic_bool *stopping;
         enum query_end end;
 };
 
 /** Must not be moved afterwards: the meter points to it. */
 void query_work_init(struct query_work *w, struct http_request *req);
+/** The same for a request of another protocol. Both are borrowed. @param stopping the server stops. */
+void query_work_init_other(struct query_work *w, const struct deadline *deadline, const atomic_bool *stopping);
+
+/** Count why a failed query was stopped, for an answer of another protocol. */
+void query_work_count_failure(const struct query_work *w);
 
 /** Respond with the answer of a query that succeeded, in body, whose bytes are taken; a page gets its policy. */
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body);

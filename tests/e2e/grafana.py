@@ -91,7 +91,7 @@ for path in glob.glob("deploy/grafana/provisioning/*/*.yaml"):
 check("there are both kinds of settings", {"datasources", "dashboards"} ^ settings.keys())
 check("  of the version that Grafana reads", {k for k, v in settings.items() if v["apiVersion"] != 1})
 sources = {s["type"]: s for s in settings["datasources"]["datasources"]}
-check("data sources are of Grafana's types", sources.keys() ^ {"grafana-pyroscope-datasource", "prometheus"})
+check("data sources are of Grafana's types", sources.keys() ^ {"grafana-pyroscope-datasource", "parca", "prometheus"})
 check("  and their address is their default", {s["url"] for s in sources.values()} ^ {"http://127.0.0.1:7700", "http://127.0.0.1:9090"})
 check("dashboards are loaded from a file", {p["type"] for p in settings["dashboards"]["providers"]} ^ {"file"})
 source = sources["grafana-pyroscope-datasource"]

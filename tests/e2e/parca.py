@@ -9,12 +9,19 @@
     parca.py PORT small ID COUNT                    an upload of messages with one byte each
     parca.py PORT write FILE [KEY=VALUE...]         WriteRaw of one pprof file
     parca.py PORT arrow METHOD                      WriteArrow or Write
+    parca.py PORT query METHOD [KEY=VALUE...]       the query API over gRPC; with web=URL over gRPC-Web, as Grafana sends it
     parca.py - pprof FILE BUILD_ID ADDRESS SERVICE  writes a pprof file with a native address
 
+keys of query: query report mode label sum_by inverted bytes kind
 keys: force type id_type hash chunk upload_id size first_chunk label normalized token
 """
+import re
+import struct
 import sys
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import grpc
 from profiles import Strings, blob, num
@@ -38,10 +45,14 @@ def read_varint(data, at):
 
 
 def fields(data):
-    """The fields of a message by number; bytes are text where they can be."""
+    """The fields of a message by number, the last of each."""
     found, at = {}, 0
     while at < len(data):
         key, at = read_varint(data, at)
+        if key & 7 == 1:
+            found[key >> 3] = data[at:at + 8]
+            at += 8
+            continue
         value, at = read_varint(data, at)
         if key & 7 == 2:
             data_at, at = at, at + value
@@ -169,6 +180,75 @@ def arrow(c, method):
             print(answer)
 
 
+def query_message(c, method):
+    """As Grafana's data source fills it: whole seconds, an Arrow flame graph."""
+    now = int(time.time())
+    start, end = blob(2, num(1, now - 3600)), blob(3, num(1, now + 60))
+    text = c.options.get("query", "")
+    if method == "Query":
+        merge = blob(1, text) + start + end
+        if c.number("mode", 2) == 1:
+            side = blob(2, num(1, 1) + blob(2, merge))
+            return num(1, 1) + blob(2, blob(1, num(1, 1) + blob(2, blob(1, c.options["base"]) + start + end)) + side) + num(5, c.number("report", 4))
+        return num(1, c.number("mode", 2)) + blob(3, merge) + num(5, c.number("report", 5)) + c.named((11, c.number("inverted")))
+    if method == "QueryRange":
+        return blob(1, text) + start + end + num(4, 1000) + c.named((6, c.options.get("sum_by")))
+    return blob(1, c.options["label"]) if "label" in c.options else b""
+
+
+def web_call(c, method, message):
+    """The message, status and text of the answer; the request as connect-go sends it."""
+    body = c.options["bytes"].encode() if "bytes" in c.options else struct.pack(">BI", 0, len(message)) + message
+    request = urllib.request.Request(
+        f"{c.options['web']}/parca.query.v1alpha1.QueryService/{method}", body,
+        {"Content-Type": c.options.get("kind", "application/grpc-web+proto"), "X-Grpc-Web": "1", "Grpc-Accept-Encoding": "gzip",
+         "User-Agent": "grpc-go-connect/1.10.0 (go1.19.13)", **dict(c.metadata)})
+    try:
+        answer = urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError as e:
+        return b"", f"HTTP {e.code}"
+    assert answer.headers["Content-Type"] == "application/grpc-web+proto"
+    data, found = answer.read(), b""
+    while data:
+        flag, size = struct.unpack(">BI", data[:5])
+        frame, data = data[5:5 + size], data[5 + size:]
+        if flag == 0x80:
+            assert not data
+            return found, " ".join(line.split(": ", 1)[1] for line in frame.decode().strip().split("\r\n"))
+        found = frame
+    return b"", "no trailers"
+
+
+def path_of(node):
+    """Names and values along the last children."""
+    value = fields(node)
+    name = fields(fields(value[1])[3])[3].decode()
+    return f" {name}={value[2]}" + (path_of(value[4]) if 4 in value else "")
+
+
+def query(c, method):
+    message = query_message(c, method)
+    if "web" in c.options:
+        answer, status = web_call(c, method, message)
+        if status != "0":
+            print(urllib.parse.unquote(status))
+            return
+    else:
+        answer = c.unary("/parca.query.v1alpha1.QueryService/" + method, message)
+    value = fields(answer)
+    if method != "Query":
+        print(answer.hex() or "-")
+    elif 5 in value:
+        graph = fields(value[5])
+        root = fields(graph[1])
+        print("total", value.get(9, 0), graph[3].decode(), root[1], "diff", root.get(2, 0), path_of(root[3]) if 3 in root else "")
+    elif 6 in value:
+        print("pprof", value[6][:2].hex())
+    else:
+        row = fields(fields(value[7])[1])
+        print("top", fields(fields(row[1])[3])[3].decode(), row[2], row[3])
+
+
 def pprof(path, build_id, address, service):
     """The mapping is one whose file offsets are not its addresses: read as a process address it is another one."""
     strings = Strings()
@@ -186,10 +266,10 @@ def main():
     if what == "pprof":
         pprof(args[0], args[1], int(args[2], 16), args[3])
         return
-    options = dict(a.split("=", 1) for a in args if "=" in a)
+    options = dict(a.split("=", 1) for a in args if re.match("[a-z_]+=", a))
     try:
         {"should": should, "initiate": initiate, "upload": upload, "finished": finished, "broken": broken, "small": small,
-         "write": write, "arrow": arrow}[what](Client(port, options), *(a for a in args if "=" not in a))
+         "write": write, "arrow": arrow, "query": query}[what](Client(port, options), *(a for a in args if not re.match("[a-z_]+=", a)))
     except grpc.RpcError as e:
         print(e.code().name, e.details())
 
