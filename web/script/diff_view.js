@@ -163,7 +163,7 @@ const CairnDiffView = (() => {
         const chosen = chooser ? chooser.show(selection, signal) : null;
         let sidesOf;
         if (wanted === 'table' && !context.offline) {
-          const json = await context.api.query('diff', { ...params, view: 'top', relative: absolute ? 0 : 1 }, signal);
+          const json = await context.api.query('diff', { ...params, view: 'top', relative: absolute ? 0 : 1, limit: CairnTable.ROWS_MAX }, signal);
           putTable(json.rows, json.unit, json.total_after);
           sidesOf = [[json.total, json.samples], [json.total_after, json.samples_after], json];
           about.total = json.total_after || 1;

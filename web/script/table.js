@@ -5,7 +5,7 @@
 'use strict';
 const CairnTable = (() => {
   const { formatValue, percent } = CairnUnits, { display, label } = CairnNames, { make } = CairnDom, { shortOf } = CairnLayout;
-  const STEP = 200;
+  const STEP = 200, ROWS_MAX = 50000; // of which a table asks the service for
 
   // Flat and cumulative per function and file; a function that is above itself counts once.
   function topRows(d) {
@@ -91,7 +91,8 @@ const CairnTable = (() => {
       body.replaceChildren(...some.slice(0, limit).map(r => make('tr', {}, ...columns.map(c => cell(r, c)))));
       if (!some.length) body.append(make('tr', {}, make('td', { colSpan: columns.length, textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' })));
       more.hidden = some.length <= limit;
-      shown.textContent = words.value ? `${some.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')}` : rows.length ? `${rows.length.toLocaleString('en')} functions` : '';
+      shown.textContent = words.value ? `${some.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')}` : !rows.length ? '' :
+        `${rows.length.toLocaleString('en')} functions` + (rows.length >= ROWS_MAX ? ', those that cost most' : '');
     }
     more.onclick = () => { limit *= 5; fill(); };
     words.addEventListener('input', () => { limit = STEP; fill(); });
@@ -120,5 +121,5 @@ const CairnTable = (() => {
     ...nameColumns,
   ];
 
-  return { topRows, create, nameColumns, costColumns };
+  return { topRows, create, nameColumns, costColumns, ROWS_MAX };
 })();

@@ -24,7 +24,7 @@ const CairnTopView = (() => {
       async show(selection, signal) {
         current = selection;
         filters.show(selection);
-        const top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection) }, signal);
+        const top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), limit: CairnTable.ROWS_MAX }, signal);
         const side = { selector: selection.selector, from_ms: top.from_ms, to_ms: top.to_ms, total: top.total, samples: top.samples };
         about = top;
         table.show(top.rows);
