@@ -66,6 +66,10 @@ FRESH ?=
 check-fresh: ## run the README's two commands on a minimal Debian 12 made by debootstrap (FRESH="test run user", TESTS="tests/e2e/x.t"; root, an hour)
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
 
+SUITES ?=
+check-packages: ## build the Debian packages on bare Debian 12 and 13; install, profile, upload, back up, upgrade and purge there under systemd (SUITES=bookworm; root, half an hour)
+	$(Q)tests/packages/run $(SUITES)
+
 # Under SAN=thread the whole service is built in build/tsan, else in build/san.
 SOAK_SECONDS ?= 60
 comma := ,
@@ -143,4 +147,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-fresh fuzz format lint install uninstall clean help
+.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-packages check-fresh fuzz format lint install uninstall clean help

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016 # what other programs expand
+# Runs as root on a bare machine with the packages in /packages; prints TAP. See run.
+count=0
+server=http://127.0.0.1:7700
+
+# ok NAME COMMAND...
+ok() {
+        name=$1
+        shift
+        count=$((count + 1))
+        if "$@" >/tmp/out 2>&1; then
+                echo "ok $count - $name"
+        else
+                echo "not ok $count - $name"
+                tail -40 /tmp/out | sed 's/^/# /'
+        fi
+}
+
+# within SECONDS COMMAND...
+within() {
+        tries=$1
+        shift
+        until "$@"; do
+                tries=$((tries - 1))
+                [ "$tries" -gt 0 ] || return 1
+                sleep 1
+        done
+}
+
+install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$@"; }
+is_active() { systemctl is-active "$1" || { journalctl -n 30 -u "$1"; return 1; }; }
+shows() { # PATTERN COMMAND...
+        pattern=$1
+        shift
+        "$@" >/tmp/shown 2>&1
+        grep -Eq "$pattern" /tmp/shown || { cat /tmp/shown; return 1; }
+}
+is_quiet() { ! systemctl is-active "$1"; }
+
+patience=300
+
+# ---- install ----
+
+ok 'the packages install without a question' install_packages /packages/first/*.deb
+command -v cairn-upload >/dev/null || { echo "Bail out! the packages are not installed"; exit 1; }
+ok 'the service runs' within $patience is_active cairn
+ok 'the agent runs' within $patience is_active cairn-agent
+ok 'the service is ready' within $patience curl -sf "$server/readyz"
+ok 'the configuration is valid' cairn config check
+ok 'the kernel and the rights are sufficient for the agent' cairn-agent --doctor --sampler perf
+for page in cairn cairn-serve cairn.yaml cairn-agent cairn-upload; do
+        ok "man $page" shows cairn man -w "$page"
+done
+ok 'bash completes options' shows retain-samples bash -c '. /usr/share/bash-completion/completions/cairn
+        COMP_WORDS=(cairn serve --re) COMP_CWORD=2; _cairn; echo "${COMPREPLY[@]}"'
+ok 'the data is readable for the service alone' shows '^7?700$' stat -L -c %a /var/lib/private
+
+# ---- profile, upload, look ----
+
+/packages/spin &
+ok 'samples arrive' within $patience shows spin cairn top --from now-10m '{process_executable_name="spin"}'
+ok 'debuginfo is uploaded' cairn-upload /packages/spin.debug
+ok 'the function has its file and line' within $patience shows 'spin_in_c.*spin\.c:[0-9]+|spin\.c:[0-9]+.*spin_in_c' \
+        cairn top --from now-10m '{process_executable_name="spin"}'
+ok 'the page is there' shows '<title>Cairn' curl -s "$server/"
+
+# ---- back up, upgrade, restore ----
+
+ok 'a copy is made beside the running service' cairn store snapshot /var/lib/private/copy --data /var/lib/private/cairn
+ok 'the copy is sound' cairn store verify --data /var/lib/private/copy
+ok 'the next version installs' install_packages /packages/next/*.deb
+ok 'it is the next version' shows '\+next' dpkg-query -W -f '${Version}' cairn
+ok 'the service was restarted and is ready' within $patience curl -sf "$server/readyz"
+ok 'the agent runs again' within $patience is_active cairn-agent
+ok 'and the samples of before are there' within $patience shows spin_in_c cairn top --from now-30m '{process_executable_name="spin"}'
+mv /var/lib/private/copy /root/copy
+cairn serve --data /root/copy --listen 127.0.0.1:7799 --config= 2>/tmp/copy.log &
+copy=$!
+ok 'the copy serves the samples' within $patience shows spin_in_c cairn top --server http://127.0.0.1:7799 --from now-30m '{process_executable_name="spin"}'
+kill $copy
+wait $copy
+rm -rf /root/copy
+
+# ---- remove, purge ----
+
+ok 'the packages are removed' apt-get remove -y -q cairn cairn-agent cairn-upload
+ok 'the service is stopped' is_quiet cairn
+ok 'the agent is stopped' is_quiet cairn-agent
+ok 'the data stays' test -d /var/lib/private/cairn/profiles
+ok 'and so does the configuration' test -f /etc/cairn/cairn.yaml
+ok 'the packages are purged' apt-get purge -y -q cairn cairn-agent cairn-upload
+rm -r /etc/systemd/system/cairn-agent.service.d # which the test brought
+find / -xdev \( -path /packages -o -path /var/cache/apt -o -path /var/lib/apt -o -path /proc -o -path /tmp -o -path /var/log \) -prune \
+        -o -iname '*cairn*' -print >/tmp/left
+ok 'nothing of them is left' shows '^0$' sh -c 'cat /tmp/left >&2; wc -l </tmp/left'
+kill %1 2>/dev/null
+echo "1..$count"
