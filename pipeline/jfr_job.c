@@ -19,7 +19,8 @@
 
 static enum status make_job_file(const char *dir, const void *data, size_t n, int *ret, struct error *err)
 {
-        _cleanup_close_ int fd = dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : memfd_create("jfr", MFD_CLOEXEC);
+        _cleanup_close_ int fd =
+                dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : memfd_create("jfr", MFD_CLOEXEC);
         enum status st;
 
         if (fd < 0)

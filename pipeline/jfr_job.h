@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Decoding of JFR recordings (profile-formats/jfr/jfr_decode.h) in a confined worker (`cairn worker jfr`), which answers
- * in OTLP: a recording is a graph of tables by descriptions of its own, and hostile.
+ * Decoding of JFR recordings (profile-formats/jfr/jfr_decode.h) in a confined worker (`cairn worker jfr`), which
+ * answers in OTLP: a recording is a graph of tables by descriptions of its own, and hostile.
  *
  * Threads: any.
  */

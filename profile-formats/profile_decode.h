@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Decoding of a profile whose format is named or detected: pprof, OTLP (protobuf or JSON), speedscope, perf script text,
- * folded stacks.
+ * Decoding of a profile whose format is named or detected: pprof, OTLP (protobuf or JSON), speedscope, perf script
+ * text, folded stacks.
  *
  * Threads: no shared state.
  */

@@ -6,10 +6,10 @@
  * @file
  * Recordings of JDK Flight Recorder and async-profiler into a struct profile.
  *
- * Samples with the same stack, type and labels in one chunk are summed; their time is that of the chunk. Types are those
- * of Pyroscope:
+ * Samples with the same stack, type and labels in one chunk are summed; their time is that of the chunk. Types are
+ * those of Pyroscope:
  *
- *     jdk.ExecutionSample                process_cpu:cpu, nanoseconds; also wall:wall when async-profiler's event is wall
+ *     jdk.ExecutionSample                process_cpu:cpu, nanoseconds; wall:wall too if that is async-profiler's event
  *     profiler.WallClockSample           wall:wall, nanoseconds
  *     jdk.ObjectAllocationInNewTLAB      memory:alloc_in_new_tlab_objects, ..._bytes
  *     jdk.ObjectAllocationOutsideTLAB    memory:alloc_outside_tlab_objects, ..._bytes
@@ -23,7 +23,7 @@
  *
  * Other events are skipped. A frame is "package/Class.method" with its line; numbers that the JVM gives to generated
  * classes are left out of names, so that equal code has one. Frames that the compiler inlined are lines of one location
- * with the frame that they were inlined into; a location's mapping says how its code ran ("[jit]", "[interpreted]", ...).
+ * with the frame that they were inlined into; a location's mapping says how its code ran ("[jit]", "[interpreted]").
  *
  * For a worker: the input is hostile, and memory is bounded by the limits of common/limits.h, not by the budget alone.
  *

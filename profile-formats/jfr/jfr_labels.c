@@ -91,7 +91,7 @@ static enum status add_context(struct jfr_labels *l, struct profile *p, const st
         const struct number_key key = make_label_id_key(e->key);
         struct sample_labels labels = { .count = 0 };
         struct jfr_label_set set = { 0 };
-        uint32_t number;
+        uint32_t number = 0;
         bool fresh = false;
         enum status st;
 

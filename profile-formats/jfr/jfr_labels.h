@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Labels that Pyroscope's Java agent sends beside a recording: a protobuf message with strings by id, and sets of labels
- * by the context id that events name.
+ * Labels that Pyroscope's Java agent sends beside a recording: a protobuf message with strings by id, and sets of
+ * labels by the context id that events name.
  *
  *     message LabelsSnapshot { map<int64, Context> contexts = 1; map<int64, string> strings = 2; }
  *     message Context { map<int64, int64> labels = 1; }    ids of strings
@@ -31,7 +31,7 @@ struct jfr_labels {
         bool is_given; /* labels were sent */
 };
 
-/** Read the message and add its strings and label sets to the profile. @param ret jfr_labels_deinit() it in every case. */
+/** Read the message, add its strings and label sets to the profile. @param ret jfr_labels_deinit() it in every case. */
 enum status jfr_labels_read(const void *data, size_t n, struct profile *p, struct jfr_labels *ret,
                             struct error *err) MUST_CHECK;
 void jfr_labels_deinit(struct jfr_labels *l);

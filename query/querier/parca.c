@@ -192,8 +192,8 @@ static enum status split_parca_query(struct querier_call *c, const char *query, 
         return ret->type ? ST_OK : c->q.err->code;
 }
 
-static ParcaQuery__ValueType *make_value_type(struct querier_call *c, const char *id, enum profile_type_part type,
-                                              enum profile_type_part unit)
+static ParcaQuery__ValueType *make_parca_value_type(struct querier_call *c, const char *id, enum profile_type_part type,
+                                                    enum profile_type_part unit)
 {
         ParcaQuery__ValueType *v = querier_alloc(c, 1, sizeof *v);
         const char *text;
@@ -281,8 +281,8 @@ static enum status make_metrics_series(struct querier_call *c, const Querier__Se
                 st = make_metrics_samples(c, from, step_ns, series);
         if (st)
                 return st;
-        series->period_type = make_value_type(c, type, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
-        series->sample_type = make_value_type(c, type, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT);
+        series->period_type = make_parca_value_type(c, type, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
+        series->sample_type = make_parca_value_type(c, type, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT);
         if (!series->period_type || !series->sample_type)
                 return c->q.err->code;
         *ret = series;
