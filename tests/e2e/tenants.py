@@ -15,14 +15,19 @@ import hashlib
 import http.client
 import json
 import re
+import struct
 import sys
 import urllib.parse
+
+from profiles import blob, num
 
 MARKER = "marker-of-beta"
 JSON, PROTO = "application/json", "application/proto"
 SELECT = {"profileTypeID": "samples:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", "start": "0",
           "end": "4102444800000", "step": 86400.0, "limit": "100", "maxNodes": "1000", "query": "{}",
           "name": "service_name", "groupBy": ["service_name"]}
+KINDS = [f"{name}:cpu:nanoseconds:cpu:nanoseconds" for name in ("samples", "cpu", "process_cpu")]
+PARCA = "/parca.query.v1alpha1.QueryService/"
 
 
 def find_routes():
@@ -79,8 +84,7 @@ def querier_requests():
     for method in ("ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectMergeStacktraces", "SelectMergeProfile",
                    "SelectSeries", "SelectHeatmap", "SelectMergeSpanProfile", "Diff", "AnalyzeQuery", "GetProfileStats",
                    "GetProfile"):
-        for kind in ("samples:cpu:nanoseconds:cpu:nanoseconds", "cpu:cpu:nanoseconds:cpu:nanoseconds",
-                     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"):
+        for kind in KINDS:
             message = dict(SELECT, profileTypeID=kind)
             for keys in (tuple(message), ("start", "end"), ("start", "end", "name"), ("start", "end", "query"),
                          ("profileTypeID", "labelSelector", "start", "end"),
@@ -89,6 +93,27 @@ def querier_requests():
                 yield "POST", "/querier.v1.QuerierService/" + method, JSON, body
         side = {k: SELECT[k] for k in ("profileTypeID", "labelSelector", "start", "end")}
         yield "POST", "/querier.v1.QuerierService/" + method, JSON, json.dumps({"left": side, "right": side}).encode()
+
+
+def parca_messages():
+    """(method, message) of Parca's query API: all labels and values, graphs and reports of each type."""
+    times = num(1, 1), num(1, 4102444800)
+    yield "ProfileTypes", blob(1, times[0]) + blob(2, times[1])
+    yield "Labels", blob(2, times[0]) + blob(3, times[1])
+    yield "Series", b""
+    for name in ("service_name", "where"):
+        yield "Values", blob(1, name) + blob(3, times[0]) + blob(4, times[1])
+    for kind in KINDS:
+        selection = blob(1, kind + "{}") + blob(2, times[0]) + blob(3, times[1])
+        yield "QueryRange", selection
+        yield "QueryRange", selection + blob(6, "service_name")
+        for report in range(8):
+            yield "Query", num(1, 2) + blob(3, selection) + num(5, report)
+
+
+def parca_requests():
+    for method, message in parca_messages():
+        yield "POST", PARCA + method, "application/grpc-web+proto", struct.pack(">BI", 0, len(message)) + message
 
 
 def table_files(service, token):
@@ -118,6 +143,7 @@ def own_requests(foreign, share, otlp):
         ("GET", "/api/v1/debuginfo/missing"): (
             [("GET", "/api/v1/debuginfo/missing" + q, None, b"") for q in ("", "?from=0&to=now", "?format=csv")], True),
         ("POST", "/querier.v1.QuerierService/{method}"): (list(querier_requests()), True),
+        ("POST", PARCA + "{method}"): (list(parca_requests()), True),
         ("GET", "/store/"): ([("GET", "/store/", None, b"")], False),
         ("GET", "/store/{table}/"): ([("GET", f"/store/{t}/", None, b"") for t in ("samples", "stacks", "beta")], False),
         ("GET", "/store/{table}/{path...}"): (list(file_requests("/store/", foreign)), True),
@@ -158,12 +184,7 @@ def other_requests(method, path, build_id):
 
 
 class Report:
-    def __init__(self):
-        self.number, self.failed = 0, False
-
     def says(self, name, mistakes):
-        self.number += 1
-        self.failed |= bool(mistakes)
         print(f"{'not ok' if mistakes else 'ok'} ? - {name}")
         for mistake in mistakes[:10]:
             print("# " + str(mistake)[:300])
@@ -242,47 +263,61 @@ def try_routes(url, build_id, otlp_path, foreign_path):
     report.says("what concerns all tenants is not for a token of one", whole)
     after = totals(service)
     report.says("beta has all it had, and nothing of alpha's", [] if before == after else [before, after])
-    return 1 if report.failed else 0
+
+
+def find_methods():
+    """(path, scope, whether it streams) of the gRPC methods, and how many there are by another count."""
+    with open("server/routes/grpc_methods.c", encoding="utf-8") as f:
+        text = re.sub(r"\s*\\\n\s*", " ", f.read())
+    names = dict(re.findall(r'#define (\w+) (.+)', text))
+    methods = []
+    for parts, rest in re.findall(r'\{ \.path = ([^,]*),([^{}]*)\}', text):
+        rest = re.sub(r"\b[A-Z_]+\b", lambda m: names.get(m.group(), m.group()), rest)
+        path = "".join(names.get(part, part).strip('"') for part in parts.split())
+        methods.append((path, re.search(r"SCOPE_(\w+)", rest).group(1), ".stream" in rest))
+    return methods, text.count("{ .path =")
 
 
 def try_methods(port, path):
     import grpc
-    report, crossed = Report(), []
-    with open("server/routes/grpc_methods.c", encoding="utf-8") as f:
-        text = f.read()
-    names = dict(re.findall(r'#define (\w+) "([^"]*)"', text))
-    methods = []
-    for parts, rest in re.findall(r'\{ \.path = ([^,]*),([^{}]*)\}', text):
-        method = "".join(names.get(part, part).strip('"') for part in parts.split())
-        methods.append((method, re.search(r"SCOPE_(\w+)", rest).group(1), ".stream" in rest))
-    report.says("all gRPC methods are found", [] if len(methods) == text.count(".path =") else methods)
+    report, crossed, found, finds = Report(), [], [], set()
+    methods, count = find_methods()
+    report.says("all gRPC methods are found", [] if len(methods) == count > 10 else methods)
     with open(path, "rb") as f:
         message = f.read()
+
+    def call_method(method, is_stream, content, token, tenant):
+        metadata = [("authorization", "Bearer " + token)] + ([("x-scope-orgid", tenant)] if tenant else [])
+        kind = channel.stream_unary if is_stream else channel.unary_unary
+        call = kind(method, lambda m: m, lambda m: m)
+        try:
+            return "OK", call(iter([content]) if is_stream else content, metadata=metadata, timeout=60)
+        except grpc.RpcError as error:
+            return error.code().name, error.details().encode()
+
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         for method, scope, is_stream in methods:
             if scope == "NONE":
                 continue
-            if is_stream:
-                call = channel.stream_unary(method, lambda m: m, lambda m: m)
-            else:
-                call = channel.unary_unary(method, lambda m: m, lambda m: m)
             for token, tenant, wanted in (("alpha-token", "beta", "PERMISSION_DENIED"),
                                           ("operator-token", "beta", "PERMISSION_DENIED"),
                                           ("any-token", "gamma", "NOT_FOUND"), ("any-token", "../x", "INVALID_ARGUMENT"),
                                           ("alpha-token", "alpha", "OK"), ("alpha-token", None, "OK")):
-                metadata = [("authorization", "Bearer " + token)] + ([("x-scope-orgid", tenant)] if tenant else [])
-                try:
-                    call(iter([message]) if is_stream else message, metadata=metadata, timeout=60)
-                    code = "OK"
-                except grpc.RpcError as error:
-                    code = error.code().name
+                code, _ = call_method(method, is_stream, message, token, tenant)
                 # Of its own tenant whatever comes of a message that is of another method.
                 if code != wanted and (wanted != "OK" or code == "PERMISSION_DENIED" or method.endswith("/Export")):
                     crossed.append((method, token, tenant, code))
+        for method, content in parca_messages():
+            if MARKER.encode() in call_method(PARCA + method, False, content, "beta-token", None)[1]:
+                finds.add(method)
+            for token, tenant in (("alpha-token", None), ("alpha-token", "beta"), ("operator-token", "beta")):
+                if MARKER.encode() in call_method(PARCA + method, False, content, token, tenant)[1]:
+                    found.append((method, token, tenant))
     report.says("gRPC methods keep to the tenant of their token", crossed)
-    return 1 if report.failed else 0
+    report.says("queries of Parca find what beta sent when beta asks", [] if {"Values", "QueryRange", "Query"} <= finds else [finds])
+    report.says("and not when alpha or the operator does", found)
 
 
 if __name__ == "__main__":
     commands = {"routes": try_routes, "grpc": try_methods}
-    sys.exit(commands[sys.argv[1]](*sys.argv[2:]))
+    commands[sys.argv[1]](*sys.argv[2:])
