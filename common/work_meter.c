@@ -2,6 +2,7 @@
 #include "common/work_meter.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ enum status work_meter_check(struct work_meter *m, struct error *err)
         if (!m)
                 return ST_OK;
         m->units = 0;
+        /* A kernel without preemption switches to a thread that became runnable only here, or at its next tick. */
+        (void)sched_yield();
         if (!m->failed && m->interrupted) {
                 m->checks++;
                 m->failed = m->interrupted(m->context, &m->error);
