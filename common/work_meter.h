@@ -8,8 +8,8 @@
  *
  * Every loop over data reports its work in units (a row, a node, a byte of a name: a few nanoseconds each). Every
  * WORK_CHECK_UNITS the meter offers the CPU to other threads, so that ingest beside queries does not wait for a tick of
- * the scheduler, and checks for an interruption: deadline, disconnected client, shutdown of the server. The first failure is kept and returned by all later calls, so a loop may end early without an error; the next check
- * reports it.
+ * the scheduler, and checks for an interruption: deadline, disconnected client, shutdown of the server. The first
+ * failure is kept and returned by all later calls, so a loop may end early without an error; the next check reports it.
  *
  * Threads: one meter belongs to one thread.
  */
