@@ -283,6 +283,11 @@ bool configuration_report(const struct configuration *c, const struct option_spe
         return true;
 }
 
+bool configuration_has(const struct configuration *c, size_t i)
+{
+        return c->sources[i] != OPTION_DEFAULT;
+}
+
 void configuration_deinit(struct configuration *c)
 {
         config_section_deinit(&c->file);

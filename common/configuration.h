@@ -51,6 +51,9 @@ enum status configuration_parse(struct configuration *c, const struct usage *usa
 /** Whether --check-config or --print-config was given: then their answer is on stdout, and the program should end. */
 bool configuration_report(const struct configuration *c, const struct option_spec *specs);
 
+/** Whether the option of this index in specs is set anywhere, after configuration_parse(). */
+bool configuration_has(const struct configuration *c, size_t i);
+
 void configuration_deinit(struct configuration *c);
 
 #define _cleanup_configuration_ _cleanup_(configuration_deinit)

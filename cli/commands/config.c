@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cairn config`: asks each program that reads the configuration file what it makes of its section. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/commands/command.h"
+#include "cli/programs.h"
 #include "common/utf8.h"
 
 static const struct usage usage = {
@@ -18,41 +16,16 @@ static const struct usage usage = {
                     "  cairn config show agent",
 };
 
-static const struct reader {
-        const char *section, *program, *command; /* command: NULL or a subcommand of the program */
-} readers[] = { { "serve", "cairn", "serve" }, { "agent", "cairn-agent", NULL }, { "upload", "cairn-upload", NULL } };
-
-#define READER_COUNT (sizeof readers / sizeof *readers)
-
-/* The program of this name in the folder of the one that runs. */
-static enum status find_program(const char *name, char ret[PATH_MAX], struct error *err)
-{
-        ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-        char *slash;
-
-        if (n <= 0)
-                return error_os(err, errno, "cannot read '/proc/self/exe'");
-        ret[n] = 0;
-        slash = strrchr(ret, '/');
-        if (!slash || (size_t)(slash + 1 - ret) + strlen(name) >= PATH_MAX)
-                return error_set(err, ST_USAGE, "the path of this program is too long");
-        memcpy(slash + 1, name, strlen(name) + 1);
-        return ST_OK;
-}
-
-static enum status ask_reader(const struct reader *r, const char *what, const char *path, int *code_ret,
+static enum status ask_reader(const struct config_reader *r, const char *what, const char *path, int *code_ret,
                               struct error *err)
 {
         char program[PATH_MAX];
-        const char *args[6] = { r->program };
+        const char *args[6] = { program };
         size_t n = 1;
-        pid_t child;
-        int status;
-        enum status st = find_program(r->program, program, err);
+        int code = EXIT_DONE;
+        enum status st = find_sibling_program(r->program, program, err);
 
-        if (st)
-                return st;
-        if (access(program, X_OK) != 0) {
+        if (st == ST_NOT_FOUND) {
                 fprintf(stderr, "cairn config: %s is not installed here: section '%s' is not looked at\n", r->program,
                         r->section);
                 return ST_OK;
@@ -64,23 +37,14 @@ static enum status ask_reader(const struct reader *r, const char *what, const ch
                 args[n++] = "--config";
                 args[n++] = path;
         }
-        fflush(stdout);
-        child = fork();
-        if (child < 0)
-                return error_os(err, errno, "cannot start '%s'", program);
-        if (child == 0) {
-                execv(program, (char *const *)args);
-                _exit(EXIT_FAILED);
-        }
-        while (waitpid(child, &status, 0) < 0)
-                if (errno != EINTR)
-                        return error_os(err, errno, "cannot wait for '%s'", program);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) > *code_ret)
-                *code_ret = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-        return ST_OK;
+        if (!st)
+                st = run_sibling_program(args, NULL, &code, err);
+        if (code > *code_ret)
+                *code_ret = code;
+        return st;
 }
 
-static bool is_wanted(const struct reader *r, char **names, int count)
+static bool is_wanted(const struct config_reader *r, char **names, int count)
 {
         for (int i = 0; i < count; i++)
                 if (strcmp(names[i], r->section) == 0)
@@ -93,9 +57,9 @@ static enum status check_names(char **names, int count, struct error *err)
         for (int i = 0; i < count; i++) {
                 size_t r = 0;
 
-                while (r < READER_COUNT && strcmp(readers[r].section, names[i]) != 0)
+                while (r < CONFIG_READER_COUNT && strcmp(config_readers[r].section, names[i]) != 0)
                         r++;
-                if (r == READER_COUNT)
+                if (r == CONFIG_READER_COUNT)
                         return error_set(err, ST_USAGE, "'%s' is none of serve, agent, upload", PRINTABLE(names[i]));
         }
         return ST_OK;
@@ -120,8 +84,8 @@ int command_config(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "say 'check' or 'show' (try 'cairn config --help')");
         if (!st)
                 st = check_names(argv + 1, argc - 1, &err);
-        for (size_t i = 0; i < READER_COUNT && !st; i++)
-                if (is_wanted(&readers[i], argv + 1, argc - 1))
-                        st = ask_reader(&readers[i], what, path, &code, &err);
+        for (size_t i = 0; i < CONFIG_READER_COUNT && !st; i++)
+                if (is_wanted(&config_readers[i], argv + 1, argc - 1))
+                        st = ask_reader(&config_readers[i], what, path, &code, &err);
         return st ? command_fail("config", st, &err) : code;
 }

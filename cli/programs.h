@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_PROGRAMS_H
+#define CAIRN_CLI_PROGRAMS_H
+
+/**
+ * @file
+ * The other programs of Cairn that are installed beside this one.
+ *
+ * Threads: any.
+ */
+#include <limits.h>
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+/** The path of a program in the folder of the running one. ST_NOT_FOUND when it is not installed there. */
+enum status find_sibling_program(const char *name, char ret[static PATH_MAX], struct error *err) MUST_CHECK;
+
+/** The programs that read the configuration file, each with the name of its section. */
+struct config_reader {
+        const char *section, *program;
+        const char *command; /* a subcommand of the program, or NULL */
+};
+#define CONFIG_READER_COUNT 3
+extern const struct config_reader config_readers[CONFIG_READER_COUNT];
+
+/**
+ * Run a program and wait for it.
+ * @param args  of execv(): begins with the program's path and ends with NULL.
+ * @param out   gets what it writes to stdout and stderr, up to its max; the rest is dropped. NULL: both stay this
+ *              process's own.
+ * @param code_ret  its exit code; EXIT_FAILED when a signal ended it.
+ */
+enum status run_sibling_program(const char *const *args, struct buf *out, int *code_ret, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_CLI_SERVE_SETTINGS_H
+#define CAIRN_CLI_SERVE_SETTINGS_H
+
+/**
+ * @file
+ * The options of the service, from the command line, the environment and the configuration file, checked: for `cairn
+ * serve`, for its reload, and for `cairn doctor`.
+ *
+ * Threads: one at a time.
+ */
+#include "common/configuration.h"
+#include "common/log.h"
+#include "query/sample_rules.h"
+#include "server/server.h"
+#include "server/upstream_list.h"
+
+/** Not to be moved: server and the configuration point into it. */
+struct serve_settings {
+        struct server_options server; /* what the service runs with; borrows from here */
+        enum log_level log_level;
+        const char *worker_user;
+        struct configuration configuration;
+        struct option_spec *specs; /* the options, as in common/options.h; their targets are in here */
+        /* private */
+        const char *share_size, *share_age, *level_name, *upstreams_path, *memory, *query_memory, *max_age, *max_ahead,
+                *keep_removed, *session_max_age;
+        uint64_t flush_interval_s, scan_cache_mib;
+        struct option_list urls, origins, hosts, rules, trees, samples, proxies;
+        struct upstream_list upstreams;
+        struct address_range *ranges;
+        struct retention_rule retention[RETENTION_RULES_MAX];
+        struct sample_rules sample_rules;
+        char *environment_urls; /* a copy of DEBUGINFOD_URLS */
+};
+
+/**
+ * Parse and check. Reads the configuration file and that of --upstreams.
+ * @param usage  for --help.
+ * @param ret    serve_settings_deinit() also on failure.
+ * @return as configuration_parse(), and of each value that is wrong.
+ */
+enum status serve_settings_parse(struct serve_settings *ret, const struct usage *usage, int *argc, char ***argv,
+                                 struct error *err) MUST_CHECK;
+
+/** Whether an option is set: on the command line, in the environment or in the file. */
+bool serve_settings_has(const struct serve_settings *s, const char *option);
+
+void serve_settings_deinit(struct serve_settings *s);
+#define _cleanup_serve_settings_ _cleanup_(serve_settings_deinit)
+
+#endif
