@@ -102,3 +102,34 @@ enum status lmdb_copy_env(const char *from_dir, const char *to_dir, uint64_t *by
         *bytes_ret = (uint64_t)info.st_size;
         return ST_OK;
 }
+
+static int get_env_usage(MDB_env *env, const char *dir, struct lmdb_usage *ret)
+{
+        MDB_envinfo info;
+        MDB_stat stat;
+        int rc = mdb_env_open(env, dir, MDB_RDONLY | MDB_NOLOCK | MDB_NOTLS, 0644);
+
+        if (!rc)
+                rc = mdb_env_info(env, &info);
+        if (!rc)
+                rc = mdb_env_stat(env, &stat);
+        if (!rc)
+                *ret = (struct lmdb_usage){ info.me_mapsize, ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize };
+        return rc;
+}
+
+enum status lmdb_measure_env(const char *dir, struct lmdb_usage *ret, struct error *err)
+{
+        MDB_env *env = NULL;
+        int rc = mdb_env_create(&env);
+
+        if (!rc)
+                rc = get_env_usage(env, dir, ret);
+        if (env)
+                mdb_env_close(env);
+        if (rc == ENOENT)
+                return error_set(err, ST_NOT_FOUND, "no database in '%s'", dir);
+        if (rc > 0)
+                return error_os(err, rc, "cannot open the database in '%s'", dir);
+        return rc ? error_set(err, ST_BAD_DATA, "cannot open the database in '%s': %s", dir, mdb_strerror(rc)) : ST_OK;
+}

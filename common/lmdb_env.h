@@ -42,4 +42,15 @@ enum status lmdb_create_env(const char *dir, struct error *err) MUST_CHECK;
  */
 enum status lmdb_copy_env(const char *from_dir, const char *to_dir, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
 
+struct lmdb_usage {
+        uint64_t map_bytes;  /* as set by its last writer */
+        uint64_t used_bytes; /* the most that was used at one time: pages that are free again are not subtracted */
+};
+
+/**
+ * How full an environment is. Reads its header only, without a lock: any process may have it open, this one included.
+ * @return ST_OK; ST_NOT_FOUND; ST_OS; ST_BAD_DATA when it is no environment.
+ */
+enum status lmdb_measure_env(const char *dir, struct lmdb_usage *ret, struct error *err) MUST_CHECK;
+
 #endif

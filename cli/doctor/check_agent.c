@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cairn-agent --doctor` finds, for a host where the agent is installed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/doctor/findings.h"
+#include "cli/programs.h"
+#include "common/json_value.h"
+#include "common/limits.h"
+
+/* What fails for want of rights says little: the unit runs the agent as root. */
+static enum finding_state judge_agent_item(const char *state, bool can_profile)
+{
+        if (strcmp(state, "ok") == 0)
+                return FINDING_OK;
+        return strcmp(state, "fail") == 0 && !can_profile && geteuid() == 0 ? FINDING_ERROR : FINDING_WARNING;
+}
+
+static void report_agent_items(const struct json_value *root, bool can_profile, struct findings *f)
+{
+        struct json_value list, item;
+        struct json_scan items;
+
+        if (!json_value_member(root, "items", &list) || !json_value_open_array(&list, &items))
+                return;
+        while (json_value_next(&items, &item)) {
+                char name[40] = "", state[16] = "", found[300] = "", fix[300] = "";
+
+                json_value_text(&item, "name", name, sizeof name);
+                json_value_text(&item, "state", state, sizeof state);
+                json_value_text(&item, "found", found, sizeof found);
+                json_value_text(&item, "mend", fix, sizeof fix);
+                report_finding(f, judge_agent_item(state, can_profile), name, fix, "%s", found);
+        }
+}
+
+void check_agent(const struct examined *x, struct findings *f)
+{
+        char program[PATH_MAX], sampler[16] = "";
+        const char *args[] = {
+                program, "--doctor", "--json", x->config_path ? "--config" : NULL, x->config_path, NULL
+        };
+        _cleanup_buf_ struct buf out;
+        struct json_value root;
+        bool can_profile = false;
+        struct error err;
+        int code;
+
+        buf_init(&out, KiB(256));
+        if (find_sibling_program("cairn-agent", program, &err)) {
+                report_finding(f, FINDING_SKIPPED, "cairn-agent", "", "%s", err.text);
+                return;
+        }
+        if (geteuid() != 0)
+                report_finding(f, FINDING_SKIPPED, "rights", "",
+                               "checked with this user's rights: run this as root for those of the agent's unit");
+        if (run_sibling_program(args, &out, &code, &err) || json_value_parse(out.data, out.size, &root, &err)) {
+                report_finding(f, FINDING_ERROR, "cairn-agent", "see what 'cairn-agent --doctor' prints", "%s",
+                               out.size && buf_cstr(&out) ? buf_cstr(&out) : err.text);
+                return;
+        }
+        json_value_bool(&root, "can_profile", &can_profile);
+        json_value_text(&root, "sampler", sampler, sizeof sampler);
+        if (can_profile)
+                report_finding(f, FINDING_OK, "profiling", "", "the agent can profile here, by %s", sampler);
+        else
+                report_finding(f, geteuid() == 0 ? FINDING_ERROR : FINDING_WARNING, "profiling",
+                               "fix what follows, or do without the agent on this host",
+                               "the agent cannot profile here");
+        report_agent_items(&root, can_profile, f);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that an operator writes: configuration, tokens, tenants, certificates. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/doctor/findings.h"
+#include "cli/programs.h"
+#include "common/cleanup.h"
+#include "common/limits.h"
+#include "http/tls.h"
+#include "server/access/tenant_config.h"
+#include "server/access/tokens.h"
+
+#define DAY_S 86400
+#define CERTIFICATE_DAYS 21 /* left, from which on a renewal is due; most authorities' clients renew at 30 */
+
+/* ---- configuration ---- */
+
+static void check_config_reader(const struct config_reader *r, const struct examined *x, struct findings *f)
+{
+        char program[PATH_MAX];
+        const char *args[6] = { program };
+        size_t n = 1;
+        _cleanup_buf_ struct buf out;
+        struct error err;
+        int code = 0;
+        const char *said;
+
+        buf_init(&out, KiB(16));
+        if (find_sibling_program(r->program, program, &err)) {
+                report_finding(f, FINDING_SKIPPED, r->section, "", "%s", err.text);
+                return;
+        }
+        if (r->command)
+                args[n++] = r->command;
+        args[n++] = "--check-config";
+        if (x->config_path) {
+                args[n++] = "--config";
+                args[n++] = x->config_path;
+        }
+        if (run_sibling_program(args, &out, &code, &err)) {
+                report_finding(f, FINDING_ERROR, r->section, "install the programs of one version", "%s", err.text);
+                return;
+        }
+        said = buf_cstr(&out);
+        report_finding(f, code ? FINDING_ERROR : FINDING_OK, r->section,
+                       "correct it; 'cairn config show' prints each option and where it is set", "%.*s",
+                       said ? (int)strcspn(said, "\n") : 0, said ? said : "");
+}
+
+void check_configuration(const struct examined *x, struct findings *f)
+{
+        for (size_t i = 0; i < CONFIG_READER_COUNT; i++)
+                check_config_reader(&config_readers[i], x, f);
+}
+
+/* ---- files with secrets ---- */
+
+/* Whether this user may not read the file, which says nothing about the service's user. */
+static bool is_forbidden(const char *path)
+{
+        return access(path, R_OK) < 0 && errno == EACCES;
+}
+
+static void report_unreadable(struct findings *f, const char *name, const char *path)
+{
+        report_finding(f, FINDING_SKIPPED, name, "", "'%s' is not readable as this user: run this as root", path);
+}
+
+/* Others may neither read nor write a file of secrets. */
+static void check_file_mode(const char *name, const char *path, struct findings *f)
+{
+        struct stat info;
+
+        if (stat(path, &info) == 0 && info.st_mode & (S_IROTH | S_IWOTH | S_IWGRP))
+                report_finding(f, FINDING_WARNING, name, "chmod 0640, with the group that the service reads it with",
+                               "'%s' has the mode %04o: others than the service may %s it", path,
+                               (unsigned)info.st_mode & 07777, info.st_mode & (S_IWOTH | S_IWGRP) ? "change" : "read");
+}
+
+static void check_token_file(const char *path, const struct tenant_configs *tenants, struct findings *f)
+{
+        struct tokens *tokens = NULL;
+        struct error err;
+        enum status st;
+
+        if (is_forbidden(path)) {
+                report_unreadable(f, "token file", path);
+                return;
+        }
+        st = tokens_load(path, tenants, &tokens, &err);
+        tokens_destroy(tokens);
+        report_finding(f, st ? FINDING_ERROR : FINDING_OK, "token file",
+                       "correct that line: the service keeps its previous tokens, and does not start with this file",
+                       st ? "%s" : "'%s' is valid", st ? err.text : path);
+        check_file_mode("token file", path, f);
+}
+
+static struct tenant_configs *check_tenant_file(const char *path, struct findings *f)
+{
+        struct tenant_configs *tenants = NULL;
+        struct error err;
+        enum status st;
+
+        if (is_forbidden(path)) {
+                report_unreadable(f, "tenants file", path);
+                return NULL;
+        }
+        st = tenant_configs_load(path, &tenants, &err);
+        report_finding(f, st ? FINDING_ERROR : FINDING_OK, "tenants file",
+                       "correct that line: the service does not start with this file", st ? "%s" : "'%s' is valid",
+                       st ? err.text : path);
+        return tenants;
+}
+
+void check_secret_files(const struct examined *x, struct findings *f)
+{
+        const struct server_options *o;
+        struct tenant_configs *tenants = NULL;
+
+        if (!x->settings)
+                return; /* check_configuration() says why */
+        o = &x->settings->server;
+        if (o->tenant_file)
+                tenants = check_tenant_file(o->tenant_file, f);
+        if (o->token_file)
+                check_token_file(o->token_file, tenants, f);
+        else
+                report_finding(f, FINDING_OK, "token file", "", "none: the service listens on loopback only");
+        tenant_configs_destroy(tenants);
+        if (o->tls_key)
+                check_file_mode("TLS key", o->tls_key, f);
+}
+
+/* ---- certificates ---- */
+
+static void report_expiry(int64_t end_s, const char *path, struct findings *f)
+{
+        int64_t left_s = end_s - (int64_t)time(NULL);
+        time_t end = (time_t)end_s;
+        struct tm tm;
+        char text[24];
+
+        gmtime_r(&end, &tm);
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M", &tm);
+        report_finding(f,
+                       left_s <= 0                                  ? FINDING_ERROR
+                       : left_s < CERTIFICATE_DAYS * INT64_C(86400) ? FINDING_WARNING
+                                                                    : FINDING_OK,
+                       "certificate", "renew it, and reload the service (systemctl reload cairn, or SIGHUP)",
+                       left_s <= 0 ? "'%s' expired at %s UTC, %" PRId64 " days ago: clients reject it"
+                                   : "'%s' is valid until %s UTC, %" PRId64 " days more",
+                       path, text, (left_s < 0 ? -left_s : left_s) / DAY_S);
+}
+
+void check_certificates(const struct examined *x, struct findings *f)
+{
+        const struct server_options *o;
+        struct tls *tls = NULL;
+        struct error err;
+
+        if (!x->settings)
+                return;
+        o = &x->settings->server;
+        if (o->upstream_ca)
+                report_finding(f, access(o->upstream_ca, R_OK) ? FINDING_ERROR : FINDING_OK, "upstream CA",
+                               "name a PEM file that the service can read: it does not start without it", "'%s': %s",
+                               o->upstream_ca, access(o->upstream_ca, R_OK) ? strerror(errno) : "readable");
+        if (!o->tls_cert || !o->tls_key) {
+                report_finding(f, FINDING_OK, "certificate", "", "none: the service speaks http");
+                return;
+        }
+        if (is_forbidden(o->tls_key) || is_forbidden(o->tls_cert)) {
+                report_unreadable(f, "certificate", is_forbidden(o->tls_cert) ? o->tls_cert : o->tls_key);
+                return;
+        }
+        if (tls_load(o->tls_cert, o->tls_key, &tls, &err))
+                report_finding(f, FINDING_ERROR, "certificate",
+                               "give --tls-cert and --tls-key a pair that fits, as PEM, the key without a password",
+                               "%s", err.text);
+        else
+                report_expiry(tls_get_expiry(tls), o->tls_cert, f);
+        tls_destroy(tls);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A running service, and the debuginfod servers that it asks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/doctor/findings.h"
+#include "cli/service.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/text.h"
+#include "debuginfo-store/fetch.h"
+
+#define ASK_TIMEOUT_MS 8000 /* below the time limit of a check, so that the reason is known */
+#define SLOW_UPSTREAM_MS 2000
+
+static enum status get_from_service(const struct examined *x, const char *path, struct http_client_response *ret,
+                                    struct error *err)
+{
+        const struct service_options o = { .server = x->server, .token_file = x->token_file, .ca_file = x->ca_file };
+        const struct http_client_options how = { .size = sizeof how,
+                                                 .connect_timeout_ms = ASK_TIMEOUT_MS / 2,
+                                                 .request_timeout_ms = ASK_TIMEOUT_MS / 2,
+                                                 .attempts = 1 };
+        const struct http_client_request request = { .method = "GET", .path = path };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        enum status st = service_connect(&o, &how, &client, err);
+
+        return st ? st : http_client_send(client, &request, ret, err);
+}
+
+/* ---- readiness ---- */
+
+/* "error NAME: what happened; what to do" (server/readiness.h) */
+static void report_condition(char *line, struct findings *f)
+{
+        bool is_error = starts_with(line, "error ");
+        char *name = strchr(line, ' '), *text = name ? strstr(name, ": ") : NULL, *fix = NULL;
+
+        if (!text || (!is_error && !starts_with(line, "warning ")))
+                return;
+        *text = 0;
+        text += 2;
+        for (char *at = text; (at = strstr(at, "; ")); at += 2)
+                fix = at;
+        if (fix) {
+                *fix = 0;
+                fix += 2;
+        }
+        report_finding(f, is_error ? FINDING_ERROR : FINDING_WARNING, name + 1, fix ? fix : "see docs/operations.md",
+                       "%s", text);
+}
+
+static void check_readiness(const struct examined *x, struct findings *f)
+{
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+        char *rest, *line;
+        bool is_ready;
+
+        (void)!get_from_service(x, "/readyz", &r, &err); /* 503 has a body too */
+        if (!r.body.size || !buf_cstr(&r.body)) {
+                report_finding(f, FINDING_ERROR, "readiness", "see the service's log", "%s", err.text);
+                return;
+        }
+        is_ready = starts_with(buf_cstr(&r.body), "ready");
+        report_finding(f, is_ready ? FINDING_OK : FINDING_ERROR, "readiness",
+                       "see the conditions below, and the service's log", is_ready ? "ready" : "not ready");
+        rest = (char *)r.body.data;
+        while ((line = strsep(&rest, "\n")))
+                report_condition(line, f);
+}
+
+/* ---- access ---- */
+
+static void check_access(const struct examined *x, struct findings *f)
+{
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+        enum status st = get_from_service(x, "/metrics", &r, &err);
+
+        if (st && (r.code == 401 || r.code == 403))
+                report_finding(f, x->token_file ? FINDING_WARNING : FINDING_SKIPPED, "access",
+                               "give --token-file a token with the scope read that is bound to no tenant", "%s",
+                               x->token_file ? err.text : "the service wants a token: --token-file");
+        else
+                report_finding(f, st ? FINDING_ERROR : FINDING_OK, "access", "see the service's log", "%s",
+                               st ? err.text : "the service answers requests from here");
+}
+
+void check_running_service(const struct examined *x, struct findings *f)
+{
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        int64_t began = monotonic_ns();
+        struct error err = { 0 };
+
+        if (get_from_service(x, "/healthz", &r, &err)) {
+                report_finding(
+                        f, x->expects_service ? FINDING_ERROR : FINDING_SKIPPED, "reachable",
+                        "start it (systemctl start cairn), or name it with --server, and its authority with --ca", "%s",
+                        err.text);
+                return;
+        }
+        report_finding(f, FINDING_OK, "reachable", "", "%s answers within %" PRId64 " ms", x->server,
+                       (monotonic_ns() - began) / 1000000);
+        check_readiness(x, f);
+        check_access(x, f);
+}
+
+/* ---- upstreams ---- */
+
+/* Asks for a build-id that no file has: 404 is the answer of one that works. */
+static void check_upstream(const char *url, const char *header, const char *ca_file, struct findings *f)
+{
+        static const char path[] = "/buildid/0000000000000000000000000000000000000000/debuginfo";
+        const struct http_client_options how = { .size = sizeof how,
+                                                 .base_url = url,
+                                                 .ca_file = ca_file,
+                                                 .connect_timeout_ms = ASK_TIMEOUT_MS,
+                                                 .request_timeout_ms = ASK_TIMEOUT_MS,
+                                                 .attempts = 1 };
+        const char *const headers[] = { header, NULL };
+        const struct http_client_request request = { .method = "GET", .path = path, .headers = headers };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        char shown[FETCH_URL_TEXT];
+        struct error err = { 0 };
+        int64_t began = monotonic_ns(), took_ms;
+        enum status st = http_client_create(&how, &client, &err);
+
+        if (!st)
+                st = http_client_send(client, &request, &r, &err);
+        took_ms = (monotonic_ns() - began) / 1000000;
+        fetch_url_redact(url, shown);
+        if (r.code == 401 || r.code == 403)
+                report_finding(f, FINDING_WARNING, "upstream", "give its token in the file of --upstreams",
+                               "%s: HTTP %u", shown, r.code);
+        else if (st && st != ST_NOT_FOUND)
+                report_finding(
+                        f, FINDING_WARNING, "upstream",
+                        "fix the network or --upstream-ca, or take it out: it delays those behind it, until it is "
+                        "skipped",
+                        "%s: %s", shown, r.code ? "no debuginfod answer" : err.text);
+        else
+                report_finding(f, took_ms > SLOW_UPSTREAM_MS ? FINDING_WARNING : FINDING_OK, "upstream",
+                               "put it behind the others: each is asked before the next",
+                               "%s answers within %" PRId64 " ms", shown, took_ms);
+}
+
+void check_upstreams(const struct examined *x, struct findings *f)
+{
+        const struct server_options *o;
+
+        if (!x->settings)
+                return;
+        o = &x->settings->server;
+        if (!o->upstream_count)
+                report_finding(f, FINDING_OK, "upstream", "", "none: debuginfo comes by uploads alone");
+        for (size_t i = 0; i < o->upstream_count; i++)
+                check_upstream(o->upstreams[i], o->upstream_headers[i], o->upstream_ca, f);
+}
