@@ -17,6 +17,7 @@ struct command {
 static const struct command commands[] = {
         { "record", command_record, "profile processes of this host, without a service" },
         { "serve", command_serve, "run the service" },
+        { "status", command_status, "how a running service does, on one screen" },
         { "doctor", command_doctor, "check this machine, its files and a service, with a fix for each finding" },
         { "config", command_config, "check the configuration file, or show what is set and where" },
         { "debuginfo", command_debuginfo, "list and maintain stored debuginfo" },

@@ -59,6 +59,7 @@
 #define LIMIT_LOG_KINDS 1024          /* of level, subsystem and format; the program has fewer */
 #define LIMIT_CONFIG_BYTES MiB(1)     /* a configuration file */
 #define LIMIT_CONFIG_ENTRIES 256      /* names in one of its sections */
+#define LIMIT_METRIC_SAMPLES 100000   /* lines of /metrics that 'cairn status' reads */
 #define LIMIT_TENANTS 32              /* besides the default one; each has threads and open files of its own */
 #define LIMIT_PEM_BYTES MiB(1)        /* a file of certificates or a key */
 #define LIMIT_RESPONSE_BYTES MiB(256) /* a response that is built in memory */

@@ -15,6 +15,7 @@
 int command_resymbolize(int argc, char **argv);
 int command_store(int argc, char **argv);
 int command_serve(int argc, char **argv);
+int command_status(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_debuginfo(int argc, char **argv);

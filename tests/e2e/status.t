@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cairn status: what a running service says of itself, on one screen and as JSON.
+. tests/e2e/lib.sh
+for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+# figure JQ: of the last `cairn status --json`.
+figure() { jq -r "$1" "$tmp/status"; }
+status() {
+        "$cairn" status --json --server "$url" "$@" >"$tmp/status" 2>"$tmp/err"
+        code=$?
+}
+# sample N: a batch of its own with seven samples.
+sample() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=well \
+                values=7 mapping_file=a.so addresses=1000
+        curl -sS --max-time 60 -H 'Content-Type: application/x-protobuf' -H "X-Cairn-Batch: $(printf '%032x' "$1")" \
+                --data-binary "@$tmp/one.otlp" "$url/v1development/profiles" >/dev/null
+}
+
+mkdir -p "$tmp/up/files"
+python3 tests/e2e/upstream.py "$tmp/up" &
+background_pids=$!
+wait_for "the upstream" test -s "$tmp/up/port"
+up=http://127.0.0.1:$(cat "$tmp/up/port")
+start_server --flush-interval 1 --upstream "$up"
+
+status
+is "$code" 0 "a service that is ready is 0"
+is "$(figure .ready)" true "  and says so"
+is "$(figure '.conditions | length')" 0 "  without conditions"
+is "$(figure '.ingest.batches')" 0 "nothing was taken in"
+sample 1
+sample 2
+wait_metric cairn_flushes_total 1
+wait_metric 'cairn_table_rows{table="samples"}' 2
+status
+is "$(figure '.ingest.batches')" 2 "batches are counted"
+is "$(figure '.ingest.samples')" "$(metric cairn_ingest_samples_total)" "  and samples, as in the metrics"
+is "$(figure '.storage.sample_rows')" "$(metric 'cairn_table_rows{table="samples"}')" "  and rows of a table"
+is "$(figure '.memory.limit_bytes')" "$(metric cairn_memory_limit_bytes)" "  and bytes"
+is "$(figure '.upstreams[0].url')" "$up" "upstreams are listed"
+is "$(figure '.upstreams[0].breaker')" closed "  with their state"
+wait_for "the upstream's answer" sh -c "curl -sS '$url/api/v1/debuginfo/upstreams' | jq -e '.upstreams[0].missing >= 1'"
+status
+is "$(figure '.upstreams[0].missing')" "$(curl -sS "$url/api/v1/debuginfo/upstreams" | jq '.upstreams[0].missing')" "  and their answers"
+is "$(figure '[.queue, .compaction, .retention, .symbols, .resymbolization, .debuginfo, .requests] | map(type) | unique | join(" ")')" object \
+        "each section is there"
+
+# A rate is of the interval: batches are sent while it runs.
+(i=10; while [ ! -e "$tmp/enough" ]; do i=$((i + 1)); sample "$i"; done) &
+background_pids="$background_pids $!"
+status --interval 2
+: >"$tmp/enough"
+ok "batches of the interval are a rate" test "$(figure '.ingest.batches_per_s > 0')" = true
+ok "  over at least that time" test "$(figure '.interval_s >= 2')" = true
+
+out=$("$cairn" status --server "$url")
+is $? 0 "on a screen it is 0 too"
+like "$out" "^$url is ready\$" "  it begins with the state"
+like "$out" '^ingest +[0-9.]+ samples/s, [0-9.]+ batches/s, [0-9,]+ samples since the start' "  has a line for each section"
+like "$out" "^upstreams +$up answers, 0 found, [1-9][0-9]* missing, 0 failed, mean [0-9]+ ms" "  and for each upstream"
+unlike "$out" ' 0 merges failed| 0 requests refused' "  and no failures where there are none"
+ok "  on one screen" test "$(printf '%s\n' "$out" | wc -l)" -le 24
+
+"$cairn" status --watch --server "$url" >"$tmp/watched" &
+watch_pid=$!
+background_pids="$background_pids $watch_pid"
+is_shown_twice() { [ "$(grep -c ' is ready$' "$tmp/watched")" -ge 2 ]; }
+wait_for "two screens" is_shown_twice
+kill "$watch_pid"
+pass "--watch shows it again and again"
+
+# ---- conditions, tokens, nobody there ----
+
+stop_server
+aside=$data/profiles/queue/quarantine/00000000000000000099-00112233445566778899aabbccddeeff.batch
+mkdir -p "${aside%/*}"
+printf 'no batch' >"$aside"
+printf 'secret-of-all read\nsecret-of-ci upload\n' >"$tmp/tokens"
+printf 'secret-of-all\n' >"$tmp/token"
+printf 'secret-of-ci\n' >"$tmp/upload-token"
+start_server --token-file "$tmp/tokens"
+status --token-file "$tmp/token"
+is "$code" 0 "a warning leaves it 0"
+is "$(figure '.conditions[0] | .severity + " " + .name')" 'warning quarantine' "  and is listed"
+like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see .cairn store quarantine list' "  with what to do"
+like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' "  on the screen too"
+status --token-file "$tmp/upload-token"
+is "$code" 64 "a token without the scope read is refused"
+status
+is "$code" 64 "as is none"
+stop_server
+status
+is "$code" 1 "a service that is away is 1"
+like "$(cat "$tmp/err")" 'cairn status: .*is the service running' "  and says why"
+
+gcc -shared -fPIC -D_GNU_SOURCE -I. -o "$tmp/fault_fs.so" tests/faults/fault_fs.c tests/faults/fault_calls.c ||
+        bail_out "the preload library does not build"
+cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+FAULT_FS_DIR=$data FAULT_FS_FULL=$tmp/full LD_PRELOAD=$tmp/fault_fs.so
+export FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
+start_server
+unset FAULT_FS_DIR FAULT_FS_FULL LD_PRELOAD
+: >"$tmp/full"
+is_not_ready() { status; [ "$code" = 1 ]; }
+wait_for "the full disk" is_not_ready
+is "$(figure .ready)" false "a service that is not ready is 1"
+like "$(figure '.conditions[] | select(.severity == "error") | .name')" disk_full "  and says why"
+like "$("$cairn" status --server "$url")" "^$url is not ready\$" "  on the screen too"
+rm "$tmp/full"
+done_testing
