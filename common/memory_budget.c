@@ -59,7 +59,7 @@ static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "Th
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t limit = SIZE_MAX, committed;
 static size_t held[MEMORY_USES], floors[MEMORY_USES];
-static bool claims[MEMORY_USES];
+static unsigned claims[MEMORY_USES];
 
 static size_t one_query, all_queries; /* limits; 0: the default */
 static _Thread_local struct memory_account *account;
@@ -156,14 +156,15 @@ static bool fits_budget(enum memory_use use, size_t n)
 void memory_claim(enum memory_use use)
 {
         pthread_mutex_lock(&lock);
-        claims[use] = true;
+        claims[use]++;
         pthread_mutex_unlock(&lock);
 }
 
 void memory_end_claim(enum memory_use use)
 {
         pthread_mutex_lock(&lock);
-        claims[use] = false;
+        assert(claims[use] > 0);
+        claims[use]--;
         pthread_mutex_unlock(&lock);
 }
 

@@ -67,10 +67,10 @@ bool memory_budget_refused_recently(void);
 /**
  * While a use claims memory, other uses are refused what it could still take up to its ceiling, so that it gets what
  * they release. Floors stay. For work that everything behind it waits for, after a refusal; end the claim when it is
- * done.
+ * done. Claims are counted: the last end counts.
  */
 void memory_claim(enum memory_use use);
-void memory_end_claim(enum memory_use use); /* also without one */
+void memory_end_claim(enum memory_use use);
 /** Bytes that a use holds. */
 size_t memory_use_held(enum memory_use use);
 

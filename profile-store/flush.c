@@ -36,6 +36,13 @@ static struct metric quarantined = METRIC_COUNTER("cairn_quarantined_batches_tot
 #define NO_MEMORY_ATTEMPTS                                                                                             \
         3 /* consecutive flushes in which one batch alone runs out of memory, until it is quarantined */
 
+/*
+ * All stores of a process flush with the memory of MEMORY_FLUSH. A batch that lacked memory alone is tried again while
+ * no other store flushes, so that it is quarantined for its own size and not for what another store held. Taken after
+ * writer_lock; whoever waits for it alone goes first.
+ */
+static pthread_rwlock_t flush_turn = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
 /* A group: consecutive batches that are committed together, one commit per table. */
 struct flush {
         struct profile_store *s;
@@ -592,10 +599,31 @@ static enum status quarantine_batch(struct profile_store *s, const struct batch 
         return raw_queue_release(s->queue, b->position, err);
 }
 
+/* Claims are counted, and each store has at most one. */
+static void claim_flush_memory(struct profile_store *s)
+{
+        if (!s->claims_memory)
+                memory_claim(MEMORY_FLUSH);
+        s->claims_memory = true;
+}
+
+void store_end_memory_claim(struct profile_store *s)
+{
+        if (s->claims_memory)
+                memory_end_claim(MEMORY_FLUSH);
+        s->claims_memory = false;
+}
+
+/* Whether the batch lacked memory alone in the last flush. */
+static bool is_starved_batch(const struct profile_store *s, const struct batch *b)
+{
+        return s->starved_attempts && s->starved_position == b->position;
+}
+
 /*
- * Handle the failure of a single batch. ST_OK when it is quarantined. One that lacks memory is tried again while the
- * flush claims what others release, so it is quarantined only if it needs more than the flush's ceiling, or if others
- * release too little during all attempts.
+ * Handle the failure of a single batch. ST_OK when it is quarantined. One that lacks memory is tried again without
+ * other stores' flushes, and while the flush claims what others release, so it is quarantined only if it needs more
+ * than the flush's ceiling, or if others release too little during all attempts.
  */
 static enum status isolate_batch(struct profile_store *s, const struct batch *b, enum status why, struct error *err)
 {
@@ -605,11 +633,11 @@ static enum status isolate_batch(struct profile_store *s, const struct batch *b,
                 s->starved_attempts = s->starved_position == b->position ? s->starved_attempts + 1 : 1;
                 s->starved_position = b->position;
                 if (s->starved_attempts < NO_MEMORY_ATTEMPTS) {
-                        memory_claim(MEMORY_FLUSH);
+                        claim_flush_memory(s);
                         return why;
                 }
         }
-        memory_end_claim(MEMORY_FLUSH);
+        store_end_memory_claim(s);
         return quarantine_batch(s, b, reason.text, err);
 }
 
@@ -666,12 +694,27 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
         st = flush_group(&f, err);
         *blames_batches_ret = f.blames_batches && !is_environment_failure(st);
         if (!st)
-                memory_end_claim(MEMORY_FLUSH);
+                store_end_memory_claim(r->s);
         if (f.committing) {
                 enum status taken = take_missing_ids(r, &f, st ? NULL : err);
 
                 st = st ? st : taken;
         }
+        return st;
+}
+
+/* The memory of the flush is released when this returns. */
+static enum status flush_range_in_turn(struct flush_run *r, size_t at, size_t count, bool *blames_batches_ret,
+                                       struct error *err)
+{
+        enum status st;
+
+        if (is_starved_batch(r->s, r->batches[at]))
+                pthread_rwlock_wrlock(&flush_turn);
+        else
+                pthread_rwlock_rdlock(&flush_turn);
+        st = flush_batch_range(r, at, count, blames_batches_ret, err);
+        pthread_rwlock_unlock(&flush_turn);
         return st;
 }
 
@@ -695,8 +738,8 @@ static enum status flush_queued_batches(struct flush_run *r, struct error *err)
                 if (at == r->batch_count)
                         return ST_OK;
                 n = choose_group_size(r->batches + at, r->batch_count - at);
-                n = n < most ? n : most;
-                st = flush_batch_range(r, at, n, &blames_batches, err);
+                n = is_starved_batch(s, r->batches[at]) ? 1 : n < most ? n : most;
+                st = flush_range_in_turn(r, at, n, &blames_batches, err);
                 if (!st) {
                         r->wrote = true;
                         most = most > SIZE_MAX / 2 ? SIZE_MAX : most * 2;

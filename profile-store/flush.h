@@ -28,11 +28,17 @@
  * most log2(n) failures for each batch that is isolated, so every other batch
  * is in the tables when store_flush() returns ST_OK.
  *
+ * Flushes of all stores of a process share memory. So a batch that lacked it alone is tried again while no other store
+ * flushes, before it goes to the quarantine.
+ *
  * Threads: the writer lock is taken inside.
  */
 #include "profile-store/store_internal.h"
 
 enum status store_flush(struct profile_store *s, struct error *err) MUST_CHECK;
+
+/** End the claim of memory that a batch without it has left; when the store is closed. */
+void store_end_memory_claim(struct profile_store *s);
 
 /** Register the counters, so that they are shown as 0 before the first flush. */
 void flush_register_metrics(void);

@@ -541,6 +541,7 @@ void profile_store_close(struct profile_store *s)
                 pthread_join(s->thread, NULL);
         maintenance_stop(s);
         compaction_stop(s->compaction);
+        store_end_memory_claim(s);
         head_close(s);
         tables_unref(s->tables);
         table_logs_close(&s->logs);

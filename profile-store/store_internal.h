@@ -44,6 +44,7 @@ struct profile_store {
         struct known_rows known;   /* under writer */
         uint64_t starved_position; /* batch that alone ran out of memory; under writer */
         unsigned starved_attempts;
+        bool claims_memory; /* memory_claim(), for that batch; under writer */
         /* Fault injection: called for each batch of a group before its flush, a failure fails the group. NULL: none */
         enum status (*inject_failure)(const struct batch *b, struct error *err);
         bool behind; /* tables may lack a commit that was made; under writer_lock */

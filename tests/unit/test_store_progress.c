@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/memory_budget.h"
@@ -272,6 +274,103 @@ START_TEST(a_batch_that_lacks_memory_alone_gets_what_others_release)
         check_ok(memory_reserve(&queries, memory_use_ceiling(MEMORY_QUERIES), &err), &err);
         ck_assert_uint_eq(store_fixture_stat(&fixture).health.quarantined_batches, 0);
         store_fixture_end(&fixture);
+}
+END_TEST
+
+/* ---- two stores ---- */
+
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        bool is_held, is_tried;
+} meeting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* A flush that has all memory until the other store has tried often enough, or waits for its end. */
+static enum status flush_with_all_memory(const struct batch *b, struct error *err)
+{
+        int64_t until_ns = monotonic_ns() + INT64_C(500000000);
+        struct memory_reservation all;
+
+        (void)b;
+        (void)err;
+        take_memory(&all, MEMORY_FLUSH, 0);
+        pthread_mutex_lock(&meeting.lock);
+        meeting.is_held = true;
+        pthread_cond_broadcast(&meeting.changed);
+        while (!meeting.is_tried && condition_wait_until(&meeting.changed, &meeting.lock, until_ns))
+                ;
+        pthread_mutex_unlock(&meeting.lock);
+        memory_release(&all);
+        return ST_OK;
+}
+
+static void *flush_other_store(void *other)
+{
+        store_fixture_flush(other);
+        return NULL;
+}
+
+static enum status flush_until_written(void)
+{
+        enum status st = ST_NO_MEMORY;
+        struct error err;
+
+        for (unsigned i = 0; st && i < 5; i++)
+                st = profile_store_flush(fixture.store, &err);
+        return st;
+}
+
+START_TEST(a_batch_is_not_quarantined_for_what_the_flush_of_another_store_holds)
+{
+        struct store_fixture other = { 0 };
+        struct error err;
+        pthread_t thread;
+        enum status st;
+
+        store_fixture_begin(&fixture);
+        append(1);
+        store_fixture_begin(&other);
+        store_fixture_append(&other, 2, 0x1000);
+        other.store->inject_failure = flush_with_all_memory;
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        ck_assert_int_eq(pthread_create(&thread, NULL, flush_other_store, &other), 0);
+        pthread_mutex_lock(&meeting.lock);
+        while (!meeting.is_held)
+                pthread_cond_wait(&meeting.changed, &meeting.lock);
+        pthread_mutex_unlock(&meeting.lock);
+        st = flush_until_written();
+        pthread_mutex_lock(&meeting.lock);
+        meeting.is_tried = true;
+        pthread_cond_broadcast(&meeting.changed);
+        pthread_mutex_unlock(&meeting.lock);
+        pthread_join(thread, NULL);
+        ck_assert_int_eq(st, ST_OK);
+        ck_assert_uint_eq(get_health().quarantined_batches, 0);
+        ck_assert_uint_eq(store_fixture_stat(&fixture).sample_rows, 1);
+        store_fixture_end(&other);
+        store_fixture_end(&fixture);
+}
+END_TEST
+
+START_TEST(the_claim_of_a_store_ends_with_it_and_with_no_other)
+{
+        struct memory_reservation own, queries = { .use = MEMORY_QUERIES };
+        struct store_fixture other = { 0 };
+        struct error err;
+
+        store_fixture_begin(&fixture);
+        append(1);
+        store_fixture_begin(&other);
+        store_fixture_append(&other, 2, 0x1000);
+        check_ok(memory_budget_set_limit(LIMIT_MEMORY_LEAST_BYTES, &err), &err);
+        take_memory(&own, MEMORY_FLUSH, 0);
+        ck_assert_int_eq(profile_store_flush(fixture.store, &err), ST_NO_MEMORY);
+        memory_release(&own);
+        store_fixture_flush(&other);
+        ck_assert_int_eq(memory_reserve(&queries, memory_use_ceiling(MEMORY_QUERIES), &err), ST_BUSY);
+        store_fixture_end(&fixture);
+        check_ok(memory_reserve(&queries, memory_use_ceiling(MEMORY_QUERIES), &err), &err);
+        store_fixture_end(&other);
 }
 END_TEST
 
@@ -566,6 +665,8 @@ END_TEST
 TEST_SUITE("store progress", batches_that_fail_alone_are_quarantined_and_the_others_reach_the_tables,
            isolation_takes_a_bounded_number_of_attempts, what_the_disk_does_quarantines_nothing,
            a_batch_that_lacks_memory_alone_gets_what_others_release,
+           a_batch_is_not_quarantined_for_what_the_flush_of_another_store_holds,
+           the_claim_of_a_store_ends_with_it_and_with_no_other,
            a_batch_that_runs_out_of_memory_alone_is_tried_again_first, a_large_quarantine_does_not_stop_the_flush,
            a_flush_without_free_memory_is_repeated_and_loses_nothing,
            a_flush_with_little_memory_writes_locations_in_slices,
