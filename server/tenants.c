@@ -48,12 +48,15 @@ struct tenants {
 
 /* ---- opening ---- */
 
-/* A small budget flushes sooner, and the queue is full before its memory reservation is refused. */
-static uint64_t compute_queue_share(uint64_t most, size_t divisor)
+/*
+ * A small budget flushes sooner, and the queue is full before its memory reservation is refused.
+ * @param divisor what of the queue's memory this is  @param stores that have equal shares of it
+ */
+static uint64_t compute_queue_share(uint64_t most, unsigned divisor, size_t stores)
 {
-        uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7;
+        uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7 / divisor;
 
-        return (share < most ? share : most) / divisor;
+        return (share < most ? share : most) / stores;
 }
 
 static enum status register_tenant_metrics(struct tenant *t, struct error *err)
@@ -92,15 +95,14 @@ static uint64_t compute_max_age(const struct server_options *o, const struct sam
 static enum status open_tenant(struct tenants *tenants, const struct tenants_options *o, size_t i,
                                const struct sample_limits *limits, struct error *err)
 {
-        const size_t parts = tenants->count;
         const struct profile_store_options options = {
                 .size = sizeof options,
                 .read_only = o->server->read_only,
                 .flush_interval_ms = o->server->flush_interval_ms,
                 .removed_grace_ms = o->server->removed_grace_ms,
                 .limits = *limits,
-                .flush_bytes = compute_queue_share(FLUSH_BYTES, 4 * parts),
-                .max_queued_bytes = compute_queue_share(QUEUED_BYTES, parts),
+                .flush_bytes = compute_queue_share(FLUSH_BYTES, 4, tenants->count),
+                .max_queued_bytes = compute_queue_share(QUEUED_BYTES, 1, tenants->count),
                 .symbols = o->symbols,
                 .missing_debuginfo = o->missing_debuginfo,
                 .missing_context = o->missing_context,
@@ -299,9 +301,12 @@ unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struc
 /* What a body counts for before its size is known, as in chunked encoding and gRPC. */
 #define UNKNOWN_BODY_BYTES MiB(1)
 
+/* A body that is larger than any that is taken is refused without being kept. */
 static uint64_t count_arriving(enum http_scope scope, uint64_t bytes)
 {
-        return scope != SCOPE_INGEST ? 0 : bytes ? bytes : UNKNOWN_BODY_BYTES;
+        if (scope != SCOPE_INGEST || bytes > LIMIT_HTTP_BODY_BYTES)
+                return 0;
+        return bytes ? bytes : UNKNOWN_BODY_BYTES;
 }
 
 static uint64_t refuse_tenant_request(struct tenant *tenant, uint64_t wait_s, const char *why, struct error *err)

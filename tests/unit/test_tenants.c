@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/memory_budget.h"
+#include "profile-store/store_internal.h"
 #include "server/tenants.h"
 #include "tests/support/suite.h"
 
@@ -171,6 +172,30 @@ START_TEST(a_token_decides_and_a_header_chooses_only_where_it_may)
 }
 END_TEST
 
+START_TEST(stores_divide_what_one_has_alone)
+{
+        struct tenant_configs *c = parse_tenants("a\nb\nc\n");
+        struct server_options server = { .dir = folder, .flush_interval_ms = UINT64_MAX };
+        char command[64];
+        struct tenants *t;
+
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        t = open_tenants_of(NULL, &server);
+        ck_assert_uint_eq(tenants_get_stores(t)[0]->options.flush_bytes, MiB(64));
+        ck_assert_uint_eq(tenants_get_stores(t)[0]->options.max_queued_bytes, MiB(512));
+        tenants_close(t);
+        t = open_tenants_of(c, &server);
+        for (size_t i = 0; i < 4; i++) {
+                ck_assert_uint_eq(tenants_get_stores(t)[i]->options.flush_bytes, MiB(16));
+                ck_assert_uint_eq(tenants_get_stores(t)[i]->options.max_queued_bytes, MiB(128));
+        }
+        tenants_close(t);
+        tenant_configs_destroy(c);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(the_bodies_of_one_tenant_have_a_bound)
 {
         struct tenant_configs *c = parse_tenants("a\nb\n");
@@ -197,6 +222,11 @@ START_TEST(the_bodies_of_one_tenant_have_a_bound)
         tenants_finish(t, b, SCOPE_INGEST, 0, 100);
         while (taken--)
                 tenants_finish(t, a, SCOPE_INGEST, 0, 100);
+        /* One that is refused with 413 is not there. */
+        ck_assert_uint_eq(tenants_admit(t, a, SCOPE_INGEST, UINT64_MAX / 2, &err), 0);
+        ck_assert_uint_eq(tenants_admit(t, a, SCOPE_INGEST, 100, &err), 0);
+        tenants_finish(t, a, SCOPE_INGEST, 100, 100);
+        tenants_finish(t, a, SCOPE_INGEST, UINT64_MAX / 2, 0);
         ck_assert_uint_eq(tenants_admit(t, a, SCOPE_INGEST, 100, &err), 0);
         tenants_finish(t, a, SCOPE_INGEST, 100, 100);
         ck_assert_uint_eq(atomic_load(&a->arriving_bytes), 0);
@@ -209,4 +239,4 @@ END_TEST
 
 TEST_SUITE("tenants", settings_of_one_tenant_add_up_and_others_have_none, a_malformed_line_is_named,
            names_lead_into_their_own_folder_only, a_token_decides_and_a_header_chooses_only_where_it_may,
-           the_bodies_of_one_tenant_have_a_bound)
+           stores_divide_what_one_has_alone, the_bodies_of_one_tenant_have_a_bound)
