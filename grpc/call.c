@@ -120,18 +120,36 @@ bool grpc_call_add_header(struct grpc_call *call, const char *name, const char *
         return !buf_append(&call->headers, value, strlen(value) + 1);
 }
 
-const char *grpc_call_metadata(const struct grpc_call *call, const char *name)
+/* The first value of a header and how many there are. */
+static unsigned find_metadata(const struct grpc_call *call, const char *name, const char **ret)
 {
         const char *at = (const char *)call->headers.data, *end = at ? at + call->headers.size : NULL;
+        unsigned count = 0;
 
+        *ret = NULL;
         while (at < end) {
                 const char *value = at + strlen(at) + 1;
 
-                if (strcmp(at, name) == 0)
-                        return value;
+                if (strcmp(at, name) == 0 && count++ == 0)
+                        *ret = value;
                 at = value + strlen(value) + 1;
         }
-        return NULL;
+        return count;
+}
+
+const char *grpc_call_metadata(const struct grpc_call *call, const char *name)
+{
+        const char *value;
+
+        (void)find_metadata(call, name, &value);
+        return value;
+}
+
+unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name)
+{
+        const char *value;
+
+        return find_metadata(call, name, &value);
 }
 
 /* "application/grpc", with "+proto" or parameters. */

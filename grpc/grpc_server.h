@@ -83,8 +83,10 @@ const uint8_t *grpc_call_message(const struct grpc_call *call, size_t *size_ret)
 /** Something a stream's first message made, for the next ones, handle and abandon. */
 void grpc_call_set_state(struct grpc_call *call, void *state);
 void *grpc_call_state(const struct grpc_call *call);
-/** Value of a header (lower-case name), or NULL. Borrowed. */
+/** Value of a header (lower-case name), or NULL; of several, the first. Borrowed. */
 const char *grpc_call_metadata(const struct grpc_call *call, const char *name);
+/** How many headers have this name. */
+unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name);
 /** The bearer token that was sent, or NULL; the name that authorize gave it, "" for none. */
 const char *grpc_call_token(const struct grpc_call *call);
 const char *grpc_call_token_name(const struct grpc_call *call);

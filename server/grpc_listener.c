@@ -40,7 +40,9 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
         const struct request_sender sender = get_call_sender(call);
         struct tokens *tokens = s->access_control.tokens;
         char says[TENANT_NAME_SIZE];
-        struct tenant_request r = { .header = grpc_call_metadata(call, "x-scope-orgid"),
+        struct tenant_request r = { .header = grpc_call_count_metadata(call, "x-scope-orgid") > 1
+                                                      ? ""
+                                                      : grpc_call_metadata(call, "x-scope-orgid"),
                                     .token_says = tokens ? says : NULL,
                                     .tenancy = grpc_call_method(call)->tenancy };
         struct tenant *tenant;
@@ -62,10 +64,11 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
                 return;
         }
         wait_s = tenants_admit(s->tenants, tenant, grpc_call_method(call)->scope, 0, &err);
-        if (wait_s)
+        if (wait_s) {
                 grpc_call_fail(call, GRPC_RESOURCE_EXHAUSTED, wait_s, "%s", err.text);
-        else
-                grpc_call_set_tenant(call, tenant, tenant->lane);
+                return;
+        }
+        grpc_call_set_tenant(call, tenant, tenant->lane);
 }
 
 static void finish_call(void *context, const struct grpc_call *call)

@@ -114,7 +114,9 @@ static void select_http_tenant(void *context, struct http_request *req)
         struct server *s = context;
         struct tokens *tokens = s->access_control.tokens;
         char says[TENANT_NAME_SIZE];
-        struct tenant_request r = { .header = http_header(req, TENANT_HEADER),
+        struct tenant_request r = { .header = http_count_headers(req, TENANT_HEADER) > 1
+                                                      ? ""
+                                                      : http_header(req, TENANT_HEADER),
                                     .token_says = tokens ? says : NULL,
                                     .tenancy = http_route(req)->tenancy };
         struct tenant *tenant;

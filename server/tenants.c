@@ -287,7 +287,7 @@ unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struc
                 return 0;
         }
         if (r->header && !tenant_name_is_valid(r->header))
-                return refuse_tenant(err, 400, TENANT_HEADER " is not a tenant's name");
+                return refuse_tenant(err, 400, TENANT_HEADER " is not the name of one tenant");
         if (says && !says[0])
                 return choose_bound_tenant(t, r, TENANT_DEFAULT, ret, err);
         if (says && strcmp(says, "*") != 0)

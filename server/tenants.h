@@ -60,7 +60,7 @@ void tenants_expire_shares(struct tenants *t);
 
 /** Who asks for a tenant, and for what. */
 struct tenant_request {
-        const char *header;     /* TENANT_HEADER; NULL: not sent */
+        const char *header;     /* TENANT_HEADER; NULL: not sent; "": there are several, and a proxy's may be any */
         const char *token_says; /* tokens_get_tenant(); NULL: there are no tokens */
         enum http_tenancy tenancy;
 };

@@ -287,7 +287,8 @@ def try_methods(port, path):
         message = f.read()
 
     def call_method(method, is_stream, content, token, tenant):
-        metadata = [("authorization", "Bearer " + token)] + ([("x-scope-orgid", tenant)] if tenant else [])
+        tenants = tenant if isinstance(tenant, tuple) else (tenant,) if tenant else ()
+        metadata = [("authorization", "Bearer " + token)] + [("x-scope-orgid", name) for name in tenants]
         kind = channel.stream_unary if is_stream else channel.unary_unary
         call = kind(method, lambda m: m, lambda m: m)
         try:
@@ -302,6 +303,7 @@ def try_methods(port, path):
             for token, tenant, wanted in (("alpha-token", "beta", "PERMISSION_DENIED"),
                                           ("operator-token", "beta", "PERMISSION_DENIED"),
                                           ("any-token", "gamma", "NOT_FOUND"), ("any-token", "../x", "INVALID_ARGUMENT"),
+                                          ("any-token", ("alpha", "beta"), "INVALID_ARGUMENT"),
                                           ("alpha-token", "alpha", "OK"), ("alpha-token", None, "OK")):
                 code, _ = call_method(method, is_stream, message, token, tenant)
                 # Of its own tenant whatever comes of a message that is of another method.
