@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json_out.h"
+#include "common/memory_budget.h"
 #include "common/metrics.h"
 #include "profile-formats/pprof.h"
 #include "profile-formats/profile_decode.h"
@@ -98,12 +99,23 @@ static bool open_share(struct http_request *req, int *fd_ret)
         return false;
 }
 
+/* The profile takes no more than a query may (--query-memory). */
 static enum status load_share(int fd, struct profile *ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map map = { 0 };
+        struct memory_account account = { .limit = memory_get_query_limit() };
         enum status st = file_map_fd(fd, LIMIT_SHARE_BYTES, "share", &map, err);
 
-        return st ? st : pprof_decode_for_query(map.data, map.size, ret, err);
+        if (st)
+                return st;
+        memory_set_account(&account);
+        st = pprof_decode_for_query(map.data, map.size, ret, err);
+        memory_set_account(NULL);
+        if (st && account.refused)
+                return error_set(err, ST_TOO_BIG,
+                                 "the profile needs more memory than the %zu MiB that a query may use (--query-memory)",
+                                 account.limit >> 20);
+        return st;
 }
 
 /* A flame graph is a page unless the request says otherwise. */

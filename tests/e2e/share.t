@@ -66,6 +66,20 @@ for id in 00000000000000000000000000000000 ../lock x "$(basename "$first").pb.gz
 done
 is "$(stored)" 4 "nothing was stored"
 
+# ---- memory ----
+
+python3 -c 'print("\n".join("main;f%d;g%d;h%d 1" % (i, i, i) for i in range(60000)))' >"$tmp/many.folded"
+share "$tmp/many.folded"
+is "$code" 201 "a share of many functions"
+many=$(basename "$link")
+answers 200 '"total"|\[|\{' "  is read" "$link?format=json&selector=%7Bcomm%3D%22none%22%7D"
+stop_server
+start_server --query-memory 4M
+answers 413 'query-memory' "  within the memory of a query" "$url/share/$many?format=json&selector=%7Bcomm%3D%22none%22%7D"
+first=$url/share/$(basename "$first")
+answers 200 '<!doctype html>' "  which smaller ones do not need" "$first"
+rm "$data/shares/$many.pb.gz"
+
 # ---- the end of a share ----
 
 touch -d '31 days ago' "$data/shares/$(basename "$first").pb.gz"
