@@ -13,10 +13,13 @@
 /* Sections that exist: the programs that read the file. */
 static const char *const sections[] = { "serve", "agent", "upload" };
 
+#define VALUE_BYTES_MAX (2 * LIMIT_CONFIG_BYTES) /* of a section: with aliases, more than the file has */
+
 struct source {
         const char *path;
         yaml_document_t *document;
         struct error *err;
+        size_t value_bytes; /* read so far */
 };
 
 static size_t line_of(const yaml_node_t *node)
@@ -43,11 +46,15 @@ static bool is_known_section(const char *name)
         return false;
 }
 
-static enum status add_value(const struct source *in, const yaml_node_t *node, struct config_entry *entry)
+static enum status add_value(struct source *in, const yaml_node_t *node, struct config_entry *entry)
 {
         if (!is_text(node))
                 return error_set(in->err, ST_USAGE, "%s:%zu: '%s' takes a text or a list of texts", in->path,
                                  node ? line_of(node) : entry->line, PRINTABLE(entry->name));
+        in->value_bytes += node->data.scalar.length;
+        if (in->value_bytes > VALUE_BYTES_MAX) /* aliases repeat a text */
+                return error_set(in->err, ST_USAGE, "%s:%zu: the values take more than %zu bytes", in->path,
+                                 line_of(node), (size_t)VALUE_BYTES_MAX);
         entry->values[entry->count] = strdup(text_of(node));
         if (!entry->values[entry->count])
                 return error_no_memory(in->err);
@@ -55,7 +62,7 @@ static enum status add_value(const struct source *in, const yaml_node_t *node, s
         return ST_OK;
 }
 
-static enum status read_entry_values(const struct source *in, const yaml_node_t *node, struct config_entry *entry)
+static enum status read_entry_values(struct source *in, const yaml_node_t *node, struct config_entry *entry)
 {
         const yaml_node_item_t *item;
         size_t n = 1;
@@ -74,7 +81,7 @@ static enum status read_entry_values(const struct source *in, const yaml_node_t 
         return st;
 }
 
-static enum status read_entries(const struct source *in, const yaml_node_t *section, struct config_section *ret)
+static enum status read_entries(struct source *in, const yaml_node_t *section, struct config_section *ret)
 {
         const yaml_node_pair_t *pairs = section->data.mapping.pairs.start;
         size_t n = (size_t)(section->data.mapping.pairs.top - pairs);
@@ -107,7 +114,7 @@ static enum status read_entries(const struct source *in, const yaml_node_t *sect
         return st;
 }
 
-static enum status find_config_section(const struct source *in, const char *name, struct config_section *ret)
+static enum status find_config_section(struct source *in, const char *name, struct config_section *ret)
 {
         const yaml_node_t *root = yaml_document_get_root_node(in->document), *found = NULL;
 
@@ -139,26 +146,49 @@ static enum status find_config_section(const struct source *in, const char *name
         return read_entries(in, found, ret);
 }
 
+static enum status fail_yaml(const struct source *in, const yaml_parser_t *parser)
+{
+        if (parser->error == YAML_MEMORY_ERROR)
+                return error_no_memory(in->err);
+        return error_set(in->err, ST_USAGE, "%s:%zu: not YAML: %s", in->path, parser->problem_mark.line + 1,
+                         parser->problem ? parser->problem : "bad text");
+}
+
+/* What stands in a second document would pass unnoticed, mistakes and all. */
+static enum status check_document_end(const struct source *in, yaml_parser_t *parser)
+{
+        yaml_document_t next;
+        const yaml_node_t *root;
+        enum status st = ST_OK;
+
+        if (!yaml_parser_load(parser, &next))
+                return fail_yaml(in, parser);
+        root = yaml_document_get_root_node(&next);
+        if (root)
+                st = error_set(in->err, ST_USAGE, "%s:%zu: a second document; write one", in->path, line_of(root));
+        yaml_document_delete(&next);
+        return st;
+}
+
 static enum status parse_section(const char *path, const struct buf *text, const char *name, struct config_section *ret,
                                  struct error *err)
 {
         yaml_parser_t parser;
         yaml_document_t document;
-        struct source in = { path, &document, err };
+        struct source in = { .path = path, .document = &document, .err = err };
         enum status st;
 
         if (!yaml_parser_initialize(&parser))
                 return error_no_memory(err);
         yaml_parser_set_input_string(&parser, text->data, text->size);
         if (!yaml_parser_load(&parser, &document)) {
-                st = parser.error == YAML_MEMORY_ERROR
-                             ? error_no_memory(err)
-                             : error_set(err, ST_USAGE, "%s:%zu: not YAML: %s", path, parser.problem_mark.line + 1,
-                                         parser.problem ? parser.problem : "bad text");
+                st = fail_yaml(&in, &parser);
                 yaml_parser_delete(&parser);
                 return st;
         }
         st = find_config_section(&in, name, ret);
+        if (!st && yaml_document_get_root_node(&document))
+                st = check_document_end(&in, &parser);
         yaml_document_delete(&document);
         yaml_parser_delete(&parser);
         return st;

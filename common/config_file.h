@@ -5,8 +5,8 @@
 /**
  * @file
  * One section of a configuration file: YAML, a mapping of sections, each a mapping of names to a scalar or to a list of
- * scalars. libyaml parses it. What has another shape, a name or a section twice, and sections that no program has are
- * errors with the line, so that a misspelt one does not pass unnoticed.
+ * scalars. libyaml parses it. What has another shape, a name or a section twice, a second document, and sections that
+ * no program has are errors with the line, so that a misspelt one does not pass unnoticed.
  *
  *     serve:
  *       listen: 0.0.0.0:7700

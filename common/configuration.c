@@ -12,6 +12,8 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 
+#define HIDDEN "HIDDEN"
+
 /* What says what this run shall do, rather than how the program is set up. */
 static const char *const command_line_only[] = { "config",  "check-config", "print-config", "version", "doctor", "json",
                                                  "dry-run", "force",        "once",         "output",  "strip" };
@@ -185,6 +187,22 @@ enum status configuration_parse(struct configuration *c, const struct usage *usa
         return st ? st : apply_file(c, specs, err);
 }
 
+/* A URL without user and password, one of which may be a token: what this prints is shown to others. */
+static void put_shown_text(struct buf *out, const char *text)
+{
+        const char *scheme = strstr(text, "://"), *host = scheme ? scheme + 3 : text;
+        const char *at = scheme ? memrchr(host, '@', strcspn(host, "/?#")) : NULL;
+        _cleanup_buf_ struct buf shown;
+
+        buf_init(&shown, strlen(text) + sizeof HIDDEN);
+        buf_append(&shown, text, at ? (size_t)(host - text) : strlen(text));
+        if (at) {
+                buf_append_str(&shown, HIDDEN);
+                buf_append_str(&shown, at);
+        }
+        json_out_quote(out, buf_cstr(&shown) ? buf_cstr(&shown) : "", shown.size);
+}
+
 static void put_option_value(struct buf *out, const struct option_spec *s)
 {
         const struct option_list *list = s->target;
@@ -199,13 +217,13 @@ static void put_option_value(struct buf *out, const struct option_spec *s)
                 break;
         case OPTION_KIND_STRING:
                 text = *(const char *const *)s->target;
-                json_out_quote(out, text ? text : "", text ? strlen(text) : 0);
+                put_shown_text(out, text ? text : "");
                 break;
         case OPTION_KIND_LIST:
                 buf_append_str(out, "[");
                 for (size_t i = 0; i < list->count; i++) {
                         buf_append_str(out, i ? ", " : "");
-                        json_out_quote(out, list->items[i], strlen(list->items[i]));
+                        put_shown_text(out, list->items[i]);
                 }
                 buf_append_str(out, "]");
                 break;

@@ -27,6 +27,9 @@ like "$out" "data: \"$data\"  # $tmp/cairn.yaml:2" "show names the line of the f
 like "$out" 'query-timeout: 60  # default' "  and what is the default"
 like "$(CAIRN_QUERY_TIMEOUT=5 "$cairn" config show serve)" 'query-timeout: 5  # CAIRN_QUERY_TIMEOUT' "  and the variable"
 like "$("$cairn" serve --query-timeout 6 --print-config)" 'query-timeout: 6  # command line' "  and the command line"
+out=$(CAIRN_UPSTREAM='https://x:s3cret@host.example:1/a@b' "$cairn" config show serve)
+like "$out" 'upstream: \["https://HIDDEN@host.example:1/a@b"\]' "  a secret in a URL is not shown"
+unlike "$out" s3cret "    anywhere"
 "$cairn" config show >"$tmp/shown.yaml"
 like "$(cat "$tmp/shown.yaml")" 'label: \["env=dev", "team=a"\]  # ' "the agent reads its section"
 like "$(cat "$tmp/shown.yaml")" 'label: "nightly"  # ' "  and the uploader its own"

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/configuration.h"
 #include "common/file.h"
+#include "common/limits.h"
 #include "tests/support/suite.h"
 
 struct values {
@@ -133,6 +135,8 @@ START_TEST(mistakes_are_named_with_their_line)
                 { "- serve\n", ":1: not a mapping of sections" },
                 { "serve:\n  listen: 'a\n", "not YAML: " },
                 { "? [a]\n: b\n", ":1: unknown section ''" },
+                { "serve:\n  limit: a\n---\nserve:\n  lisen: b\n", ":4: a second document" },
+                { "serve:\n  limit: a\n---\n'\n", "not YAML: " },
         };
         char *args[] = { "x", NULL };
         struct values v;
@@ -146,6 +150,25 @@ START_TEST(mistakes_are_named_with_their_line)
         setenv("CAIRN_JOBS", "many", 1);
         ck_assert_int_eq(parse_beside("", args, &v, &err), ST_USAGE);
         ck_assert_str_eq(err.text, "CAIRN_JOBS: option '--jobs' takes a number, not 'many'");
+        free_values(&v);
+}
+END_TEST
+
+START_TEST(aliases_do_not_multiply_a_file)
+{
+        char *args[] = { "x", NULL };
+        _cleanup_buf_ struct buf yaml;
+        struct values v;
+        struct error err;
+
+        buf_init(&yaml, MiB(2));
+        buf_append_str(&yaml, "serve:\n  up-stream:\n    - &a ");
+        for (unsigned i = 0; i < 100000; i++)
+                buf_append_str(&yaml, "x");
+        for (unsigned i = 0; i < 10000; i++)
+                buf_append_str(&yaml, "\n    - *a");
+        ck_assert_int_eq(parse_beside(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
+        ck_assert_ptr_nonnull(strstr(err.text, "the values take more than"));
         free_values(&v);
 }
 END_TEST
@@ -166,4 +189,4 @@ START_TEST(a_file_that_is_named_must_exist)
 END_TEST
 
 TEST_SUITE("configuration", the_nearest_place_decides, lists_come_from_one_place, an_older_name_is_the_same_option,
-           mistakes_are_named_with_their_line, a_file_that_is_named_must_exist)
+           mistakes_are_named_with_their_line, aliases_do_not_multiply_a_file, a_file_that_is_named_must_exist)
