@@ -19,7 +19,7 @@
 struct scan_group_by {
         const char *const *types; /* only samples of these types; type_count 0: of all that the filter selects */
         size_t type_count;
-        const char *const *labels; /* keys, as sent or in column spelling */
+        const char *const *labels; /* keys, as sent or in column spelling; ids as of struct label_matcher */
         size_t label_count;
         bool all_labels; /* in place of labels: every label that a sample has */
         bool series;     /* also by the set of all labels: scan_group.series */

@@ -97,6 +97,7 @@ static const struct {
         { "autofdo", query_answer_autofdo },
         { "diff", query_answer_diff },
         { "series", query_answer_series },
+        { "spans", query_answer_spans },
         { "sandwich", query_answer_sandwich },
         { "lines", query_answer_lines },
         { "labels", answer_labels },
@@ -106,6 +107,17 @@ static const struct {
         { "uploads", query_answer_uploads },
         { "disassembly", query_answer_disassembly },
 };
+
+enum status query_call_refuse_filters(const struct query_call *q, const char *operation)
+{
+        static const char *const names[] = { "focus", "ignore", "hide", "show" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (query_param_get(&q->params, "", names[i]))
+                        return error_set(q->err, ST_USAGE, "%s is not a parameter of %s, which sums whole samples",
+                                         names[i], operation);
+        return ST_OK;
+}
 
 enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context)
 {

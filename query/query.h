@@ -83,7 +83,7 @@ struct query_answer {
 
 /**
  * Run one query.
- * @param operation  "top", "flame", "folded", "pprof", "autofdo", "diff", "series", "sandwich", "lines",
+ * @param operation  "top", "flame", "folded", "pprof", "autofdo", "diff", "series", "spans", "sandwich", "lines",
  * "disassembly", "labels", "values", "types", "missing", "uploads".
  * @param ret  the answer is appended; its max bounds it.
  * @return ST_NOT_FOUND: unknown operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG; the status

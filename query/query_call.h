@@ -42,6 +42,9 @@ static inline const char *query_call_content_type(const struct query_call *q)
         }
 }
 
+/** @return ST_USAGE when the request has a filter of stacks, for an operation that sums whole samples. */
+enum status query_call_refuse_filters(const struct query_call *q, const char *operation) MUST_CHECK;
+
 /**
  * Run one answer on the call's scan with its meter and within the memory that one query may hold.
  * @return the status of the answer, or of the meter; ST_TOO_BIG when the query needs more memory than it may.
@@ -57,6 +60,7 @@ enum status query_answer_diff(struct query_call *q) MUST_CHECK;
 enum status query_answer_pprof(struct query_call *q) MUST_CHECK;
 enum status query_answer_autofdo(struct query_call *q) MUST_CHECK;
 enum status query_answer_series(struct query_call *q) MUST_CHECK;
+enum status query_answer_spans(struct query_call *q) MUST_CHECK;
 enum status query_answer_sandwich(struct query_call *q) MUST_CHECK;
 enum status query_answer_lines(struct query_call *q) MUST_CHECK;
 enum status query_answer_disassembly(struct query_call *q) MUST_CHECK;

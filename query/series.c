@@ -258,17 +258,6 @@ static void put_series_json(const struct series *s, struct buf *ret)
         json_out_object_end(&j);
 }
 
-static enum status refuse_frame_filters(const struct query_call *q)
-{
-        static const char *const names[] = { "focus", "ignore", "hide", "show" };
-
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                if (query_param_get(&q->params, "", names[i]))
-                        return error_set(q->err, ST_USAGE,
-                                         "%s is not a parameter of series: a series sums whole samples", names[i]);
-        return ST_OK;
-}
-
 static enum status fill_series(struct query_call *q, struct series *s)
 {
         const struct query_selection *selection = &q->r.selection;
@@ -299,7 +288,7 @@ enum status series_load(struct query_call *q, struct series *ret)
 enum status query_answer_series(struct query_call *q)
 {
         _cleanup_series_ struct series s = { 0 };
-        enum status st = refuse_frame_filters(q);
+        enum status st = query_call_refuse_filters(q, "series");
 
         if (!st)
                 st = series_load(q, &s);

@@ -10,18 +10,18 @@
 /* ---- cairn query ---- */
 
 static const struct usage query_usage = {
-        .synopsis =
-                "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
-                "[--types | --labels | --values LABEL | --series | --missing | --lines | --disassembly | --sandwich "
-                "REGEX] "
-                "[--json | --csv] [SELECTOR]",
-        .about =
-                "Print the merged call tree of the samples that a selector matches, or their cost over time or by "
-                "line of source or by instruction, the callers and callees of functions, the profile types, labels and "
-                "values, or the objects that lack debuginfo.",
+        .synopsis = "cairn query [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
+                    "[--types | --labels | --values LABEL | --series | --spans | --missing | --lines | --disassembly | "
+                    "--sandwich REGEX] "
+                    "[--json | --csv] [SELECTOR]",
+        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time or by "
+                 "line of source or by instruction, the spans and traces that cost most, the callers and callees of "
+                 "functions, the profile types, labels and values, or the objects that lack debuginfo.",
         .examples = "  cairn query '{comm=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
                     "  cairn query --series --by host.name --groups 5 --csv\n"
+                    "  cairn query --spans --limit 10 '{service.name=\"api\"}'\n"
+                    "  cairn query '{trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"}'\n"
                     "  cairn query --lines --function 'parse.*'\n"
                     "  cairn query --disassembly --function parse_number\n"
                     "  cairn query --values comm\n"
@@ -33,8 +33,8 @@ int command_query(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { 0 };
         struct query_view view = { 0 };
-        bool types = false, labels = false, series = false, missing = false, lines = false, json = false, csv = false,
-             disassembly = false;
+        bool types = false, labels = false, series = false, spans = false, missing = false, lines = false, json = false,
+             csv = false, disassembly = false;
         const char *values = NULL, *step = NULL, *limit = NULL, *sandwich = NULL, *function = NULL, *file = NULL,
                    *selector, *output = NULL, *operation, *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL;
         const struct option_spec specs[] = {
@@ -44,6 +44,7 @@ int command_query(int argc, char **argv)
                 OPTION_STRING("values", 0, "LABEL", &values, "list the values of a label"),
                 OPTION_FLAG("series", 0, &series, "print the cost over time"),
                 OPTION_STRING("step", 0, "DURATION", &step, "of --series: 15s, 1m, ..."),
+                OPTION_FLAG("spans", 0, &spans, "list the spans that cost most; with --by trace_id the traces"),
                 OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, the most sampled first"),
                 OPTION_FLAG("lines", 0, &lines, "print what each line of --function or --file costs"),
                 OPTION_FLAG("disassembly", 0, &disassembly, "print what each instruction of --function costs"),
@@ -62,15 +63,16 @@ int command_query(int argc, char **argv)
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_FLAG("json", 0, &json, "print JSON"),
-                OPTION_FLAG("csv", 0, &csv, "print CSV: --series, --lines and lists"),
+                OPTION_FLAG("csv", 0, &csv, "print CSV: --series, --spans, --lines and lists"),
                 OPTION_END,
         };
         struct error err;
         enum status st = options_parse(&query_usage, specs, &argc, &argv, &err);
 
-        if (!st && types + labels + series + missing + lines + disassembly + (values != NULL) + (sandwich != NULL) > 1)
+        if (!st &&
+            types + labels + series + spans + missing + lines + disassembly + (values != NULL) + (sandwich != NULL) > 1)
                 st = error_set(&err, ST_USAGE,
-                               "--types, --labels, --values, --series, --missing, --lines, --disassembly and "
+                               "--types, --labels, --values, --series, --spans, --missing, --lines, --disassembly and "
                                "--sandwich exclude each other");
         if (!st && (function || file) && !lines && !disassembly)
                 st = error_set(&err, ST_USAGE, "--function and --file are options of --lines and --disassembly");
@@ -85,6 +87,7 @@ int command_query(int argc, char **argv)
                             : labels      ? "labels"
                             : values      ? "values"
                             : series      ? "series"
+                            : spans       ? "spans"
                             : missing     ? "missing"
                             : lines       ? "lines"
                             : disassembly ? "disassembly"

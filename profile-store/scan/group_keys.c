@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 #define UNCOUNTED_ENTRIES 4096   /* arrays of so few are not reserved */
 #define CHUNK_TEXT_BYTES MiB(64) /* of the key columns of a row group */
@@ -26,7 +27,7 @@ struct key_column {
         size_t at; /* the run of the row at hand */
 };
 
-enum { KEY_TYPE, KEY_UNIT, KEY_PERIOD, KEY_LABELS };
+enum { KEY_TYPE, KEY_UNIT, KEY_PERIOD, KEY_IDS, KEY_LABELS = KEY_IDS + ID_KEYS };
 
 void group_keys_init(struct group_keys *k, const struct scan_group_by *by, const char *const *names,
                      const struct label_columns *all)
@@ -73,6 +74,7 @@ struct key_visit {
         struct group_keys *keys;
         struct key_column *column;
         struct parquet_cursor *cursor;
+        const struct id_key *id; /* the column has ids of samples; NULL: texts */
 };
 
 static enum status add_key_run(struct group_keys *k, struct key_column *c, uint32_t end, uint32_t text,
@@ -105,6 +107,16 @@ static enum status add_key_text(struct group_keys *k, struct key_column *c, cons
         return ST_OK;
 }
 
+/* Of ids, which are shorter than their text: "" for what is none. */
+static enum status add_id_text(struct key_visit *v, const struct parquet_bytes *id, struct error *err)
+{
+        char hex[2 * ID_BYTES_MAX + 1];
+
+        if (id->size != v->id->size)
+                return add_key_text(v->keys, v->column, "", 0, err);
+        return add_key_text(v->keys, v->column, hex_encode(id->data, id->size, hex), 2 * id->size, err);
+}
+
 static enum status find_key_text(struct key_visit *v, uint32_t code, uint32_t *ret, struct error *err)
 {
         struct group_keys *k = v->keys;
@@ -113,8 +125,12 @@ static enum status find_key_text(struct key_visit *v, uint32_t code, uint32_t *r
         enum status st = ST_OK;
 
         if (!k->text_numbers[slot]) {
-                st = slot ? add_key_text(k, v->column, dict[code].data, dict[code].size, err)
-                          : add_key_text(k, v->column, "", 0, err);
+                if (!slot)
+                        st = add_key_text(k, v->column, "", 0, err);
+                else if (v->id)
+                        st = add_id_text(v, &dict[code], err);
+                else
+                        st = add_key_text(k, v->column, dict[code].data, dict[code].size, err);
                 if (!st)
                         k->text_numbers[slot] = (uint32_t)v->column->text_count;
         }
@@ -182,20 +198,21 @@ static enum status visit_key_periods(void *context, uint32_t row, const struct p
         return st;
 }
 
-static enum status read_key_runs(struct group_keys *k, struct key_column *c, const char *column, bool is_period,
+/* kind: PARQUET_INT64 of periods, PARQUET_BINARY of ids, else PARQUET_STRING. */
+static enum status read_key_runs(struct group_keys *k, struct key_column *c, const char *column, enum parquet_kind kind,
                                  struct error *err)
 {
         const struct scan_chunk *chunk = k->chunk;
-        struct key_visit v = { .keys = k, .column = c };
-        enum status st = scan_open_column(chunk->thread, CURSOR_KEY, chunk->file, chunk->group, column,
-                                          is_period ? PARQUET_INT64 : PARQUET_STRING, &v.cursor, err);
+        struct key_visit v = { .keys = k, .column = c, .id = kind == PARQUET_BINARY ? scan_find_id_key(column) : NULL };
+        enum status st =
+                scan_open_column(chunk->thread, CURSOR_KEY, chunk->file, chunk->group, column, kind, &v.cursor, err);
 
         if (k->text_numbers)
                 memset(k->text_numbers, 0, k->text_number_capacity * sizeof *k->text_numbers);
         c->has_column = true;
         return st ? st
                   : scan_visit_pieces(chunk->thread, v.cursor, chunk->rows,
-                                      is_period ? visit_key_periods : visit_key_texts, &v, err);
+                                      kind == PARQUET_INT64 ? visit_key_periods : visit_key_texts, &v, err);
 }
 
 static enum status read_label_runs(struct group_keys *k, const char *name, struct error *err)
@@ -207,9 +224,28 @@ static enum status read_label_runs(struct group_keys *k, const char *name, struc
         if (!column)
                 return error_no_memory(err);
         if (part_file_has_column(k->chunk->file, column))
-                return read_key_runs(k, c, column, false, err);
+                return read_key_runs(k, c, column, PARQUET_STRING, err);
         k->needs_rest = true;
         return ST_OK;
+}
+
+/* The key column with a sample's ids, where the label is one; NULL for other labels. */
+static struct key_column *find_id_column(const struct group_keys *k, const char *label)
+{
+        const struct id_key *id = scan_find_id_key(label);
+
+        return id ? &k->columns[KEY_IDS + (id - scan_id_keys)] : NULL;
+}
+
+/* The ids that are among the labels asked for, where the row group has any. */
+static enum status read_id_runs(struct group_keys *k, const char *label, struct error *err)
+{
+        const struct id_key *id = scan_find_id_key(label);
+        struct key_column *c = find_id_column(k, label);
+
+        if (!c || c->has_column || !group_has_ids(k->chunk->file, k->chunk->group, id))
+                return ST_OK;
+        return read_key_runs(k, c, id->name, PARQUET_BINARY, err);
 }
 
 static enum status read_rest_labels(struct group_keys *k, struct error *err)
@@ -279,11 +315,13 @@ enum status group_keys_read(struct group_keys *k, const struct scan_chunk *chunk
         if (!k->columns)
                 return error_no_memory(err);
         k->column_count = KEY_LABELS;
-        st = read_key_runs(k, &k->columns[KEY_TYPE], "profile_type", false, err);
+        st = read_key_runs(k, &k->columns[KEY_TYPE], "profile_type", PARQUET_STRING, err);
         if (!st)
-                st = read_key_runs(k, &k->columns[KEY_UNIT], "unit", false, err);
+                st = read_key_runs(k, &k->columns[KEY_UNIT], "unit", PARQUET_STRING, err);
         if (!st)
-                st = read_key_runs(k, &k->columns[KEY_PERIOD], "period", true, err);
+                st = read_key_runs(k, &k->columns[KEY_PERIOD], "period", PARQUET_INT64, err);
+        for (size_t i = 0; !st && i < labels; i++)
+                st = read_id_runs(k, k->names[i], err);
         for (size_t i = 0; !st && i < labels; i++)
                 st = read_label_runs(k, k->names[i], err);
         for (size_t i = 0; !st && i < all; i++)
@@ -355,6 +393,16 @@ static enum status collect_rest_labels(const struct group_keys *k, struct group_
         return st;
 }
 
+/* The value of a label that is asked for: of an id the sample's own, else the label with that name. */
+static struct parquet_bytes get_row_label(const struct group_keys *k, const struct key_column *c)
+{
+        const struct key_column *id = find_id_column(k, c->label);
+
+        if (id && id->has_column && get_key_text(id).size)
+                return get_key_text(id);
+        return c->has_column ? get_key_text(c) : find_rest_label(k, c->label);
+}
+
 static enum status collect_row_labels(const struct group_keys *k, struct group_table *t, struct error *err)
 {
         size_t keys = k->by->all_labels ? 0 : k->by->label_count, end = k->column_count - k->needs_rest;
@@ -364,8 +412,7 @@ static enum status collect_row_labels(const struct group_keys *k, struct group_t
         for (size_t i = KEY_LABELS; !st && i < KEY_LABELS + keys; i++) {
                 const struct key_column *c = &k->columns[i];
 
-                st = group_table_add_label(t, as_text_bytes(c->label),
-                                           c->has_column ? get_key_text(c) : find_rest_label(k, c->label), err);
+                st = group_table_add_label(t, as_text_bytes(c->label), get_row_label(k, c), err);
         }
         for (size_t i = KEY_LABELS + keys; !st && i < end; i++)
                 if (k->columns[i].has_column)

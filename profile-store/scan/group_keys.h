@@ -3,7 +3,7 @@
 #define CAIRN_PROFILE_STORE_SCAN_GROUP_KEYS_H
 
 /*
- * The columns of a row group that make up groups (type, unit, period and
+ * The columns of a row group that make up groups (type, unit, period, ids and
  * labels) as runs of equal texts. In a sorted file there are few; the rows
  * between two ends of runs are in one group.
  *

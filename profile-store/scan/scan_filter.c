@@ -65,18 +65,21 @@ static enum status select_union(struct scan_thread *t, const struct row_ranges *
 
 /* ---- the filter ---- */
 
-/* The ids of samples that matchers take for labels. */
-static const struct id_key {
-        const char *name;
-        size_t size;
-} id_keys[] = { { "trace_id", 16 }, { "span_id", 8 } };
+const struct id_key scan_id_keys[ID_KEYS] = { { "trace_id", 16 }, { "span_id", 8 } };
 
-static const struct id_key *find_id_key(const char *name)
+const struct id_key *scan_find_id_key(const char *name)
 {
-        for (size_t i = 0; i < sizeof id_keys / sizeof *id_keys; i++)
-                if (strcmp(id_keys[i].name, name) == 0)
-                        return &id_keys[i];
+        for (size_t i = 0; i < ID_KEYS; i++)
+                if (strcmp(scan_id_keys[i].name, name) == 0)
+                        return &scan_id_keys[i];
         return NULL;
+}
+
+const uint8_t *scan_get_sample_id(const struct batch_sample *s, const struct id_key *key)
+{
+        if (key == &scan_id_keys[0])
+                return s->has_trace ? s->trace_id : NULL;
+        return s->has_span ? s->span_id : NULL;
 }
 
 /* Matchers of a sample's profile type: of the whole id, or of one of its parts. */
@@ -144,7 +147,7 @@ enum status row_filter_init(struct row_filter *r, const struct scan_filter *filt
                 if (!r->names[i])
                         return error_no_memory(err);
                 normalize_label_key(filter->matchers[i].key, r->names[i]);
-                r->any_id |= find_id_key(r->names[i]) != NULL;
+                r->any_id |= scan_find_id_key(r->names[i]) != NULL;
                 r->columns[i] = label_column(r->names[i]);
                 if (!r->columns[i])
                         return error_no_memory(err);
@@ -159,7 +162,7 @@ static bool match_label_set(struct scan_thread *t, const struct row_filter *r, c
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
                 const char *value = batch_find_label(set, r->names[i]);
 
-                if (!find_id_key(r->names[i]) && !find_type_key(r->names[i]) &&
+                if (!scan_find_id_key(r->names[i]) && !find_type_key(r->names[i]) &&
                     !scan_match_label(t, &r->filter->matchers[i], value, strlen(value)))
                         return false;
         }
@@ -185,7 +188,7 @@ static bool match_type_id(struct scan_thread *t, const struct row_filter *r, con
 
 static bool match_id_bytes(struct scan_thread *t, const struct label_matcher *m, const uint8_t *id, size_t n)
 {
-        char hex[2 * 16 + 1];
+        char hex[2 * ID_BYTES_MAX + 1];
 
         return scan_match_label(t, m, hex_encode(id, n, hex), 2 * n);
 }
@@ -196,15 +199,17 @@ static bool match_sample_ids(struct scan_thread *t, const struct row_filter *r, 
 {
         for (size_t i = 0; r->any_id && i < r->filter->matcher_count; i++) {
                 const struct label_matcher *m = &r->filter->matchers[i];
-                const struct id_key *key = find_id_key(r->names[i]);
+                const struct id_key *key = scan_find_id_key(r->names[i]);
+                const uint8_t *id;
                 const char *label;
                 bool matches;
 
                 if (!key)
                         continue;
+                id = scan_get_sample_id(s, key);
                 label = batch_find_label(&b->label_sets[s->label_set], r->names[i]);
-                if (key == &id_keys[0] ? s->has_trace : s->has_span)
-                        matches = match_id_bytes(t, m, key == &id_keys[0] ? s->trace_id : s->span_id, key->size);
+                if (id)
+                        matches = match_id_bytes(t, m, id, key->size);
                 else
                         matches = scan_match_label(t, m, label, strlen(label));
                 if (!matches)
@@ -310,8 +315,9 @@ static bool group_may_match(const struct row_filter *r, const struct part_file *
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
                 const struct label_matcher *m = &r->filter->matchers[i];
 
-                if (m->op == LABEL_EQUAL && *m->value && !find_id_key(r->names[i]) && !find_type_key(r->names[i]) &&
-                    part_file_has_column(f, r->columns[i]) && !group_may_hold_text(f, group, r->columns[i], m->value))
+                if (m->op == LABEL_EQUAL && *m->value && !scan_find_id_key(r->names[i]) &&
+                    !find_type_key(r->names[i]) && part_file_has_column(f, r->columns[i]) &&
+                    !group_may_hold_text(f, group, r->columns[i], m->value))
                         return false;
         }
         return true;
@@ -544,11 +550,12 @@ static enum status filter_id_piece(void *context, uint32_t row, const struct par
         return st;
 }
 
-static bool has_only_null_ids(const struct part_file *f, uint32_t group, const char *name)
+bool group_has_ids(const struct part_file *f, uint32_t group, const struct id_key *key)
 {
         struct parquet_stats s;
 
-        return get_column_stats(f, group, name, &s) && s.has_null_count && s.null_count == s.value_count;
+        return part_file_has_column(f, key->name) &&
+               !(get_column_stats(f, group, key->name, &s) && s.has_null_count && s.null_count == s.value_count);
 }
 
 /* Rows with the id match by it, the others by the label with that name. */
@@ -559,7 +566,7 @@ static enum status filter_by_id(struct scan_thread *t, const struct row_filter *
         struct row_ranges all;
         enum status st;
 
-        if (!part_file_has_column(f, key->name) || has_only_null_ids(f, group, key->name))
+        if (!group_has_ids(f, group, key))
                 return filter_by_label(t, r, f, group, i, err);
         st = scan_open_column(t, CURSOR_FILTER, f, group, key->name, PARQUET_BINARY, &id.cursor, err);
         scan_clear_verdicts(t);
@@ -584,7 +591,7 @@ static enum status filter_by_labels(struct scan_thread *t, const struct row_filt
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && t->selected.rows && i < r->filter->matcher_count; i++) {
-                const struct id_key *key = find_id_key(r->names[i]);
+                const struct id_key *key = scan_find_id_key(r->names[i]);
 
                 st = key ? filter_by_id(t, r, f, group, i, key, err) : filter_by_label(t, r, f, group, i, err);
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "profile-store/scan/group_rows.h"
 
 #define NO_GROUP UINT32_MAX /* of samples whose type was not asked for */
@@ -15,6 +16,8 @@ struct group_summing {
         struct group_rows *rows;
         struct arena arena;      /* of the table's texts; the calling thread's are in the scan's arena */
         const char *const *keys; /* by->labels in column spelling; borrowed */
+        bool by_ids;             /* an id of samples is among these */
+        char ids[ID_KEYS][2 * ID_BYTES_MAX + 1]; /* of the sample at hand, as text */
 };
 
 /* arena: of the texts; NULL: one of its own. */
@@ -22,6 +25,8 @@ static enum status group_summing_init(struct group_summing *s, const struct scan
                                       const struct label_columns *columns, struct arena *arena, struct error *err)
 {
         s->keys = keys;
+        for (size_t i = 0; i < by->label_count; i++)
+                s->by_ids |= scan_find_id_key(keys[i]) != NULL;
         arena_init_budget(&s->arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
         group_table_init(&s->table, by, arena ? arena : &s->arena);
         s->rows = group_rows_create(&s->table, keys, columns);
@@ -50,6 +55,29 @@ static enum status add_batch_sample(struct group_table *t, uint32_t group, const
         return st ? st : group_table_add_value(t, group, item, sample->value, 1, err);
 }
 
+/* The value of a label: of an id the sample's own, else the label with that name. */
+static const char *get_sample_label(struct group_summing *s, const struct batch_label_set *set,
+                                    const struct batch_sample *sample, const char *name)
+{
+        const struct id_key *key = scan_find_id_key(name);
+        const uint8_t *id = key ? scan_get_sample_id(sample, key) : NULL;
+
+        return id ? hex_encode(id, key->size, s->ids[key - scan_id_keys]) : batch_find_label(set, name);
+}
+
+static bool has_same_ids(const struct batch_sample *a, const struct batch_sample *b)
+{
+        return memcmp(a->trace_id, b->trace_id, sizeof a->trace_id) == 0 &&
+               memcmp(a->span_id, b->span_id, sizeof a->span_id) == 0;
+}
+
+/* Whether samples are in one group: of a type that is asked for, or not. */
+static bool is_same_batch_group(const struct group_summing *s, const struct batch_sample *a,
+                                const struct batch_sample *b)
+{
+        return a->type == b->type && a->label_set == b->label_set && (!s->by_ids || has_same_ids(a, b));
+}
+
 static enum status find_batch_group(struct group_summing *s, const struct batch *b, const struct batch_sample *sample,
                                     uint32_t *ret, struct error *err)
 {
@@ -65,7 +93,7 @@ static enum status find_batch_group(struct group_summing *s, const struct batch 
                                                as_text_bytes(set->labels[i].value), err);
         for (size_t i = 0; !st && !t->by->all_labels && i < t->by->label_count; i++)
                 st = group_table_add_label(t, as_text_bytes(s->keys[i]),
-                                           as_text_bytes(batch_find_label(set, s->keys[i])), err);
+                                           as_text_bytes(get_sample_label(s, set, sample, s->keys[i])), err);
         return st ? st : group_table_find_or_add(t, &kind, ret, err);
 }
 
@@ -80,7 +108,7 @@ static enum status sum_batch_range(struct group_summing *s, const struct batch *
                 const struct batch_sample *sample = &b->samples[i];
 
                 st = work_meter_add(meter, 8, err);
-                if (!st && (!last || last->type != sample->type || last->label_set != sample->label_set)) {
+                if (!st && (!last || !is_same_batch_group(s, last, sample))) {
                         if (group_by_selects_type(s->table.by, as_text_bytes(b->types[sample->type].id)))
                                 st = find_batch_group(s, b, sample, &group, err);
                         else

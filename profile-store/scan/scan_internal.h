@@ -50,6 +50,21 @@ struct row_filter {
 enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err) MUST_CHECK;
 void row_filter_deinit(struct row_filter *r);
 
+/* A label whose value is an id of the sample, in hexadecimal, where it has one. */
+struct id_key {
+        const char *name;
+        size_t size; /* of an id in bytes, at most ID_BYTES_MAX */
+};
+#define ID_KEYS 2
+#define ID_BYTES_MAX 16
+extern const struct id_key scan_id_keys[ID_KEYS]; /* trace_id, span_id */
+/* By its name in column spelling; NULL for any other label. */
+const struct id_key *scan_find_id_key(const char *name);
+/* The id of a sample; NULL when it has none. */
+const uint8_t *scan_get_sample_id(const struct batch_sample *s, const struct id_key *key);
+/* Whether a row group has ids of that kind. */
+bool group_has_ids(const struct part_file *f, uint32_t group, const struct id_key *key);
+
 /* Whether a part can have rows of the time range. */
 bool part_may_match(const struct row_filter *r, const struct table_part *part);
 

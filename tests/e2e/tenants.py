@@ -73,7 +73,7 @@ class Service:
 
 
 def query_requests():
-    for operation in ("top", "folded", "flame", "tree", "export", "pprof", "types", "labels", "values", "series", "diff",
+    for operation in ("top", "folded", "flame", "tree", "export", "pprof", "types", "labels", "values", "series", "spans", "diff",
                       "lines", "quality", "missing", "uploads", "autofdo", "firefox", "services"):
         for parameters in ("", "&name=service_name", "&format=json", "&format=csv", "&q=" + urllib.parse.quote("{}"),
                            "&function=" + MARKER + "-function", "&sum-by=service_name", "&group-by=service_name"):

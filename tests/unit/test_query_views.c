@@ -587,6 +587,74 @@ START_TEST(samples_of_a_trace_or_span_are_selected)
 }
 END_TEST
 
+#define TRACE_AB "abababababababababababababababab"
+#define SPAN_CD "cdcdcdcdcdcdcdcd"
+#define SPAN_CE "cececececececece"
+
+static void check_spans(void)
+{
+        ASK(spans, "spans", NULL);
+        ASK(first, "spans", "limit=1", "format=csv");
+        ASK(traces, "spans", "by=trace_id", "format=csv");
+        ASK(label, "spans", "by=profile_id", "format=csv");
+        ASK(narrow, "spans", "selector={span_id=\"" SPAN_CD "\"}", "format=csv");
+        ASK(text, "spans", "format=text", "limit=2");
+        ASK(top, "top", "by=span_id", "format=csv", "function=a");
+        REFUSED(focus, "spans", "focus=a");
+
+        EXPECT(spans, "\"unit\":\"nanoseconds\",\"from_ms\":");
+        EXPECT(spans, "\"total\":127,\"samples\":7,\"with_id\":{\"total\":95,\"samples\":6,\"spans\":4},\"rows\":"
+                      "[{\"labels\":{\"trace_id\":\"" TRACE_AB "\",\"span_id\":\"" SPAN_CE
+                      "\"},\"service_name\":\"api\",\"span_name\":\"\",\"value\":64,\"samples\":1},"
+                      "{\"labels\":{\"trace_id\":\"0123\",\"span_id\":\"\"},\"service_name\":\"\",\"span_name\":\"\","
+                      "\"value\":24,\"samples\":2},"
+                      "{\"labels\":{\"trace_id\":\"" TRACE_AB "\",\"span_id\":\"" SPAN_CD
+                      "\"},\"service_name\":\"api\",\"span_name\":\"GET /x\",\"value\":6,\"samples\":2},");
+        ck_assert_str_eq(first, "trace_id,span_id,service_name,span_name,value,samples\r\n" TRACE_AB "," SPAN_CE
+                                ",api,,64,1\r\n");
+        ck_assert_str_eq(traces,
+                         "trace_id,service_name,span_name,value,samples\r\n" TRACE_AB ",api,,71,4\r\n0123,,,24,2\r\n");
+        ck_assert_str_eq(label, "profile_id,service_name,span_name,value,samples\r\n77,,,16,1\r\n");
+        ck_assert_str_eq(narrow, "trace_id,span_id,service_name,span_name,value,samples\r\n" TRACE_AB "," SPAN_CD
+                                 ",api,GET /x,6,2\r\n");
+        EXPECT(text, "95.0 ns of 127.0 ns, 6 of 7 samples have ids, of 4 spans\n");
+        EXPECT(text, "\n     64.0 ns  50.39%         1  trace_id=\"" TRACE_AB "\", span_id=\"" SPAN_CE "\"  api\n");
+        EXPECT(text, "\n... 2 more\n");
+        EXPECT(top, SPAN_CD ",a,,0,,native,2,2\r\n");
+        EXPECT(top, "\n,a,,0,,native,1,1\r\n");
+        EXPECT(focus, "focus is not a parameter of spans");
+}
+
+START_TEST(spans_are_listed_by_cost)
+{
+        make_store();
+        APPEND({ .type = CPU, .value = 1, .stack = "a;main", .trace = 0xab },
+               { .type = CPU,
+                 .value = 2,
+                 .stack = "a;main",
+                 .trace = 0xab,
+                 .span = 0xcd,
+                 .labels = "service.name=api" },
+               { .type = CPU,
+                 .value = 4,
+                 .stack = "b;main",
+                 .trace = 0xab,
+                 .span = 0xcd,
+                 .labels = "service.name=api;span_name=GET /x" },
+               { .type = CPU, .value = 8, .stack = "c;main", .labels = "trace_id=0123" });
+        APPEND({ .type = CPU, .value = 16, .stack = "c;main", .labels = "trace_id=0123;profile_id=77" },
+               { .type = CPU, .value = 32, .stack = "d;main", .labels = "service.name=api" },
+               { .type = CPU,
+                 .value = 64,
+                 .stack = "d;main",
+                 .trace = 0xab,
+                 .span = 0xce,
+                 .labels = "service.name=api" });
+        check_head_and_parts(check_spans);
+        remove_store();
+}
+END_TEST
+
 /* ---- pprof ---- */
 
 static void check_pprof(void)
@@ -641,5 +709,5 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            a_diff_converts_the_types_of_both_sides, groups_by_labels_sum_apart_and_the_smallest_together,
            csv_quotes_what_would_break_a_field, search_matches_any_part_of_a_text, frames_filter_as_in_pprof,
            callers_and_callees_of_all_matching_functions, lines_cost_and_show_their_source,
-           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected,
+           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)
