@@ -19,6 +19,12 @@ const CairnActions = (() => {
     return actions;
   }
 
+  // A link to the source of a row's function, at its most expensive line; '' where there is none.
+  function sourceOf(context, now) {
+    if (!context.canShow || !context.canShow('source')) return undefined;
+    return row => row.file ? CairnSelection.format(CairnSelection.change(now(), { view: 'source', function: row.function, file: row.file, line: row.line || null })) : '';
+  }
+
   // Links to other views of the same selection, which can be opened beside this one.
   function links(context, now) {
     const { canShow } = context;
@@ -30,5 +36,5 @@ const CairnActions = (() => {
     ];
   }
 
-  return { create, links };
+  return { create, links, sourceOf };
 })();

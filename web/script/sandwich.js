@@ -43,8 +43,8 @@ const CairnSandwich = (() => {
 
     const columns = [
       { title: 'Cost', key: 'value', number: true, text: r => formatValue(r.value, about.unit) },
-      { title: '%', key: 'value', number: true, text: r => percent(r.value, about.own), explain: 'Of the cost of the function' },
-      ...CairnTable.nameColumns.slice(0, 2),
+      { title: '%', key: 'value', number: true, width: 5.4, text: r => percent(r.value, about.own), explain: 'Of the cost of the function' },
+      ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)).slice(0, 2),
     ];
     const tableOf = (box, caption) => CairnTable.create(box, columns, { caption, sort: 'value', empty: 'None.',
       open: row => { if (row.kind < 4) context.go({ function: row.function }); }, menu: CairnTopView.menuOf(actions) });
@@ -52,11 +52,11 @@ const CairnSandwich = (() => {
     const lines = CairnTable.create(linesTable, [
       { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about.unit) },
       { title: 'Total', key: 'cumulative', number: true, text: r => formatValue(r.cumulative, about.unit) },
-      { title: 'Total %', key: 'cumulative', number: true, text: r => percent(r.cumulative, about.own) },
-      { title: 'Line', key: 'line', number: true, text: r => r.line || '?' },
-      { title: 'File', key: 'file' },
-      { title: 'Source', key: 'source', className: 'mono source' },
-    ], { caption: 'Cost of each line', sort: 'cumulative', empty: 'No line is known.' });
+      { title: 'Total %', key: 'cumulative', number: true, width: 5.4, text: r => percent(r.cumulative, about.own) },
+      { title: 'Line', key: 'line', number: true, width: 5.4, text: r => r.line || '?' },
+      { title: 'File', key: 'file', href: CairnActions.sourceOf(context, () => current) },
+      { title: 'Source', key: 'source', className: 'mono source', share: 2 },
+    ], { caption: 'Cost of each line', sort: 'cumulative', empty: 'No line is known.', keyOf: r => `${r.function}\0${r.file}\0${r.line}` });
     let graphs = [];
 
     const act = (text, run) => run ? make('button', { type: 'button', textContent: text, onclick: run }) : null;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions and what they cost, as a table: sorted by any column, filtered, as long as one asks for. And how such rows are
-// made of a call tree.
+// Functions and what they cost, as a table: sorted by any column, filtered, of any length. And how such rows are made of a
+// call tree.
 'use strict';
 const CairnTable = (() => {
   const { formatValue, percent } = CairnUnits, { display, label } = CairnNames, { make } = CairnDom, { shortOf } = CairnLayout;
-  const STEP = 200, ROWS_MAX = 50000; // of which a table asks the service for
+  const ROW = 26, HEAD = 28, MORE = 8, LEAST = 9; // px, as in flame.css; rows that are made beyond those in sight; rem of a share
+  const ROWS_MAX = 50000; // of which a table asks the service for
 
   // Flat and cumulative per function and file; a function that is above itself counts once.
   function topRows(d) {
@@ -28,18 +29,31 @@ const CairnTable = (() => {
     return [...rows.values()].sort((a, b) => b.flat - a.flat || b.cumulative - a.cumulative);
   }
 
-  // columns: { title, key, number (whether it is one), text(row) when it is not the value itself, wrap }. The column of the
-  // function has `name: true`: its cells are buttons that call options.open(row); options.menu(row) are entries of a menu.
-  // options: caption, sort (a column's key), filter: the keys that the filter's words are looked for in, none without.
+  const collator = new Intl.Collator('en');
+  let tables = 0;
+
+  // A grid of which only the rows in sight exist, so that it may have any number of them; all have one height.
+  // columns: { title, key, number (whether it is one), text(row) when it is not the value itself, width (rem), or
+  // share of the width that is left }. The cells of the
+  // column with `name: true` are buttons that call options.open(row); those of one with href(row) are links where that
+  // is not '', in a tab of their own with `external: true`.
+  // options: caption, noun (of the rows), sort (a column's key), empty (what stands there without rows), follow (what the
+  // key s does), menu(row): entries of a
+  // menu; filter: the keys that the filter's words are looked for in, none without; keyOf(row): what it is after a refresh.
+  //
+  // Keys: arrows, Page Up and Down, Home, End; Enter opens, s follows the row's link, the menu key or Shift+F10 has the menu,
+  // slash goes to the filter.
   function create(root, columns, options) {
-    let rows = [], sorted = columns.find(c => c.key === options.sort), down = true, limit = STEP;
+    const id = 'table-' + ++tables, noun = options.noun || 'functions', keyOf = options.keyOf || (r => r.function + '\0' + r.file);
+    let rows = [], ordered = [], some = [], sorted = columns.find(c => c.key === options.sort), down = true, current = -1, drawn = null;
     const words = make('input', { type: 'search', size: 26, placeholder: 'Filter', spellcheck: false, autocomplete: 'off', 'aria-label': `Filter ${options.caption}` });
     const shown = make('span', { className: 'soft', role: 'status' });
     const bar = options.filter ? make('div', { className: 'bar' }, words, shown) : null;
-    const head = make('tr', {}), body = make('tbody', {});
-    const table = make('table', { className: 'rows' }, make('caption', { className: 'unseen', textContent: options.caption }), make('thead', {}, head), body);
-    const more = make('button', { type: 'button', textContent: 'Show more', hidden: true, className: 'more' });
-    const box = make('div', { className: 'table-scroll', tabIndex: 0, role: 'region', 'aria-label': options.caption }, table, more);
+    const linked = columns.some(c => c.href), head = make('tr', { 'aria-rowindex': 1 }), body = make('tbody', {});
+    const table = make('table', { className: 'rows', role: 'grid', tabIndex: 0, 'aria-colcount': columns.length,
+      'aria-label': options.caption + '. Arrow keys move' + (options.open ? ', Enter opens' : '') + (linked ? ', s ' + (options.follow || 'shows the source') : '') + (options.menu ? ', Shift F10 has a menu' : '') },
+    make('colgroup', {}, ...columns.map(() => make('col', {}))), make('thead', {}, head), body);
+    const space = make('div', { className: 'table-space' }, table), box = make('div', { className: 'table-scroll' }, space);
     root.replaceChildren(...[bar, box].filter(Boolean));
 
     const headers = columns.map(c => {
@@ -48,77 +62,172 @@ const CairnTable = (() => {
       sort.onclick = () => {
         down = sorted === c ? !down : Boolean(c.number);
         sorted = c;
-        fill();
+        order();
+        choose();
       };
       head.append(th);
       return th;
     });
 
+    // ---- which rows ----
+
     function compare(a, b) {
       const x = a[sorted.key], y = b[sorted.key];
-      const order = typeof x === 'number' || typeof y === 'number' ? (x || 0) - (y || 0) : String(x || '').localeCompare(String(y || ''), 'en');
-      return down ? -order : order;
+      const by = typeof x === 'number' || typeof y === 'number' ? (x || 0) - (y || 0) : collator.compare(String(x || ''), String(y || ''));
+      return down ? -by : by;
     }
-    function openMenu(event, row, from) {
-      event.preventDefault();
-      const box = from.getBoundingClientRect(), byPointer = event.button === 2;
-      CairnFlameMenu.open([{ text: 'Copy its name', run: () => CairnFlameMenu.copyText(row.function) }, ...options.menu(row)],
-        byPointer ? event.clientX : box.left + 12, byPointer ? event.clientY : box.bottom, from);
-    }
-    function cell(row, c) {
-      const text = c.text ? c.text(row) : row[c.key];
-      if (c.number) return make('td', { className: 'n', textContent: text });
-      if (!c.name) return make('td', { className: 'f ' + (c.className || 'soft mono'), textContent: label(text) });
-      const button = make('button', { type: 'button', className: 'link mono', textContent: label(text), title: display(row.function), onclick: () => options.open(row) });
-      if (options.menu) {
-        button.addEventListener('contextmenu', event => { if (event.button === 2) openMenu(event, row, button); else event.preventDefault(); });
-        button.addEventListener('keydown', event => { if (event.key === 'ContextMenu' || (event.shiftKey && event.key === 'F10')) openMenu(event, row, button); });
-      }
-      return make('td', { className: 'f' }, button);
-    }
-    function fill() {
+    function order() {
       headers.forEach((th, i) => {
         if (columns[i] === sorted) th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
         else th.removeAttribute('aria-sort');
       });
-      let some = rows;
-      if (options.filter && words.value) {
-        const frames = rows.map(r => options.filter.map(k => r[k] || ''));
-        const found = CairnSearch.findFrames({ frames: frames.map(f => [f[0], f[1], f[2], 0, '', f[3]]) }, words.value);
-        some = rows.filter((_, i) => found[i]);
-      }
-      some = some.slice().sort(compare);
-      body.replaceChildren(...some.slice(0, limit).map(r => make('tr', {}, ...columns.map(c => cell(r, c)))));
-      if (!some.length) body.append(make('tr', {}, make('td', { colSpan: columns.length, textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' })));
-      more.hidden = some.length <= limit;
-      shown.textContent = words.value ? `${some.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')}` : !rows.length ? '' :
-        `${rows.length.toLocaleString('en')} functions` + (rows.length >= ROWS_MAX ? ', those that cost most' : '');
+      ordered = rows.slice().sort(compare);
     }
-    more.onclick = () => { limit *= 5; fill(); };
-    words.addEventListener('input', () => { limit = STEP; fill(); });
+    // The rows that the filter leaves; `keep`: stay where it is.
+    function choose(keep) {
+      some = ordered;
+      if (options.filter && words.value) {
+        const texts = ordered.map(r => options.filter.map(k => r[k] || ''));
+        const found = CairnSearch.findFrames({ frames: texts.map(f => [f[0], f[1], f[2], 0, '', f[3]]) }, words.value);
+        some = ordered.filter((_, i) => found[i]);
+      }
+      table.setAttribute('aria-rowcount', some.length + 1);
+      space.style.height = some.length ? HEAD + some.length * ROW + 'px' : 'auto';
+      shown.textContent = words.value ? `${some.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')}` : !rows.length ? '' :
+        `${rows.length.toLocaleString('en')} ${noun}` + (rows.length >= ROWS_MAX ? ', those that cost most' : '');
+      if (!keep) {
+        current = -1;
+        box.scrollTop = 0;
+      }
+      draw(true);
+    }
+
+    // ---- what is in sight ----
+
+    function placeColumns() {
+      const rem = parseFloat(getComputedStyle(document.documentElement).fontSize), fixedOf = c => (c.width || (c.number ? 6.6 : 0)) * rem;
+      const fixed = columns.reduce((sum, c) => sum + fixedOf(c), 0), shares = columns.reduce((sum, c) => sum + (fixedOf(c) ? 0 : c.share || 1), 0);
+      const wide = Math.max(box.clientWidth, fixed + shares * LEAST * rem);
+      table.style.width = wide + 'px';
+      columns.forEach((c, i) => { table.firstChild.children[i].style.width = (fixedOf(c) || (wide - fixed) * (c.share || 1) / shares) + 'px'; });
+    }
+
+    function makeCell(row, c) {
+      const text = c.text ? c.text(row) : row[c.key], href = c.href ? c.href(row) : '';
+      if (c.number) return make('td', { className: 'n', textContent: text });
+      const className = c.className || (c.name ? 'mono' : 'soft mono'), full = display(c.name && row.function ? row.function : text);
+      const inner = c.name ? make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: label(text), onclick: () => options.open(row) }) :
+        href ? make('a', { className: 'link', tabIndex: -1, href, textContent: label(text), ...(c.external && { target: '_blank', rel: 'noopener noreferrer' }) }) : label(text);
+      return make('td', { className, title: full }, inner);
+    }
+    function makeRow(i) {
+      const tr = make('tr', { id: `${id}-${i}`, 'aria-rowindex': i + 2, onmousedown: () => select(i) }, ...columns.map(c => makeCell(some[i], c)));
+      return tr;
+    }
+    function draw(again) {
+      const from = Math.min(Math.max(0, Math.floor(box.scrollTop / ROW) - MORE), Math.max(0, some.length - 1));
+      const to = Math.min(some.length, Math.ceil((box.scrollTop + box.clientHeight) / ROW) + MORE);
+      if (!again && drawn && drawn[0] === from && drawn[1] === to) return;
+      drawn = [from, to];
+      const list = [];
+      for (let i = from; i < to; i++) list.push(makeRow(i));
+      if (!some.length)
+        list.push(make('tr', {}, make('td', { colSpan: columns.length, textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' })));
+      if (body.contains(document.activeElement)) table.focus({ preventScroll: true }); // a button that was clicked
+      space.style.paddingTop = from * ROW + 'px';
+      body.replaceChildren(...list);
+      mark();
+    }
+    // Rows stay as they are: a click on a button in one must find it again.
+    function mark() {
+      const row = document.getElementById(`${id}-${current}`);
+      for (const old of body.querySelectorAll('.current')) {
+        old.classList.remove('current');
+        old.removeAttribute('aria-selected');
+      }
+      if (!row) { table.removeAttribute('aria-activedescendant'); return; }
+      row.classList.add('current');
+      row.setAttribute('aria-selected', 'true');
+      table.setAttribute('aria-activedescendant', row.id);
+    }
+    function select(i) {
+      current = Math.max(0, Math.min(some.length - 1, i));
+      mark();
+    }
+    function moveTo(i) {
+      const at = Math.max(0, Math.min(some.length - 1, i)), top = at * ROW, room = box.clientHeight - HEAD;
+      current = at;
+      if (top < box.scrollTop) box.scrollTop = top;
+      else if (top + ROW > box.scrollTop + room) box.scrollTop = top + ROW - room;
+      draw(false);
+      mark();
+    }
+    function openMenu(i, x, y) {
+      const row = some[i], at = document.getElementById(`${id}-${i}`).getBoundingClientRect();
+      CairnFlameMenu.open([...(row.function ? [{ text: 'Copy its name', run: () => CairnFlameMenu.copyText(row.function) }] : []), ...options.menu(row)],
+        x === undefined ? at.left + 12 : x, y === undefined ? at.bottom : y, table);
+    }
+    function followLink(row) {
+      const column = columns.find(c => c.href), href = column ? column.href(row) : '';
+      if (href) location.assign(href);
+    }
+    table.addEventListener('keydown', event => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('thead')) return;
+      const page = Math.max(1, Math.floor((box.clientHeight - HEAD) / ROW) - 1), inside = event.target.closest('tbody tr[aria-rowindex]');
+      if (inside) select(inside.getAttribute('aria-rowindex') - 2);
+      const row = some[current];
+      const to = { ArrowUp: current - 1, ArrowDown: current + 1, PageUp: current - page, PageDown: current + page, Home: 0, End: some.length - 1 }[event.key];
+      if (to !== undefined && some.length) moveTo(to);
+      else if (event.key === '/' && bar) words.focus();
+      else if (row && event.key === 'Enter' && event.target === table && options.open) options.open(row);
+      else if (row && event.key === 's') followLink(row);
+      else if (row && options.menu && (event.key === 'ContextMenu' || (event.shiftKey && event.key === 'F10'))) openMenu(current);
+      else return;
+      event.preventDefault();
+    });
+    table.addEventListener('focus', () => { if (current < 0 && some.length) select(drawn[0] ? Math.ceil(box.scrollTop / ROW) : 0); });
+    body.addEventListener('contextmenu', event => {
+      const row = event.target.closest('tr[aria-rowindex]');
+      if (!options.menu || !row || event.target.closest('a')) return;
+      event.preventDefault(); // of the key, which has its own
+      if (event.button === 2) openMenu(row.getAttribute('aria-rowindex') - 2, event.clientX, event.clientY);
+    });
+    box.addEventListener('scroll', () => draw(false), { passive: true });
+    new ResizeObserver(() => { placeColumns(); draw(false); }).observe(box);
+    words.addEventListener('input', () => choose());
+    words.addEventListener('keydown', event => {
+      if (event.key !== 'Enter' && event.key !== 'ArrowDown') return;
+      event.preventDefault();
+      table.focus();
+    });
     return {
       show(next) {
+        const at = some[current] ? keyOf(some[current]) : null;
         rows = next;
-        fill();
+        order();
+        choose(true);
+        current = at === null ? -1 : some.findIndex(r => keyOf(r) === at);
+        mark();
       },
     };
   }
 
   const shownName = r => r.short_name || r.function;
   const placeText = r => r.file ? (r.line ? `${r.file}:${r.line}` : r.file) : '';
-  const nameColumns = [
-    { title: 'Function', key: 'function', name: true, text: shownName },
-    { title: 'File', key: 'file', text: placeText },
+  // sourceOf(row): a link to the most expensive line of its function, '' where there is none.
+  const nameColumns = sourceOf => [
+    { title: 'Function', key: 'function', name: true, text: shownName, share: 1.6 },
+    { title: 'File', key: 'file', text: placeText, href: sourceOf },
     { title: 'Object', key: 'object' },
   ];
 
   // The columns of what functions cost. unit and total are asked when a cell is made.
-  const costColumns = about => [
+  const costColumns = (about, sourceOf) => [
     { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about().unit), explain: 'In the function itself' },
-    { title: 'Self %', key: 'flat', number: true, text: r => percent(r.flat, about().total) },
+    { title: 'Self %', key: 'flat', number: true, width: 5.4, text: r => percent(r.flat, about().total) },
     { title: 'Total', key: 'cumulative', number: true, text: r => formatValue(r.cumulative, about().unit), explain: 'With what it calls' },
-    { title: 'Total %', key: 'cumulative', number: true, text: r => percent(r.cumulative, about().total) },
-    ...nameColumns,
+    { title: 'Total %', key: 'cumulative', number: true, width: 5.4, text: r => percent(r.cumulative, about().total) },
+    ...nameColumns(sourceOf),
   ];
 
   return { topRows, create, nameColumns, costColumns, ROWS_MAX };

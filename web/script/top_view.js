@@ -18,7 +18,7 @@ const CairnTopView = (() => {
     const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current);
     const box = make('div', { className: 'table-box' });
     root.append(box);
-    const table = CairnTable.create(box, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
+    const table = CairnTable.create(box, CairnTable.costColumns(() => about, CairnActions.sourceOf(context, () => current)), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
       open: row => actions.sandwich(row.function), menu: menuOf(actions) });
     return {
       async show(selection, signal) {
