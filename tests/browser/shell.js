@@ -5,7 +5,7 @@
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
 const [url, saved] = process.argv.slice(2);
-const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'missing'];
+const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'source', 'traces', 'missing'];
 // Colours are the same in narrow windows; to look at them is most of axe's work.
 const WITHOUT_CONTRAST = { rules: { 'color-contrast': { enabled: false } } };
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['narrow', { width: 360, height: 740 }]];
@@ -44,6 +44,11 @@ async function lookAtSaved(browser) {
     await page.click('#tab-top');
     check(await page.isVisible('#view-top table'), '  with its table');
     await axe(page, '  axe has no complaint');
+    await screenshot(page, 'saved-table-' + name);
+    await page.click('#tab-sandwich');
+    check(await page.isVisible('#view-sandwich canvas'), '  with callers and callees');
+    await axe(page, '  axe has no complaint');
+    await screenshot(page, 'saved-sandwich-' + name);
     await noProblems(page, '  no console error, no policy violation');
     await page.context().close();
   }

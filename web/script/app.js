@@ -16,6 +16,7 @@
     { id: 'sandwich', title: 'Callers and callees', view: CairnSandwich },
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'source', title: 'Source', view: CairnSourceView },
+    { id: 'traces', title: 'Traces', view: CairnTracesView },
     { id: 'missing', title: 'Missing debuginfo', view: CairnMissingView },
   ];
   const LIVE_MS = 5000; // as the label of the switch says
@@ -83,7 +84,8 @@
       panel.tab.setAttribute('aria-selected', other === id);
       panel.tab.tabIndex = other === id ? 0 : -1;
     }
-    const panel = panels.get(id);
+    const panel = panels.get(id), tabs = $('tabs'), { tab } = panel;
+    tabs.scrollLeft = Math.min(tab.offsetLeft - tabs.offsetLeft, Math.max(tabs.scrollLeft, tab.offsetLeft - tabs.offsetLeft + tab.offsetWidth - tabs.clientWidth)); // in narrow windows
     series.about(panel.about);
     if (!panel.instance) {
       const about = text => {
