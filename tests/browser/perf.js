@@ -9,6 +9,7 @@ const { run, check, openPage, noProblems, screenshot } = require('./support');
 
 const url = process.argv[2];
 const MOST = 1048576, MOVES = 120;
+const REST_MS = 250, REST_CPU_S = 0.02, REST_ROUNDS = 60;
 const BUDGET_MS = { 20000: 500, [MOST]: 3000 }, FRAME_MS = 16.7;
 
 const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))];
@@ -37,7 +38,25 @@ function makeAnswer(n) {
     "sides":[{"selector":"","from_ms":${now - 3600e3},"to_ms":${now},"total":${total[0]},"samples":6000}],"frames":${JSON.stringify(frames)},"left_out":0,"nodes":[${nodes.join(',')}]}`;
 }
 
-// From the end of the answer to the second animation frame after the graph says what it shows.
+// CPU seconds of all processes of the browser.
+async function sumCpu(session) {
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  return processInfo.reduce((sum, p) => sum + p.cpuTime, 0);
+}
+
+// Until the browser is done with opening the window: its own interface is a page too, in a process of its own, and with two CPUs
+// the seconds that this takes would be in the figures.
+async function waitForRest(browser) {
+  const session = await browser.newBrowserCDPSession();
+  for (let before = -1, now = await sumCpu(session), rounds = 0; now - before > REST_CPU_S && rounds < REST_ROUNDS; rounds++) {
+    await new Promise(done => setTimeout(done, REST_MS));
+    before = now;
+    now = await sumCpu(session);
+  }
+  await session.detach();
+}
+
+// From the end of the answer to the second animation frame after the graph says what it shows, in a page that is loaded.
 async function measureFirst(browser, nodes, body) {
   const page = await openPage(browser, `${url}/api/v1/query/types`);
   await page.addInitScript(() => {
@@ -50,9 +69,12 @@ async function measureFirst(browser, nodes, body) {
     }).observe(document, { subtree: true, childList: true, characterData: true });
   });
   await page.route('**/api/v1/query/flame?*', route => route.fulfill({ contentType: 'application/json', body }));
+  await page.goto(`${url}/#view=missing&from=now-1h&to=now`);
+  await page.waitForSelector('[role=tabpanel]:not([hidden])[aria-busy=false]');
+  await waitForRest(browser);
   const events = await trace(browser, page, async () => {
-    await page.goto(`${url}/#view=flame&from=now-1h&to=now&max_nodes=${nodes}`);
-    await page.waitForFunction(() => window.drawnAt > 0, null, { timeout: 300000 });
+    await page.evaluate(address => { location.hash = address; }, `#view=flame&from=now-1h&to=now&max_nodes=${nodes}`);
+    await page.waitForFunction(() => window.drawnAt > 0, null, { timeout: 300000, polling: 50 });
   });
   const [drawn, answered] = await page.evaluate(() => {
     const e = performance.getEntriesByType('resource').find(r => r.name.includes('query/flame'));
