@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The source view in a browser: the lines and instructions of a program that was recorded, of a file of 20,000 lines.
+# The source view in a browser: the lines and instructions of a program that was recorded, of a file of 20,000 lines; and the
+# page that `cairn record` writes of it.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 for tool in gcc python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -42,11 +43,14 @@ ok "the recording is sent" "$cairn" import --server "$url" --time now "$tmp/work
 wait_metric cairn_objects_indexed_total 1
 "$cairn" query --server "$url" --lines --function burn --json >"$tmp/lines.json"
 
+ok "  and a page is recorded" "$cairn" record -F 999 -o "$tmp/work.html" -- "$tmp/work"
+
 run_browser source.js missing "$url" "$id" "$tmp/work"
 ok "sources and code are uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" --executables --sources "$tmp/src" "$tmp/work"
 "$cairn" query --server "$url" --lines --function burn --json >"$tmp/lines.json"
 "$cairn" query --server "$url" --lines --function burn >"$tmp/lines.txt"
 curl -sS "$url/api/v1/query/disassembly?function_name=burn" >"$tmp/code.json"
 run_browser source.js shown "$url" "$tmp/lines.json" "$tmp/lines.txt" "$tmp/code.json"
+run_browser recorded.js "$tmp/work.html"
 stop_server
 done_testing
