@@ -214,7 +214,7 @@ static ParcaQuery__ValueType *make_parca_value_type(struct querier_call *c, cons
 /* The step of a graph with at most `limit` points, at least a second. */
 static double choose_step_s(const ParcaQuery__QueryRangeRequest *r, int64_t start_ms, int64_t end_ms)
 {
-        double range_s = (double)(end_ms - start_ms) / MS_PER_S, points = r->limit ? r->limit : DEFAULT_POINTS;
+        double range_s = ((double)end_ms - (double)start_ms) / MS_PER_S, points = r->limit ? r->limit : DEFAULT_POINTS;
 
         if (r->step && (r->step->seconds > 0 || r->step->nanos > 0))
                 return (double)r->step->seconds + (double)r->step->nanos / (double)NS_PER_S;
@@ -244,6 +244,11 @@ static enum status make_metrics_labels(struct querier_call *c, const Querier__Se
         return ST_OK;
 }
 
+static int64_t round_sum(double v)
+{
+        return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
+}
+
 static enum status make_metrics_samples(struct querier_call *c, const Querier__Series *from, int64_t step_ns,
                                         ParcaQuery__MetricsSeries *ret)
 {
@@ -259,7 +264,7 @@ static enum status make_metrics_samples(struct querier_call *c, const Querier__S
                 s->timestamp = make_timestamp(c, from->points[i]->timestamp);
                 if (!s->timestamp)
                         return c->q.err->code;
-                s->value = (int64_t)from->points[i]->value;
+                s->value = round_sum(from->points[i]->value);
                 s->duration = step_ns;
                 s->value_per_second = step_ns ? from->points[i]->value * (double)NS_PER_S / (double)step_ns : 0;
                 ret->samples[ret->n_samples++] = s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/querier/parca_tree.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,12 +52,12 @@ struct node_meta {
 static char *get_valid_text(struct querier_call *c, const char *text)
 {
         size_t n = text ? strlen(text) : 0;
-        char *valid = !n || utf8_valid(text, n) ? (char *)(uintptr_t)(text ? text : "") : querier_copy_text(c, text, n);
 
-        return valid ? valid : (char *)(uintptr_t) "";
+        return !n || utf8_valid(text, n) ? (char *)(uintptr_t)(text ? text : "") : querier_copy_text(c, text, n);
 }
 
-static void fill_node_meta(struct querier_call *c, struct node_meta *m, const struct query_frame *frame, int64_t line)
+/* False with the error when there is no memory for a text. */
+static bool fill_node_meta(struct querier_call *c, struct node_meta *m, const struct query_frame *frame, int64_t line)
 {
         parca_query__node_meta__init(&m->meta);
         parca_query__mapping__init(&m->mapping);
@@ -65,7 +66,7 @@ static void fill_node_meta(struct querier_call *c, struct node_meta *m, const st
         m->meta.function = &m->function;
         if (!frame) {
                 m->function.name = (char *)(uintptr_t)OTHER_NAME;
-                return;
+                return true;
         }
         m->function.name = get_valid_text(c, frame->function);
         m->function.system_name = get_valid_text(c, frame->linkage_name);
@@ -76,15 +77,15 @@ static void fill_node_meta(struct querier_call *c, struct node_meta *m, const st
         m->line.line = line;
         if (line)
                 m->meta.line = &m->line;
+        return m->function.name && m->function.system_name && m->function.filename && m->mapping.file;
 }
 
 ParcaQuery__NodeMeta *parca_make_meta(struct querier_call *c, const struct query_frame *frame, int64_t line)
 {
         struct node_meta *m = querier_alloc(c, 1, sizeof *m);
 
-        if (!m)
+        if (!m || !fill_node_meta(c, m, frame, line))
                 return NULL;
-        fill_node_meta(c, m, frame, line);
         m->function.name = querier_copy_text(c, m->function.name, strlen(m->function.name));
         m->function.system_name = querier_copy_text(c, m->function.system_name, strlen(m->function.system_name));
         m->function.filename = querier_copy_text(c, m->function.filename, strlen(m->function.filename));
@@ -93,7 +94,7 @@ ParcaQuery__NodeMeta *parca_make_meta(struct querier_call *c, const struct query
 }
 
 /* The content of a node without its children, in e->own. */
-static void put_own_content(struct tree_encoder *e, uint32_t i)
+static enum status put_own_content(struct tree_encoder *e, uint32_t i)
 {
         const struct drawn_node *n = &e->d->nodes[i];
         unsigned last = e->l->side_count - 1, first_value = i ? NODE_CUMULATIVE : NODE_CUMULATIVE - 1;
@@ -103,7 +104,8 @@ static void put_own_content(struct tree_encoder *e, uint32_t i)
         if (i) {
                 size_t size;
 
-                fill_node_meta(e->c, &m, n->frame == DRAWN_OTHER ? NULL : &e->l->frames.items[n->frame], n->line);
+                if (!fill_node_meta(e->c, &m, n->frame == DRAWN_OTHER ? NULL : &e->l->frames.items[n->frame], n->line))
+                        return e->c->q.err->code;
                 size = protobuf_c_message_get_packed_size(&m.meta.base);
                 buf_append_u8(&e->own, TAG_OF_BYTES(NODE_META));
                 buf_append_uleb128(&e->own, size);
@@ -112,6 +114,7 @@ static void put_own_content(struct tree_encoder *e, uint32_t i)
         wire_put_varint(&e->own, first_value, (uint64_t)n->total[last]);
         if (last)
                 wire_put_varint(&e->own, first_value + 1, (uint64_t)n->total[1] - (uint64_t)n->total[0]);
+        return buf_status(&e->own, e->c->q.err, "a node");
 }
 
 static enum status compute_node_sizes(struct tree_encoder *e)
@@ -119,8 +122,7 @@ static enum status compute_node_sizes(struct tree_encoder *e)
         enum status st = ST_OK;
 
         for (uint32_t i = e->d->count; !st && i-- > 0;) {
-                put_own_content(e, i);
-                st = buf_status(&e->own, e->c->q.err, "a node");
+                st = put_own_content(e, i);
                 e->sizes[i] += e->own.size;
                 if (i)
                         e->sizes[e->d->nodes[i].parent] += TAG_BYTES + compute_varint_size(e->sizes[i]) + e->sizes[i];
@@ -149,7 +151,7 @@ enum status parca_tree_encode(struct querier_call *c, const struct loaded_sides 
         data = st ? NULL : querier_alloc(c, e.sizes[0], 1);
         if (!data)
                 return st ? st : c->q.err->code;
-        for (uint32_t i = 0; i < d->count; i++) { /* each node is followed by its descendants */
+        for (uint32_t i = 0; !st && i < d->count; i++) { /* each node is followed by its descendants */
                 if (i) {
                         buf_clear(&e.own);
                         buf_append_u8(&e.own, TAG_OF_BYTES(d->nodes[i].parent ? NODE_CHILDREN : ROOT_CHILDREN));
@@ -157,12 +159,13 @@ enum status parca_tree_encode(struct querier_call *c, const struct loaded_sides 
                         memcpy(data + at, e.own.data, e.own.size);
                         at += e.own.size;
                 }
-                put_own_content(&e, i);
-                if (buf_status(&e.own, c->q.err, "a node"))
-                        return e.own.failed;
+                st = put_own_content(&e, i);
+                if (st)
+                        break;
+                assert(e.own.size <= e.sizes[0] - at); /* as it was counted */
                 memcpy(data + at, e.own.data, e.own.size);
                 at += e.own.size;
         }
         *ret = (ProtobufCBinaryData){ .len = at, .data = data };
-        return ST_OK;
+        return st;
 }

@@ -82,7 +82,7 @@ char *querier_copy_text(struct querier_call *c, const char *text, size_t n)
         if (copy && !utf8_valid(copy, n)) {
                 buf_clear(&c->scratch);
                 valid = utf8_replace_invalid(copy, &c->scratch);
-                copy = arena_strndup(c->memory, valid, strlen(valid));
+                copy = c->scratch.failed ? NULL : arena_strndup(c->memory, valid, strlen(valid));
         }
         if (!copy)
                 arena_error(c->memory, c->q.err, "the answer");

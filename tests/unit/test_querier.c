@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Methods of querier.v1 at their limits: docs/formats/querier.md */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/limits.h"
 #include "profile-formats/proto/querier.pb-c.h"
+#include "query/querier/parca_tree.h"
 #include "query/querier/querier.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
@@ -22,7 +24,7 @@ static void remove_store(void)
         store_fixture_end(&f);
 }
 
-static void append_labeled_sample(void)
+static void append_labeled_value(int64_t value)
 {
         static const char *const labels[] = { "namespace=production", "pod=p-1", "service_name=shop", NULL };
         struct test_profile t;
@@ -32,7 +34,7 @@ static void append_labeled_sample(void)
 
         test_profile_init(&t, STORE_FIXTURE_ID, "app");
         location = test_location(&t, 0x10);
-        test_sample(&t, STORE_FIXTURE_T0, 1, &location, 1, labels);
+        test_sample(&t, STORE_FIXTURE_T0, value, &location, 1, labels);
         check_ok(profile_store_append(f.store, &t.p, store_fixture_batch_id(1), &duplicate, &err), &err);
         test_profile_deinit(&t);
 }
@@ -88,7 +90,7 @@ START_TEST(an_answer_that_is_larger_than_its_memory_is_refused)
         Querier__SelectSeriesRequest steps = QUERIER__SELECT_SERIES_REQUEST__INIT;
         char *by[] = { (char[]){ "namespace" }, (char[]){ "pod" } };
 
-        append_labeled_sample();
+        append_labeled_value(1);
         ck_assert_uint_gt(count_answers("Series", &series, KiB(4)), 0);
         steps.profile_typeid = (char[]){ "process_cpu:cpu:nanoseconds:cpu:nanoseconds" };
         steps.label_selector = (char[]){ "{}" };
@@ -146,11 +148,93 @@ START_TEST(labels_of_the_type_are_not_repeated_without_end)
 }
 END_TEST
 
+START_TEST(sums_and_times_of_a_graph_have_the_range_of_their_type)
+{
+        ParcaQuery__QueryRangeRequest r = PARCA_QUERY__QUERY_RANGE_REQUEST__INIT;
+        ParcaQuery__Timestamp start = PARCA_QUERY__TIMESTAMP__INIT, end = PARCA_QUERY__TIMESTAMP__INIT;
+        const ParcaQuery__QueryRangeResponse *graph;
+        const ProtobufCMessage *answer;
+        struct work_meter meter;
+        struct querier_input in = { .method = querier_find_parca_method("QueryRange"),
+                                    .request = &r,
+                                    .now_unix_ns = STORE_FIXTURE_T0 + 1,
+                                    .meter = &meter };
+        struct arena memory;
+        struct error err;
+
+        append_labeled_value(INT64_MAX);
+        work_meter_init(&meter, NULL, NULL);
+        arena_init(&memory, MiB(1));
+        r.query = (char[]){ "process_cpu:cpu:nanoseconds:cpu:nanoseconds{}" };
+        r.start = &start;
+        r.end = &end;
+        start.seconds = STORE_FIXTURE_T0 / 1000000000 - 1;
+        end.seconds = start.seconds + 2;
+        check_ok(querier_run(f.store, &in, &memory, &answer, &err), &err);
+        graph = (const ParcaQuery__QueryRangeResponse *)answer;
+        ck_assert_uint_eq(graph->n_series, 1);
+        ck_assert_uint_ge(graph->series[0]->n_samples, 1);
+        ck_assert_int_eq(graph->series[0]->samples[0]->value, INT64_MAX);
+        start.seconds = -INT64_C(9000000000000000);
+        end.seconds = INT64_C(9000000000000000);
+        ck_assert_int_eq(querier_run(f.store, &in, &memory, &answer, &err), ST_USAGE);
+        arena_deinit(&memory);
+}
+END_TEST
+
+#define TREE_NODES (WORK_CHECK_UNITS / 64 + 100) /* the meter looks once while their sizes are computed */
+
+/* Other queries end meanwhile. */
+static enum status release_memory(void *context, struct error *err)
+{
+        struct memory_account *account = context;
+
+        (void)err;
+        account->limit = MiB(64);
+        return ST_OK;
+}
+
+/* Names that are no UTF-8 are copied when a node's size is computed, and again when it is written. */
+START_TEST(a_tree_has_no_names_that_its_sizes_lack)
+{
+        static char name[1000];
+        struct query_frame frame = { .function = name, .linkage_name = "", .file = "", .mapping = "" };
+        const struct loaded_sides l = { .frames.items = &frame, .frames.count = 1, .side_count = 1 };
+        struct drawing d = { .nodes = calloc(TREE_NODES, sizeof *d.nodes), .count = TREE_NODES };
+        struct memory_account account = { .limit = 0 };
+        struct work_meter meter;
+        struct arena memory;
+        struct error err = { 0 };
+        struct querier_call c = { .q = { .meter = &meter, .err = &err }, .memory = &memory };
+        ProtobufCBinaryData tree = { 0 };
+
+        ck_assert_ptr_nonnull(d.nodes);
+        memset(name, 0xff, sizeof name - 1);
+        d.nodes[0].parent = UINT32_MAX;
+        for (uint32_t i = 1; i < TREE_NODES; i++)
+                d.nodes[i].depth = 1;
+        work_meter_init(&meter, release_memory, &account);
+        buf_init(&c.scratch, LIMIT_NAME_BYTES * 3);
+        arena_init_budget(&memory, MiB(64), MEMORY_QUERIES);
+        memory_set_account(&account);
+        ck_assert_int_eq(parca_tree_encode(&c, &l, &d, &tree), ST_TOO_BIG);
+        account.limit = MiB(64);
+        ck_assert_int_eq(parca_tree_encode(&c, &l, &d, &tree), ST_OK);
+        ck_assert_uint_gt(tree.len, (TREE_NODES - 1) * 3 * (sizeof name - 1));
+        arena_deinit(&memory);
+        memory_set_account(NULL);
+        buf_deinit(&c.scratch);
+        free(d.nodes);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { an_answer_that_is_larger_than_its_memory_is_refused,
                                        more_selectors_than_a_list_may_have_are_refused,
-                                       labels_of_the_type_are_not_repeated_without_end };
+                                       labels_of_the_type_are_not_repeated_without_end,
+                                       sums_and_times_of_a_graph_have_the_range_of_their_type,
+                                       a_tree_has_no_names_that_its_sizes_lack };
 
         return suite_run_with("querier", make_store, remove_store, tests, sizeof tests / sizeof *tests);
 }
