@@ -272,52 +272,89 @@ static enum status read_code(struct code_table *t)
         return st ? error_set(t->q->err, st, "%s", t->missing.text) : work_meter_check(t->q->meter, t->q->err);
 }
 
-/* The instruction that an address lies in; NULL: none. */
-static struct code_cost *find_instruction_cost(const struct code_table *t, uint64_t address)
+#define NO_INSTRUCTION UINT32_MAX
+
+/* The number of the instruction that an address lies in. */
+static uint32_t find_instruction(const struct disassembly *code, uint64_t address)
 {
-        for (uint32_t i = 0; i < t->code.range_count; i++) {
-                const struct code_range *r = &t->code.ranges[i];
+        for (uint32_t i = 0; i < code->range_count; i++) {
+                const struct code_range *r = &code->ranges[i];
                 uint32_t low = r->first, high = r->first + r->count;
 
                 if (address < r->start || address >= r->end)
                         continue;
                 while (low < high) {
                         uint32_t middle = low + (high - low) / 2;
-                        const struct code_instruction *in = &t->code.instructions[middle];
+                        const struct code_instruction *in = &code->instructions[middle];
 
                         if (address < in->address)
                                 high = middle;
                         else if (address - in->address >= in->size)
                                 low = middle + 1;
                         else
-                                return &t->instruction_costs[middle];
+                                return middle;
                 }
         }
-        return NULL;
+        return NO_INSTRUCTION;
 }
 
-/* All locations of the object count, whether the function that was asked for is at them or not. */
-static enum status sum_instructions(struct code_table *t)
+/* All locations of the object, whether the function that was asked for is at them or not. */
+static enum status find_instructions(const struct code_table *t, uint32_t *instruction_of)
 {
         size_t n = t->l->sides[0].stacks->location_count;
-        enum status st = memory_reserve(&t->memory, t->code.instruction_count * INSTRUCTION_MEMORY_BYTES, t->q->err);
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < n; i++) {
+                const struct scan_location *l = get_code_location(t, i);
+
+                instruction_of[i] =
+                        build_id_equal(&l->build_id, &t->id) ? find_instruction(&t->code, l->address) : NO_INSTRUCTION;
+                st = work_meter_add(t->q->meter, 4, t->q->err);
+        }
+        return st;
+}
+
+/* An instruction may be at several locations of a stack, as a call that is sampled below its own callee is. */
+static enum status add_entry_instructions(struct code_table *t, size_t entry, const uint32_t *instruction_of,
+                                          size_t *seen)
+{
+        const struct merged_profile *m = &t->l->sides[0];
+        const struct merged_entry *e = &m->entries[entry];
+        bool is_leaf = true;
+        enum status st = ST_OK;
+
+        for (size_t j = m->stacks->first[e->stack]; !st && j < m->stacks->first[e->stack + 1]; j++) {
+                uint32_t location = m->stacks->indexes[j], i = instruction_of[location];
+
+                if (m->locations.first[location] == m->locations.end[location])
+                        continue;
+                if (i != NO_INSTRUCTION)
+                        add_cost(&t->instruction_costs[i], &seen[i], entry, e->value, is_leaf);
+                is_leaf = false;
+                st = work_meter_add(t->q->meter, 1, t->q->err);
+        }
+        return st;
+}
+
+static enum status sum_instructions(struct code_table *t)
+{
+        size_t locations = t->l->sides[0].stacks->location_count, count = t->code.instruction_count;
+        _cleanup_free_ uint32_t *instruction_of = NULL;
+        _cleanup_free_ size_t *seen = NULL;
+        enum status st = memory_reserve(
+                &t->memory, locations * sizeof *instruction_of + count * (INSTRUCTION_MEMORY_BYTES + sizeof *seen),
+                t->q->err);
 
         if (st)
                 return st;
-        t->instruction_costs = calloc(t->code.instruction_count + (size_t)1, sizeof *t->instruction_costs);
-        if (!t->instruction_costs)
+        instruction_of = calloc(locations + 1, sizeof *instruction_of);
+        seen = calloc(count + 1, sizeof *seen);
+        t->instruction_costs = calloc(count + 1, sizeof *t->instruction_costs);
+        if (!instruction_of || !seen || !t->instruction_costs)
                 return error_no_memory(t->q->err);
-        for (uint32_t i = 0; !st && i < n; i++) {
-                const struct scan_location *l = get_code_location(t, i);
-                struct code_cost *c =
-                        build_id_equal(&l->build_id, &t->id) ? find_instruction_cost(t, l->address) : NULL;
-
-                if (c) {
-                        add_wrapping(&c->flat, t->costs[i].flat);
-                        add_wrapping(&c->cumulative, t->costs[i].cumulative);
-                }
-                st = work_meter_add(t->q->meter, 4, t->q->err);
-        }
+        st = find_instructions(t, instruction_of);
+        for (size_t i = 0; !st && count && i < t->l->sides[0].count; i++)
+                st = add_entry_instructions(t, i, instruction_of, seen);
         return st;
 }
 

@@ -17,8 +17,9 @@ struct source_lines {
         struct buf text; /* of the file, when state is ST_OK */
         enum status state;
         struct error why; /* of another state, for people */
-        size_t at;        /* start of line `line`: lines are mostly asked for in their order */
-        int64_t line;
+        uint32_t *starts; /* of its lines in the text; owned */
+        size_t count;
+        struct memory_reservation memory; /* of starts */
 };
 
 /**
@@ -31,7 +32,7 @@ void source_lines_load(struct source_lines *s, const struct query_sources *sourc
 void source_lines_deinit(struct source_lines *s); /* also fine on a zeroed one */
 
 /** The text of a line without its end, cut to LIMIT_SHOWN_LINE_BYTES; NULL without one. Borrowed until deinit. */
-const char *source_lines_get(struct source_lines *s, int64_t line, size_t *n_ret);
+const char *source_lines_get(const struct source_lines *s, int64_t line, size_t *n_ret);
 
 /** Append the command that uploads what is missing. @param path  of the object; "" unknown. */
 enum upload_part { UPLOAD_SOURCES, UPLOAD_EXECUTABLE, UPLOAD_DEBUGINFO };
