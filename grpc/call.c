@@ -308,6 +308,8 @@ static void check_grpc_headers(struct grpc_call *call)
 static void begin_grpc_message(struct grpc_call *call)
 {
         call->state = CALL_READING;
+        call->message_began_ns = monotonic_ns();
+        call->message_began_bytes = call->received_bytes;
         call->reader = (struct message_reader){ 0 };
         buf_deinit(&call->message);
         buf_init_budget(&call->message, call->method->max_message, call->method->memory);
@@ -571,10 +573,15 @@ void grpc_call_end_request(struct grpc_call *call)
         submit_grpc_task(call);
 }
 
+static bool is_slower_than_allowed(int64_t passed_ns, uint64_t bytes)
+{
+        int64_t late_s = passed_ns / SECOND_NS - LIMIT_HTTP_SLOW_S;
+
+        return late_s > 0 && bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S;
+}
+
 void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
 {
-        int64_t late_s = (now_ns - call->began_ns) / SECOND_NS - LIMIT_HTTP_SLOW_S;
-
         if (call->state == CALL_ANSWERED && now_ns - call->answered_ns >= LIMIT_HTTP_SLOW_S * SECOND_NS) {
                 call->answered_ns = INT64_MAX; /* once */
                 (void)!nghttp2_submit_rst_stream(grpc_session_http2(call->session), NGHTTP2_FLAG_NONE, call->stream_id,
@@ -584,7 +591,9 @@ void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
                 return;
         if (now_ns >= call->deadline.expires_ns)
                 grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0, "the message did not arrive in time");
-        else if (late_s > 0 && call->received_bytes < (uint64_t)late_s * LIMIT_HTTP_LEAST_BYTES_PER_S)
+        else if (is_slower_than_allowed(now_ns - call->began_ns, call->received_bytes) ||
+                 is_slower_than_allowed(now_ns - call->message_began_ns,
+                                        call->received_bytes - call->message_began_bytes))
                 grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0, "the message arrives with less than %zu bytes a second",
                                (size_t)LIMIT_HTTP_LEAST_BYTES_PER_S);
         else

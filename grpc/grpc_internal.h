@@ -70,6 +70,8 @@ struct grpc_call {
         void *state_of_stream;
         bool has_all_messages; /* handle has the call, or had it */
         uint64_t received_bytes, unpacked_bytes;
+        int64_t message_began_ns;     /* since then the next message of a stream is waited for, */
+        uint64_t message_began_bytes; /* of received_bytes: what came before */
         atomic_bool cancelled;
         struct deadline deadline;
         int64_t client_expires_ns; /* by grpc-timeout; INT64_MAX: none */

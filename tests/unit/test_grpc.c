@@ -511,6 +511,29 @@ START_TEST(a_stream_that_ends_within_a_message_is_refused)
 }
 END_TEST
 
+/* However much came before: it holds what its handlers keep. */
+START_TEST(a_stream_that_stops_between_messages_is_given_up)
+{
+        static char bytes[100][5 + 1000];
+        struct sent_data d = { .bytes = bytes[0], .size = sizeof bytes };
+        struct pair p;
+
+        for (size_t i = 0; i < 100; i++)
+                memcpy(bytes[i], "\0\0\0\3\xe8", 5);
+        open_pair(&p);
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_uint_eq(stream_messages, 100);
+        grpc_session_check_times(p.server, monotonic_ns() + (LIMIT_HTTP_SLOW_S - 1) * SECOND_NS);
+        move_frames(&p);
+        ck_assert_str_eq(p.grpc_status, "");
+        grpc_session_check_times(p.server, monotonic_ns() + (LIMIT_HTTP_SLOW_S + 2) * SECOND_NS);
+        move_frames(&p);
+        ck_assert_str_eq(p.grpc_status, "4");
+        ck_assert_uint_eq(abandoned, 1);
+        close_pair(&p);
+}
+END_TEST
+
 START_TEST(a_stream_of_empty_messages_is_refused)
 {
         static char empty[5 * (LIMIT_GRPC_SMALL_MESSAGES + 10)];
@@ -728,9 +751,9 @@ TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_per
            an_answer_that_is_not_taken_is_given_up, the_time_limit_of_the_client_holds,
            a_client_that_gives_up_ends_its_call, a_stream_hands_over_each_message_and_its_end,
            a_stream_that_fails_is_abandoned, a_stream_whose_client_leaves_is_abandoned,
-           a_stream_that_ends_within_a_message_is_refused, a_stream_of_empty_messages_is_refused,
-           opening_and_resetting_streams_ends_the_connection, many_honest_calls_do_not,
-           calls_that_are_refused_do_not_pay, honest_calls_pay_for_no_flood,
+           a_stream_that_ends_within_a_message_is_refused, a_stream_that_stops_between_messages_is_given_up,
+           a_stream_of_empty_messages_is_refused, opening_and_resetting_streams_ends_the_connection,
+           many_honest_calls_do_not, calls_that_are_refused_do_not_pay, honest_calls_pay_for_no_flood,
            a_header_block_without_end_ends_the_connection,
            headers_that_unpack_to_much_end_their_stream_and_soon_the_connection, headers_of_refused_streams_count_too,
            a_session_that_stops_finishes_what_has_begun)
