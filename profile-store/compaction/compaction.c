@@ -571,9 +571,9 @@ static bool is_store_open(void *context)
         return !atomic_load(&((struct compaction *)context)->s->stopping);
 }
 
-static void run_due_merges(struct compaction *c)
+static void run_due_merges(struct compaction *c, bool skips_locations)
 {
-        struct compaction_run run = { .c = c };
+        struct compaction_run run = { .c = c, .skips_locations = skips_locations };
         enum round round = ROUND_MERGED;
 
         while (round != ROUND_NOTHING_DUE && round != ROUND_WITHOUT_PLAN && is_store_open(c)) {
@@ -702,12 +702,35 @@ static bool expire_next_day(struct compaction *c, struct label_pass *labels)
         return goes_on;
 }
 
+/* The turn of a sweep, which may take hours. */
+struct sweep_turn {
+        struct compaction *c;
+        bool is_held;
+};
+
+/* The merges of other stores, and of this one. */
+static bool give_turn_to_merges(void *context)
+{
+        struct sweep_turn *t = context;
+
+        work_lock_release(&turn_of_stores);
+        run_due_merges(t->c, true);
+        t->is_held = work_lock_acquire(&turn_of_stores, is_store_open, t->c);
+        return t->is_held;
+}
+
 static void sweep_locations_in_turn(struct compaction *c)
 {
-        if (!atomic_load(&c->s->sweep_due) || !work_lock_acquire(&turn_of_stores, is_store_open, c))
+        struct sweep_turn turn = { c, false };
+
+        if (!atomic_load(&c->s->sweep_due))
                 return;
-        location_sweep_run_if_due(c->s, &(struct sweep_request){ 0 }, false, NULL);
-        work_lock_release(&turn_of_stores);
+        turn.is_held = work_lock_acquire(&turn_of_stores, is_store_open, c);
+        if (turn.is_held)
+                location_sweep_run_if_due(
+                        c->s, &(struct sweep_request){ .pause = give_turn_to_merges, .context = &turn }, false, NULL);
+        if (turn.is_held)
+                work_lock_release(&turn_of_stores);
 }
 
 static void *run_compaction_thread(void *context)
@@ -725,7 +748,7 @@ static void *run_compaction_thread(void *context)
                         ;
                 pthread_mutex_unlock(&c->wake_lock);
                 do
-                        run_due_merges(c);
+                        run_due_merges(c, false);
                 while (expire_next_day(c, &labels));
                 sweep_locations_in_turn(c);
         }

@@ -44,8 +44,10 @@ struct swept_part {
 struct sweep {
         struct profile_store *s;
         const struct sweep_request *request;
-        struct tables *tables;  /* the snapshot that is marked, a reference */
-        struct tables *checked; /* a newer one whose stacks do not need what is removed; NULL: none yet */
+        struct tables *tables;          /* the snapshot that is marked, a reference */
+        struct tables *checked;         /* a newer one whose stacks do not need what is removed; NULL: none yet */
+        const struct table_part **left; /* stacks of the snapshot that some pass did not read */
+        size_t left_count, left_capacity;
         struct swept_part *parts;
         size_t part_count;
         uint64_t row_count;
@@ -65,6 +67,7 @@ static void sweep_deinit(struct sweep *w)
                 free(w->parts[i].unused);
         free(w->parts);
         free(w->removed);
+        free(w->left);
         key_map_deinit(&w->ids);
         merge_result_deinit(&w->merged);
         tables_unref(w->tables);
@@ -137,8 +140,11 @@ static enum status pace_sweep(struct sweep *w, uint64_t bytes, struct error *err
         const struct row_removal pace = { .table = TABLE_STACKS, /* gives way to no re-symbolization */
                                           .proceed = w->request->proceed,
                                           .context = w->request->context };
-        enum status st = compaction_begin_removal(c, w->request->proceed, w->request->context, err);
+        enum status st;
 
+        if (w->request->pause && !w->request->pause(w->request->context))
+                return error_set(err, ST_BUSY, "the sweep was ended for other work");
+        st = compaction_begin_removal(c, w->request->proceed, w->request->context, err);
         if (st)
                 return st;
         st = compaction_proceed(c, &pace, bytes, err);
@@ -201,6 +207,8 @@ static enum status note_row_use(struct sweep *w, struct swept_part *from, uint64
 
         if (!belongs_to_sweep_pass(w, &key))
                 return ST_OK;
+        if (row >= from->rows)
+                return error_set(err, ST_BAD_DATA, "'%s' changed", from->part->path);
         is_used = key_map_find(&w->ids, &key); /* the file was read before: NULL only if it changed since */
         if (is_used && !*is_used)
                 st = append_removed_id(w, id, err);
@@ -229,19 +237,70 @@ static enum status visit_swept_part(struct sweep *w, struct swept_part *p, visit
         return st ? st : pace_sweep(w, p->part->bytes / READ_SHARE, err);
 }
 
+/* Retention and merges remove files while a sweep runs, for hours in a large store; later they are unlinked. */
+static enum status note_left_stacks(struct sweep *w, const struct table_part *stacks, struct error *err)
+{
+        const struct table_part *known = find_live_part(w->tables, TABLE_STACKS, stacks->name);
+
+        for (size_t i = 0; known && i < w->left_count; i++) {
+                if (w->left[i] == known)
+                        return ST_OK;
+        }
+        if (known && !array_reserve(&w->left, &w->left_capacity, w->left_count))
+                return error_no_memory(err);
+        if (known)
+                w->left[w->left_count++] = known;
+        return ST_OK;
+}
+
+static bool has_left_table(struct sweep *w, const struct table_part *stacks)
+{
+        struct tables *now = ref_tables_of_store(w->s);
+        bool ret = !find_live_part(now, TABLE_STACKS, stacks->name);
+
+        tables_unref(now);
+        return ret;
+}
+
+static enum status mark_references(struct sweep *w, const struct table_part *stacks, struct error *err)
+{
+        struct error why = { 0 };
+        enum status st = visit_part_location_ids(w, stacks, NULL, mark_used_id, &why);
+
+        if (part_is_unreadable(st, &why) && has_left_table(w, stacks))
+                return note_left_stacks(w, stacks, err);
+        if (st && err)
+                *err = why;
+        return st ? st : pace_sweep(w, stacks->bytes, err);
+}
+
+/* Of the files that there are now: merges may have replaced those of the snapshot. */
+static enum status mark_all_references(struct sweep *w, struct error *err)
+{
+        struct tables *now = ref_tables_of_store(w->s);
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < w->tables->part_count[TABLE_STACKS]; i++) {
+                const struct table_part *part = w->tables->parts[TABLE_STACKS][i];
+
+                if (!find_live_part(now, TABLE_STACKS, part->name))
+                        st = note_left_stacks(w, part, err);
+        }
+        for (size_t i = 0; !st && i < now->part_count[TABLE_STACKS]; i++)
+                st = mark_references(w, now->parts[TABLE_STACKS][i], err);
+        tables_unref(now);
+        return st;
+}
+
 static enum status run_sweep_pass(struct sweep *w, struct error *err)
 {
-        struct table_part *const *stacks = w->tables->parts[TABLE_STACKS];
         enum status st = ST_OK;
 
         key_map_deinit(&w->ids);
         for (size_t i = 0; !st && i < w->part_count; i++)
                 st = visit_swept_part(w, &w->parts[i], collect_pass_id, err);
-        for (size_t i = 0; !st && i < w->tables->part_count[TABLE_STACKS]; i++) {
-                st = visit_part_location_ids(w, stacks[i], NULL, mark_used_id, err);
-                if (!st)
-                        st = pace_sweep(w, stacks[i]->bytes, err);
-        }
+        if (!st)
+                st = mark_all_references(w, err);
         for (size_t i = 0; !st && i < w->part_count; i++)
                 st = visit_swept_part(w, &w->parts[i], note_row_use, err);
         return st;
@@ -338,16 +397,27 @@ static enum status check_new_reference(struct sweep *w, struct swept_part *from,
         return check_is_kept(w, id, err);
 }
 
-/* Files of stacks that neither the snapshot nor the last check had. */
+/* Whether each pass has read a file, or the last check has. One that had left the table may have been restored. */
+static bool are_references_known(const struct sweep *w, const struct table_part *stacks)
+{
+        const struct table_part *known =
+                find_live_part(w->checked ? w->checked : w->tables, TABLE_STACKS, stacks->name);
+
+        for (size_t i = 0; !w->checked && i < w->left_count; i++) {
+                if (w->left[i] == known)
+                        return false;
+        }
+        return known;
+}
+
 static enum status check_new_stacks(struct sweep *w, const struct tables *now, struct error *err)
 {
-        const struct tables *known = w->checked ? w->checked : w->tables;
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < now->part_count[TABLE_STACKS]; i++) {
                 const struct table_part *part = now->parts[TABLE_STACKS][i];
 
-                if (!find_live_part(known, TABLE_STACKS, part->name))
+                if (!are_references_known(w, part))
                         st = visit_part_location_ids(w, part, NULL, check_new_reference, err);
         }
         return st;

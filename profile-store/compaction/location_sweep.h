@@ -16,7 +16,7 @@
  *
  * Invariants, so that no sample loses a location:
  * 1. Only ids that no file of `stacks` of the snapshot refers to are removed. A file of `stacks` that cannot be read,
- *    and may be restored, ends the sweep.
+ *    and may be restored, ends the sweep; one that left the table meanwhile refers to nothing any more.
  * 2. A file of `stacks` that came after the snapshot refers to locations that the table had when it was flushed. Such
  *    files are looked at before the commit, the last ones under the writer lock; one that refers to an id that is to be
  *    removed ends the sweep, which is tried again later.
@@ -44,7 +44,10 @@
 struct sweep_request {
         uint64_t pass_ids, most_ids;    /* 0: those above */
         bool (*proceed)(void *context); /* false ends the sweep with ST_BUSY; NULL: until the store is closed */
-        void *context;
+        /* Between files while they are marked, with no lock held: time for other work, but merges of locations. False
+           ends the sweep with ST_BUSY. NULL: no other work. */
+        bool (*pause)(void *context);
+        void *context; /* of both */
 };
 
 struct sweep_result {

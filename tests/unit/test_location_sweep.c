@@ -397,6 +397,68 @@ START_TEST(a_file_of_stacks_that_may_be_restored_keeps_all_locations)
 }
 END_TEST
 
+static bool remove_stacks_meanwhile(void *context)
+{
+        if (meanwhile.acted)
+                return true;
+        meanwhile.acted = true;
+        expire_without_sweep();
+        ck_assert_int_eq(unlink(context), 0); /* as when the grace period is over, which a long sweep outlasts */
+        return true;
+}
+
+START_TEST(stacks_that_retention_removes_meanwhile_do_not_end_a_sweep)
+{
+        _cleanup_free_ char *path = NULL;
+
+        begin_with_days();
+        expire_without_sweep();
+        append_location((OLD_DAY + NEW_DAY) / 2, 1); /* which is in the table yet */
+        store_fixture_flush(&fixture);
+        ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 2);
+        path = strdup(fixture.store->tables->parts[TABLE_STACKS][0]->path);
+        meanwhile.acted = false;
+        ck_assert_uint_eq(
+                sweep_now(&(struct sweep_request){ .pass_ids = 5, .pause = remove_stacks_meanwhile, .context = path })
+                        .rows,
+                LOCATIONS - LOCATIONS / 3);
+        ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
+        check_references();
+        end();
+}
+END_TEST
+
+static bool pause_until_call(void *context)
+{
+        struct compaction *c = fixture.store->compaction;
+        struct error err;
+
+        (void)context;
+        check_ok(compaction_begin_removal(c, NULL, NULL, &err), &err); /* which would wait without end */
+        compaction_end_removal(c);
+        return meanwhile.calls++ != meanwhile.act_at;
+}
+
+START_TEST(a_sweep_lets_others_work_between_files_and_can_be_ended_there)
+{
+        struct sweep_result r;
+        struct error err;
+        enum status st = ST_BUSY;
+
+        begin_with_days();
+        expire_without_sweep();
+        for (meanwhile.act_at = 0; st; meanwhile.act_at++) {
+                meanwhile.calls = 0;
+                st = location_sweep_run(fixture.store, &(struct sweep_request){ .pause = pause_until_call }, &r, &err);
+                ck_assert(!st || st == ST_BUSY);
+                ck_assert_uint_eq(count_locations(), st ? LOCATIONS : LOCATIONS / 3);
+                check_references();
+        }
+        ck_assert_uint_eq(meanwhile.calls, 3 + 1 + 3); /* files of locations, of stacks, and of locations again */
+        end();
+}
+END_TEST
+
 START_TEST(a_damaged_file_of_locations_is_left_alone)
 {
         _cleanup_free_ char *path = NULL;
@@ -441,5 +503,7 @@ TEST_SUITE("location sweep", locations_of_removed_stacks_go_and_all_others_stay,
            a_location_that_is_sampled_again_at_any_time_is_kept_or_written_again,
            stacks_that_come_just_before_the_commit_keep_their_locations,
            a_sweep_gives_way_to_a_resymbolization_and_leaves_nothing,
-           a_file_of_stacks_that_may_be_restored_keeps_all_locations, a_damaged_file_of_locations_is_left_alone,
+           a_file_of_stacks_that_may_be_restored_keeps_all_locations,
+           stacks_that_retention_removes_meanwhile_do_not_end_a_sweep,
+           a_sweep_lets_others_work_between_files_and_can_be_ended_there, a_damaged_file_of_locations_is_left_alone,
            the_background_sweeps_once_retention_removed_stacks)
