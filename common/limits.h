@@ -207,6 +207,7 @@
 #define LIMIT_JFR_CONTEXTS (1 << 20)       /* sets of labels sent with a recording */
 #define LIMIT_JFR_WORKER_BYTES GiB(1)      /* memory of the worker that reads a recording */
 #define LIMIT_JFR_WORKER_CPU_S 60
+#define LIMIT_JFR_WAITING 64 /* recordings that are read or wait for that; others get 503 */
 #define LIMIT_LABELS_PER_SAMPLE 128
 #define LIMIT_PROFILE_TYPES 256             /* sample types in one request */
 #define LIMIT_TYPE_CONFIG_BYTES KiB(64)     /* sample_type_config of /ingest; read once for each sample type */

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream.", "");
+static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream or a worker.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
 static _Thread_local struct pool_lane *lane_of_thread; /* of the task that runs */
 

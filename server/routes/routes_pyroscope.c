@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ingest at the paths of Pyroscope's clients: /ingest and push.v1. docs/formats/ingest.md */
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
+#include "common/limits.h"
 #include "common/options.h"
 #include "pipeline/jfr_job.h"
 #include "profile-formats/folded.h"
@@ -22,6 +26,7 @@
 #define DEFAULT_SAMPLE_RATE 100 /* of Pyroscope */
 #define NS_PER_S INT64_C(1000000000)
 #define NS_OF_1971 (INT64_C(365) * 86400 * NS_PER_S)
+#define RECORDING_LOOK_NS INT64_C(50000000) /* how soon a request that waits notices that its client has left */
 
 #define STACK_FORMATS "pprof, folded, groups, lines, trie, tree, speedscope or jfr"
 
@@ -186,6 +191,70 @@ static enum status decode_stacks(const struct http_request *req, const char *for
         return st;
 }
 
+/*
+ * Recordings whose workers run, and with those that wait for one. A worker may take a minute of processor time, and may
+ * have to wait for memory that workers of other kinds have (sandbox/worker_budget.h): without a place of its own in the
+ * pool it keeps no other batch waiting.
+ */
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        unsigned running, count;
+} recordings = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* The other half of the cores is for other batches. */
+static unsigned count_recordings_at_once(void)
+{
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+        return cores > 4 ? (unsigned)cores / 2 : 2;
+}
+
+static enum status wait_for_recording_turn(const atomic_bool *cancel, struct error *err)
+{
+        const unsigned most = count_recordings_at_once();
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&recordings.lock);
+        if (recordings.count >= LIMIT_JFR_WAITING)
+                st = error_set(err, ST_BUSY, "%d recordings are being read already; send it again later",
+                               LIMIT_JFR_WAITING);
+        recordings.count += !st;
+        while (!st && recordings.running >= most) {
+                condition_wait_until(&recordings.changed, &recordings.lock, monotonic_ns() + RECORDING_LOOK_NS);
+                if (atomic_load(cancel))
+                        st = error_set(err, ST_BUSY, "stopped while it waited for other recordings to be read");
+                recordings.count -= st != ST_OK;
+        }
+        recordings.running += !st;
+        pthread_mutex_unlock(&recordings.lock);
+        return st;
+}
+
+static void end_recording_turn(void)
+{
+        pthread_mutex_lock(&recordings.lock);
+        recordings.running--;
+        recordings.count--;
+        pthread_cond_signal(&recordings.changed);
+        pthread_mutex_unlock(&recordings.lock);
+}
+
+static enum status decode_recording_in_turn(const struct jfr_job *job, struct profile *ret, struct error *err)
+{
+        enum status st = http_begin_wait(err);
+
+        if (st)
+                return st;
+        st = wait_for_recording_turn(job->cancel, err);
+        if (!st) {
+                st = jfr_job_decode(job, ret, err);
+                end_recording_turn();
+        }
+        http_end_wait();
+        return st;
+}
+
 /* What Pyroscope's Java agent sends: the parts jfr and labels, or a recording as the body. */
 static enum status decode_recording_upload(struct http_request *req, const char *scratch_dir,
                                            const struct ingest_body *b, struct profile *ret, struct error *err)
@@ -203,7 +272,7 @@ static enum status decode_recording_upload(struct http_request *req, const char 
                 return error_set(err, ST_BAD_DATA, "the multipart body has no part 'jfr'");
         if (rate_text && parse_uint(rate_text, &rate) && rate && rate <= (uint64_t)NS_PER_S)
                 job.period_ns = NS_PER_S / (int64_t)rate;
-        return jfr_job_decode(&job, ret, err);
+        return decode_recording_in_turn(&job, ret, err);
 }
 
 static enum status decode_ingest(struct http_request *req, const char *scratch_dir, struct app_name *app,

@@ -3,6 +3,7 @@
 
     jfr.py make FILE [broken KIND]   a recording of one chunk with known samples, or a broken one
     jfr.py labels FILE               the labels of its contexts, as Pyroscope's Java agent sends them
+    jfr.py slow FILE                 a recording whose constants take seconds to read, packed
     jfr.py corpus DIR                good/ and bad/ recordings for the fuzz target
     jfr.py stacks EVENT [FIELD]      from "jfr print --json" on standard input: folded stacks with counts, or sums of FIELD
     jfr.py lines EVENT               the same: "FUNCTION LINE" of every frame, sorted
@@ -184,6 +185,18 @@ def recording(chunks=1, start_ns=None, wall=False, head=None, broken=None):
     return out
 
 
+def slow(n=40000000):
+    """Constants that are arrays of n values of a class without fields, which take no bytes."""
+    m = Metadata()
+    m.add(70, "test.Empty")
+    m.add(71, "test.Arrays", [("all", 70, "array")])
+    m.add(EXEC, "jdk.ExecutionSample", [("startTime", CLASSES["long"], "")])
+    arrays = event(1, number(1) + number(0) + number(0) + b"\1" + number(1) + pool(71, {i: number(n) for i in range(15)}) + bytes(n))
+    meta = event(0, m.bytes())
+    size = 68 + len(arrays) + len(meta)
+    return b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 1, size, 68, 68 + len(arrays), 1700000000 * 10**9, 0, 0, TICKS_PER_S, 1) + arrays + meta
+
+
 def labels():
     entry = lambda key, value: num(1, key) + value
     strings = {1: "endpoint", 2: "/buy", 3: "span one", 4: "/sell"}
@@ -248,6 +261,10 @@ if __name__ == "__main__":
         broken = arguments[2] if len(arguments) > 2 else None
         with open(arguments[0], "wb") as f:
             f.write(recording(start_ns=time.time_ns() - 10**9 * 20, broken=broken))
+    elif command == "slow":
+        import gzip
+        with gzip.open(arguments[0], "wb", compresslevel=1) as f:
+            f.write(slow())
     elif command == "labels":
         with open(arguments[0], "wb") as f:
             f.write(labels())

@@ -68,6 +68,30 @@ head -c 300000000 /dev/zero | gzip >"$tmp/bomb"
 answers 413 '' "a bomb is refused" -F "jfr=@$tmp/bomb" "$agent&n=bomb"
 answers 200 '' "the service goes on" -F "jfr=@$tmp/made.jfr" "$agent&n=again"
 
+# ---- recordings that take long ----
+
+make_recording slow "$tmp/slow.gz"
+slow=
+for i in 1 2 3 4 5 6; do
+        curl -sS -o /dev/null -F "jfr=@$tmp/slow.gz" "$agent&n=slow$i" 2>/dev/null &
+        slow="$slow $!"
+done
+arrived() { # none is answered before the last one is there
+        arrived_count=0
+        for name in 'cairn_http_waiting' 'cairn_http_pool_busy{pool="ingest"}' 'cairn_http_pool_queue{pool="ingest"}'; do
+                arrived_count=$((arrived_count + $(metric "$name")))
+        done
+        [ $arrived_count -ge 6 ]
+}
+wait_for 'six recordings to be read' arrived
+printf 'main;work 5\n' >"$tmp/folded"
+is "$(curl -sS --max-time 2 -o /dev/null -w '%{http_code}' --data-binary "@$tmp/folded" "$url/ingest?name=beside&format=folded" 2>&1)" 200 \
+        "while recordings are read other batches are taken"
+ok "  which still are" arrived
+# shellcheck disable=SC2086
+kill $slow
+wait_for 'their workers to be stopped' metric_equals cairn_http_waiting 0
+
 # ---- the command line ----
 
 is "$("$cairn" import --dry-run "$tmp/made.jfr.gz")" "$tmp/made.jfr.gz: jfr, 18 samples, 5 stacks, 8 locations; not sent" "cairn import knows it"
