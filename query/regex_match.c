@@ -14,14 +14,15 @@
 /*
  * The parse tree: at most one node for each byte of the pattern, and one more for each that joins two.
  */
-enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_BEGIN, NODE_END };
+enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_GROUP, NODE_BEGIN, NODE_END };
 
 #define REPEAT_FOREVER UINT32_MAX
 
 struct regex_node {
         enum node_kind kind;
-        uint32_t left, right; /* of CAT and ALT; left of REPEAT; the set of SET */
-        uint32_t min, max;    /* of REPEAT */
+        uint32_t left, right; /* of CAT and ALT; left of REPEAT and GROUP; the set of SET */
+        uint32_t min, max;    /* of REPEAT; min: the number of GROUP */
+        bool is_lazy;         /* REPEAT that prefers fewer; only captures tell */
 };
 
 struct regex_range {
@@ -38,6 +39,7 @@ struct regex_tree {
         struct regex_set sets[LIMIT_REGEX_BYTES + 1];
         struct regex_range ranges[4 * LIMIT_REGEX_BYTES];
         uint32_t node_count, set_count, range_count, root;
+        uint32_t group_count; /* capturing ones */
         bool any_case;
 };
 
@@ -221,25 +223,35 @@ static enum status parse_set(struct regex_parser *p, uint32_t *ret)
 
 static enum status parse_alternatives(struct regex_parser *p, uint32_t *ret);
 
-static enum status parse_atom(struct regex_parser *p, uint32_t *ret)
+static enum status parse_group(struct regex_parser *p, uint32_t *ret)
 {
+        uint32_t number = 0;
         enum status st;
 
+        if (++p->depth > MAX_GROUP_DEPTH)
+                return report_bad_regex(p, "groups nested too deeply");
+        p->at++;
+        if (strncmp(p->at, "?:", 2) == 0)
+                p->at += 2;
+        else if (*p->at == '?')
+                return report_bad_regex(p, "a group that is not supported");
+        else
+                number = ++p->t->group_count;
+        st = parse_alternatives(p, ret);
+        if (!st && *p->at != ')')
+                st = report_bad_regex(p, "a group that is not closed");
+        p->at += !st;
+        p->depth--;
+        if (!st && number && number < REGEX_CAPTURES)
+                st = add_regex_node(p, (struct regex_node){ .kind = NODE_GROUP, .left = *ret, .min = number }, ret);
+        return st;
+}
+
+static enum status parse_atom(struct regex_parser *p, uint32_t *ret)
+{
         switch (*p->at) {
         case '(':
-                if (++p->depth > MAX_GROUP_DEPTH)
-                        return report_bad_regex(p, "groups nested too deeply");
-                p->at++;
-                if (strncmp(p->at, "?:", 2) == 0)
-                        p->at += 2;
-                else if (*p->at == '?')
-                        return report_bad_regex(p, "a group that is not supported");
-                st = parse_alternatives(p, ret);
-                if (!st && *p->at != ')')
-                        st = report_bad_regex(p, "a group that is not closed");
-                p->at += !st;
-                p->depth--;
-                return st;
+                return parse_group(p, ret);
         case '^':
                 p->at++;
                 return add_regex_node(p, (struct regex_node){ .kind = NODE_BEGIN }, ret);
@@ -298,12 +310,16 @@ static enum status parse_repeated(struct regex_parser *p, uint32_t *ret)
 
                 if (c == '{')
                         st = parse_repeat_range(p, &min, &max);
-                if (!st && *p->at == '?') /* lazy: irrelevant for whole matches */
-                        p->at++;
                 if (!st)
-                        st = add_regex_node(
-                                p, (struct regex_node){ .kind = NODE_REPEAT, .left = *ret, .min = min, .max = max },
-                                ret);
+                        st = add_regex_node(p,
+                                            (struct regex_node){ .kind = NODE_REPEAT,
+                                                                 .left = *ret,
+                                                                 .min = min,
+                                                                 .max = max,
+                                                                 .is_lazy = *p->at == '?' },
+                                            ret);
+                if (!st && *p->at == '?')
+                        p->at++;
         }
         return st;
 }
@@ -364,11 +380,11 @@ static enum status parse_regex(const char *pattern, struct regex_tree *ret, stru
 
 /* ---- program ---- */
 
-enum operation { OP_SET, OP_SPLIT, OP_JUMP, OP_BEGIN, OP_END, OP_MATCH };
+enum operation { OP_SET, OP_SPLIT, OP_JUMP, OP_SAVE, OP_BEGIN, OP_END, OP_MATCH };
 
 struct instruction {
         enum operation op;
-        uint32_t x, y; /* targets of SPLIT and JUMP; the set of SET */
+        uint32_t x, y; /* targets of SPLIT, the preferred one first, and of JUMP; the set of SET; the slot of SAVE */
 };
 
 /* Sparse set of the states that are possible at one position: members, and the place of each among them. */
@@ -378,6 +394,19 @@ struct states {
         uint32_t count;
 };
 
+/* Where the groups of one way through the program begin and end, as offsets in the text. */
+#define CAPTURE_SLOTS (2 * REGEX_CAPTURES)
+#define NOT_CAPTURED SIZE_MAX
+
+struct capture_slots {
+        size_t at[CAPTURE_SLOTS];
+};
+
+/* The slots of each member of the two sets of states. */
+struct capture_lists {
+        struct capture_slots now[LIMIT_REGEX_PROGRAM + 1], next[LIMIT_REGEX_PROGRAM + 1];
+};
+
 struct known_text {
         const char *text;
         size_t size;
@@ -385,8 +414,9 @@ struct known_text {
 };
 
 struct regex_match {
-        struct regex_tree tree; /* its sets are used while matching */
-        bool is_search;         /* any part of a text may match */
+        struct regex_tree tree;         /* its sets are used while matching */
+        bool is_search;                 /* any part of a text may match */
+        struct capture_lists *captures; /* owned; NULL unless it was created for captures */
         struct work_meter *meter;
         struct hash_table known;    /* texts that were matched, entries of `results` */
         struct known_text *results; /* owned */
@@ -412,6 +442,13 @@ static bool emit_instruction(struct regex_match *m, enum operation op, uint32_t 
 
 static bool compile_node(struct regex_match *m, uint32_t node);
 
+/* The SPLIT at `at` enters the code behind it, or leaves to the end of the program as it is now. */
+static void set_repeat_split(struct regex_match *m, uint32_t at, bool is_lazy)
+{
+        m->program[at].x = is_lazy ? m->size : at + 1;
+        m->program[at].y = is_lazy ? at + 1 : m->size;
+}
+
 static bool compile_repeat_node(struct regex_match *m, const struct regex_node *n)
 {
         uint32_t at;
@@ -421,17 +458,18 @@ static bool compile_repeat_node(struct regex_match *m, const struct regex_node *
                         return false;
         if (n->max == REPEAT_FOREVER) {
                 at = m->size;
-                if (!emit_instruction(m, OP_SPLIT, at + 1, 0) || !compile_node(m, n->left) ||
+                if (!emit_instruction(m, OP_SPLIT, 0, 0) || !compile_node(m, n->left) ||
                     !emit_instruction(m, OP_JUMP, at, 0))
                         return false;
-                m->program[at].y = m->size;
+                set_repeat_split(m, at, n->is_lazy);
                 return true;
         }
         for (uint32_t i = n->min; i < n->max; i++) {
                 at = m->size;
-                if (!emit_instruction(m, OP_SPLIT, at + 1, 0) || !compile_node(m, n->left))
+                if (!emit_instruction(m, OP_SPLIT, 0, 0) || !compile_node(m, n->left))
                         return false;
-                m->program[at].y = m->size; /* leaving one optional copy enters the next, which may be left too */
+                set_repeat_split(m, at,
+                                 n->is_lazy); /* leaving one optional copy enters the next, which may be left too */
         }
         return true;
 }
@@ -469,21 +507,22 @@ static bool compile_node(struct regex_match *m, uint32_t node)
                 return true;
         case NODE_REPEAT:
                 return compile_repeat_node(m, n);
+        case NODE_GROUP:
+                if (!m->captures)
+                        return compile_node(m, n->left);
+                return emit_instruction(m, OP_SAVE, 2 * n->min, 0) && compile_node(m, n->left) &&
+                       emit_instruction(m, OP_SAVE, 2 * n->min + 1, 0);
         }
         return false;
 }
 
-enum status regex_match_create(const char *pattern, struct work_meter *meter, struct regex_match **ret,
-                               struct error *err)
+/* Parse and compile into m, which has its options already. */
+static enum status build_regex(struct regex_match *m, const char *pattern, struct error *err)
 {
-        _cleanup_free_ struct regex_match *m = NULL;
         enum status st;
 
         if (strlen(pattern) > LIMIT_REGEX_BYTES)
                 return error_set(err, ST_USAGE, "a regular expression may have up to %d bytes", LIMIT_REGEX_BYTES);
-        m = calloc(1, sizeof *m);
-        if (!m)
-                return error_no_memory(err);
         st = parse_regex(pattern, &m->tree, err);
         if (st)
                 return st;
@@ -492,12 +531,44 @@ enum status regex_match_create(const char *pattern, struct work_meter *meter, st
                                  "regular expression '%.60s' repeats too much: counted out it has more than %d parts; "
                                  "use * or + in place of large counts",
                                  pattern, LIMIT_REGEX_PROGRAM);
-        m->meter = meter;
-        arena_init(&m->texts, LIMIT_REGEX_REMEMBERED_BYTES);
         assert(m->size <= LIMIT_REGEX_PROGRAM);
         m->program[m->size++] = (struct instruction){ .op = OP_MATCH }; /* there is room for one more */
-        *ret = steal_ptr(m);
         return ST_OK;
+}
+
+enum status regex_match_create(const char *pattern, struct work_meter *meter, struct regex_match **ret,
+                               struct error *err)
+{
+        struct regex_match *m = calloc(1, sizeof *m);
+        enum status st;
+
+        if (!m)
+                return error_no_memory(err);
+        m->meter = meter;
+        arena_init(&m->texts, LIMIT_REGEX_REMEMBERED_BYTES);
+        st = build_regex(m, pattern, err);
+        if (st)
+                regex_match_destroy(m);
+        else
+                *ret = m;
+        return st;
+}
+
+enum status regex_match_create_captures(const char *pattern, struct regex_match **ret, struct error *err)
+{
+        struct regex_match *m = calloc(1, sizeof *m);
+        enum status st;
+
+        if (!m)
+                return error_no_memory(err);
+        arena_init(&m->texts, LIMIT_REGEX_REMEMBERED_BYTES);
+        m->captures = calloc(1, sizeof *m->captures);
+        st = m->captures ? build_regex(m, pattern, err) : error_no_memory(err);
+        if (st)
+                regex_match_destroy(m);
+        else
+                *ret = m;
+        return st;
 }
 
 enum status regex_match_create_search(const char *pattern, struct work_meter *meter, struct regex_match **ret,
@@ -516,6 +587,7 @@ void regex_match_destroy(struct regex_match *m)
                 return;
         hash_table_deinit(&m->known);
         free(m->results);
+        free(m->captures);
         arena_deinit(&m->texts);
         free(m);
 }
@@ -653,4 +725,118 @@ bool regex_match_text(void *context, const char *text, size_t n)
         matches = run_program(m, text, n);
         remember_text(m, hash, text, n, matches);
         return matches;
+}
+
+/* ---- captures ------------------------------------------------------------------------------------ */
+
+/* A walk over the program without reading: where in the text, and where the members' slots go. */
+struct capture_walk {
+        struct regex_match *m;
+        struct states *states;
+        struct capture_slots *slots; /* of the members of states */
+        size_t position;
+        bool at_begin, at_end;
+};
+
+/*
+ * As add_regex_state(), with what each way captured. The preferred ways are walked first, so the members are in order
+ * of preference. Depth is bounded by the program's size.
+ */
+static void add_capture_state(const struct capture_walk *w, uint32_t pc, struct capture_slots *way)
+{
+        struct states *s = w->states;
+        const struct instruction *in = &w->m->program[pc];
+        uint32_t place = s->places[pc];
+        size_t before;
+
+        if (place < s->count && s->members[place] == pc)
+                return;
+        assert(s->count <= LIMIT_REGEX_PROGRAM);
+        s->places[pc] = s->count;
+        w->slots[s->count] = *way;
+        s->members[s->count++] = pc;
+        switch (in->op) {
+        case OP_JUMP:
+                add_capture_state(w, in->x, way);
+                break;
+        case OP_SPLIT:
+                add_capture_state(w, in->x, way);
+                add_capture_state(w, in->y, way);
+                break;
+        case OP_SAVE:
+                before = way->at[in->x];
+                way->at[in->x] = w->position;
+                add_capture_state(w, pc + 1, way);
+                way->at[in->x] = before;
+                break;
+        case OP_BEGIN:
+                if (w->at_begin)
+                        add_capture_state(w, pc + 1, way);
+                break;
+        case OP_END:
+                if (w->at_end)
+                        add_capture_state(w, pc + 1, way);
+                break;
+        case OP_SET:
+        case OP_MATCH:
+                break;
+        }
+}
+
+static bool run_capture_program(struct regex_match *m, const char *text, size_t n, struct capture_slots *ret)
+{
+        struct states *now = &m->now, *next = &m->next;
+        struct capture_slots *slots = m->captures->now, *next_slots = m->captures->next, way;
+        struct capture_walk w = { .m = m, .states = now, .slots = slots, .at_begin = true, .at_end = n == 0 };
+
+        for (size_t i = 0; i < CAPTURE_SLOTS; i++)
+                way.at[i] = NOT_CAPTURED;
+        now->count = 0;
+        add_capture_state(&w, 0, &way);
+        for (size_t i = 0, size; i < n && now->count; i += size) {
+                uint32_t code = decode_code_point(text + i, n - i, &size);
+                struct states *states = now;
+                struct capture_slots *swap = slots;
+
+                next->count = 0;
+                w = (struct capture_walk){
+                        .m = m, .states = next, .slots = next_slots, .position = i + size, .at_end = i + size == n
+                };
+                for (uint32_t j = 0; j < now->count; j++) {
+                        const struct instruction *in = &m->program[now->members[j]];
+
+                        way = slots[j];
+                        if (in->op == OP_SET && is_in_set(m, in->x, code))
+                                add_capture_state(&w, now->members[j] + 1, &way);
+                }
+                now = next;
+                next = states;
+                slots = next_slots;
+                next_slots = swap;
+        }
+        for (uint32_t i = 0; i < now->count; i++)
+                if (m->program[now->members[i]].op == OP_MATCH) {
+                        *ret = slots[i];
+                        return true;
+                }
+        return false;
+}
+
+bool regex_match_capture(struct regex_match *m, const char *text, size_t n,
+                         struct regex_capture ret[static REGEX_CAPTURES])
+{
+        struct capture_slots found;
+
+        assert(m->captures);
+        if (!run_capture_program(m, text, n, &found))
+                return false;
+        ret[0] = (struct regex_capture){ text, n };
+        for (size_t i = 1; i < REGEX_CAPTURES; i++) {
+                size_t from = found.at[2 * i], to = found.at[2 * i + 1];
+
+                ret[i] = (struct regex_capture){ text, 0 };
+                if (from != NOT_CAPTURED && to != NOT_CAPTURED)
+                        ret[i] = (struct regex_capture){ text + from, to - from };
+        }
+        return true;
 }

@@ -54,4 +54,23 @@ enum status regex_match_create_search(const char *pattern, struct work_meter *me
  */
 bool regex_match_text(void *context, const char *text, size_t n);
 
+/** Groups whose text a match tells: the whole match is 0, then the first nine in parentheses. */
+#define REGEX_CAPTURES 10
+
+struct regex_capture {
+        const char *text; /* borrowed from the text that matched, without a terminating NUL */
+        size_t size;      /* 0 also for a group that took no part */
+};
+
+/** As regex_match_create(), for regex_match_capture() only, which has no limit but the program's size times the text's.
+ */
+enum status regex_match_create_captures(const char *pattern, struct regex_match **ret, struct error *err) MUST_CHECK;
+
+/**
+ * Does the whole text match, and what is in the groups? Among several ways the one that RE2 and Perl take: earlier
+ * alternatives first, and as much as possible for * + ? { }, as little for their lazy forms.
+ */
+bool regex_match_capture(struct regex_match *m, const char *text, size_t n,
+                         struct regex_capture ret[static REGEX_CAPTURES]);
+
 #endif

@@ -195,6 +195,57 @@ START_TEST(patterns_that_count_out_too_long_are_refused)
 }
 END_TEST
 
+/* The groups' texts, as RE2 and Perl choose among the ways to match: "0|1|2", '-' for a group of no text. */
+static const char *capture_text(const char *pattern, const char *text, char *out, size_t size)
+{
+        struct regex_capture groups[REGEX_CAPTURES];
+        struct regex_match *m;
+        size_t n = 0;
+
+        ck_assert_int_eq(regex_match_create_captures(pattern, &m, NULL), ST_OK);
+        if (!regex_match_capture(m, text, strlen(text), groups)) {
+                snprintf(out, size, "no");
+        } else {
+                for (size_t i = 0; i < 4; i++)
+                        n += (size_t)snprintf(out + n, size - n, "%s%.*s", i ? "|" : "",
+                                              groups[i].size ? (int)groups[i].size : 1,
+                                              groups[i].size ? groups[i].text : "-");
+        }
+        regex_match_destroy(m);
+        return out;
+}
+
+START_TEST(groups_capture_what_the_preferred_way_matches)
+{
+        static const struct {
+                const char *pattern, *text, *groups;
+        } cases[] = {
+                { "(.*)", "abc", "abc|abc|-|-" },
+                { "(.*):(\\d+)", "h:1:2", "h:1:2|h:1|2|-" },
+                { "(.*?):(.*)", "h:1:2", "h:1:2|h|1:2|-" },
+                { "(a|ab)(c|bcd)?", "abcd", "abcd|a|bcd|-" },
+                { "(a+?)(a*)", "aaa", "aaa|a|aa|-" },
+                { "(a+)(a*)", "aaa", "aaa|aaa|-|-" },
+                { "(a{1,2}?)(a*)", "aaa", "aaa|a|aa|-" },
+                { "(a{1,2})(a*)", "aaa", "aaa|aa|a|-" },
+                { "(?:x)(y)", "xy", "xy|y|-|-" },
+                { "(a)|(b)", "b", "b|-|b|-" },
+                { "((a)|b)*", "ab", "ab|b|a|-" },
+                { "(a*)*", "aa", "aa|aa|-|-" },
+                { "(x)?", "", "-|-|-|-" },
+                { "^(a)$", "a", "a|a|-|-" },
+                { "(a)", "ab", "no" },
+                { "(\xc3\xa9+)(.)", "\xc3\xa9\xc3\xa9z", "\xc3\xa9\xc3\xa9z|\xc3\xa9\xc3\xa9|z|-" },
+        };
+        char out[256];
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+                ck_assert_msg(strcmp(capture_text(cases[i].pattern, cases[i].text, out, sizeof out), cases[i].groups) ==
+                                      0,
+                              "%s on %s: %s", cases[i].pattern, cases[i].text, out);
+}
+END_TEST
+
 START_TEST(bad_selectors_say_what_was_expected_where)
 {
         static const struct {
@@ -233,4 +284,4 @@ END_TEST
 TEST_SUITE("selector", selectors_parse_as_in_prometheus, regular_expressions_match_whole_values,
            no_pattern_takes_more_than_linear_time, regex_steps_of_all_texts_share_one_budget,
            wide_classes_count_as_steps, patterns_that_count_out_too_long_are_refused,
-           bad_selectors_say_what_was_expected_where)
+           groups_capture_what_the_preferred_way_matches, bad_selectors_say_what_was_expected_where)
