@@ -191,7 +191,7 @@ enum status http_client_read_token(const char *path, char **ret, struct error *e
 
 struct http_client {
         CURL *curl;
-        char *base_url, *user_agent, *token, *tenant, *ca_file;
+        char *base_url, *user_agent, *token, *tenant, *ca_file, *cert_file, *key_file;
         uint64_t connect_timeout_ms, request_timeout_ms, idle_timeout_s;
         uint64_t first_pause_ms, longest_pause_ms, send_bytes_per_s;
         unsigned attempts;
@@ -247,8 +247,10 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         c->token = o->token ? strdup(o->token) : NULL;
         c->tenant = o->tenant ? strdup(o->tenant) : NULL;
         c->ca_file = o->ca_file ? strdup(o->ca_file) : NULL;
+        c->cert_file = o->cert_file ? strdup(o->cert_file) : NULL;
+        c->key_file = o->key_file ? strdup(o->key_file) : NULL;
         if (!c->curl || !c->base_url || !c->user_agent || (o->token && !c->token) || (o->tenant && !c->tenant) ||
-            (o->ca_file && !c->ca_file)) {
+            (o->ca_file && !c->ca_file) || (o->cert_file && !c->cert_file) || (o->key_file && !c->key_file)) {
                 http_client_destroy(c);
                 return error_no_memory(err);
         }
@@ -278,6 +280,8 @@ void http_client_destroy(struct http_client *c)
         free(c->token);
         free(c->tenant);
         free(c->ca_file);
+        free(c->cert_file);
+        free(c->key_file);
         free(c);
 }
 
@@ -450,7 +454,7 @@ static void set_body(CURL *curl, const struct http_client_request *q)
         }
         if (is_get && !has_body) {
                 curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
-                curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+                curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, q->no_redirects ? 0L : 1L);
                 curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
                 return;
         }
@@ -477,6 +481,10 @@ static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char
         if (c->ca_file) {
                 curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_file);
                 curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+        }
+        if (c->cert_file) {
+                curl_easy_setopt(curl, CURLOPT_SSLCERT, c->cert_file);
+                curl_easy_setopt(curl, CURLOPT_SSLKEY, c->key_file);
         }
         if (is_local_service_url(url))
                 curl_easy_setopt(curl, CURLOPT_PROXY, "");

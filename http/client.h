@@ -27,12 +27,14 @@
 struct http_client;
 
 struct http_client_options {
-        size_t size;            /* sizeof(struct http_client_options) */
-        const char *base_url;   /* "http://host:port[/prefix]"; copied; a last slash is dropped */
-        const char *ca_file;    /* PEM file of certificate authorities for the service; NULL: the system's; copied */
-        const char *token;      /* bearer token, NULL: none; copied */
-        const char *tenant;     /* sent as X-Scope-OrgID, NULL: none; copied */
-        const char *user_agent; /* NULL: "cairn/VERSION"; copied */
+        size_t size;           /* sizeof(struct http_client_options) */
+        const char *base_url;  /* "http://host:port[/prefix]"; copied; a last slash is dropped */
+        const char *ca_file;   /* PEM file of certificate authorities for the service; NULL: the system's; copied */
+        const char *cert_file; /* PEM file of the client's certificate, with key_file; NULL: none; copied */
+        const char *key_file;
+        const char *token;           /* bearer token, NULL: none; copied */
+        const char *tenant;          /* sent as X-Scope-OrgID, NULL: none; copied */
+        const char *user_agent;      /* NULL: "cairn/VERSION"; copied */
         uint64_t connect_timeout_ms; /* 0: 10 s */
         uint64_t request_timeout_ms; /* one attempt from start to end; 0: no limit */
         uint64_t idle_timeout_s;     /* an attempt without progress for this long fails; 0: 60 s */
@@ -65,7 +67,8 @@ struct http_client_request {
         size_t max_response;      /* 0: 1 MiB; past it the request fails with ST_TOO_BIG */
         http_client_write *write; /* NULL: the body goes to response.body */
         void *write_context;
-        bool repeatable; /* a POST that may be retried; other methods are retried if idempotent */
+        bool repeatable;   /* a POST that may be retried; other methods are retried if idempotent */
+        bool no_redirects; /* a redirection of a GET is an error too, instead of being followed five times */
 };
 
 struct http_client_response {

@@ -87,7 +87,7 @@ void outbox_remove(struct outbox *o, struct outbox_batch *b)
         unlink_batch(o, b);
         if (b->disk_bytes) {
                 if (spool_remove(o->spool, b->number, &err))
-                        log_warn("agent", "%s, ignoring", err.text);
+                        log_warn("sender", "%s, ignoring", err.text);
                 subtract_spooled_batch(o, b);
         }
         destroy_batch(o, b);
@@ -151,12 +151,12 @@ static bool write_to_spool(struct outbox *o, struct outbox_batch *b)
                 else
                         o->stats.spool_failed++;
                 if (!o->spool_failing)
-                        log_error("agent", "%s; batches wait in memory until the spool works again", err.text);
+                        log_error("sender", "%s; batches wait in memory until the spool works again", err.text);
                 o->spool_failing = true;
                 return false;
         }
         if (o->spool_failing)
-                log_info("agent", "the spool takes batches again");
+                log_info("sender", "the spool takes batches again");
         o->spool_failing = false;
         if (!b->in_flight)
                 free_batch_bytes(o, b);
@@ -249,7 +249,7 @@ struct outbox_batch *outbox_take(struct outbox *o)
                 if (st == ST_NO_MEMORY || (st == ST_OS && (err.os_errno == EMFILE || err.os_errno == ENFILE)))
                         return NULL;
                 if (st) {
-                        log_error("agent", "%s; setting it aside", err.text);
+                        log_error("sender", "%s; setting it aside", err.text);
                         set_damaged_batch_aside(o, b);
                 } else if (b->made_unix_ns < (stable_unix_s() - LIMIT_AGENT_SPOOL_AGE_S) * INT64_C(1000000000)) {
                         outbox_drop(o, b, DROP_TOO_OLD);
@@ -322,8 +322,8 @@ static void log_foreign_file(void *context, const char *name)
         struct foreign_files *f = context;
 
         if (f->count++ < FOREIGN_NAMES_MAX)
-                log_warn("agent", "the spool '%s' holds '%.64s', which is not a batch of the agent, leaving it alone",
-                         f->dir, name);
+                log_warn("sender", "the spool '%s' holds '%.64s', which is not a batch, leaving it alone", f->dir,
+                         name);
 }
 
 static enum status append_found_batches(struct outbox *o, const struct spool_found *found, struct error *err)
@@ -342,10 +342,10 @@ static enum status append_found_batches(struct outbox *o, const struct spool_fou
         }
         (void)make_room_in_spool(o, 0);
         if (o->stats.spooled)
-                log_info("agent", "%" PRIu64 " batches of an earlier run wait in the spool '%s'", o->stats.spooled,
+                log_info("sender", "%" PRIu64 " batches of an earlier run wait in the spool '%s'", o->stats.spooled,
                          spool_dir(o->spool));
         if (found->damaged)
-                log_warn("agent",
+                log_warn("sender",
                          "the spool '%s' holds %zu damaged files (*.damaged); remove them when they are not needed",
                          spool_dir(o->spool), found->damaged);
         return ST_OK;
@@ -364,7 +364,7 @@ enum status outbox_init(struct outbox *o, const char *dir, uint64_t spool_max, s
         if (st)
                 return st;
         if (foreign.count > FOREIGN_NAMES_MAX)
-                log_warn("agent", "the spool '%s' holds %zu files that are not the agent's", dir, foreign.count);
+                log_warn("sender", "the spool '%s' holds %zu files that are not batches", dir, foreign.count);
         o->damaged_files = found.damaged;
         st = append_found_batches(o, &found, err);
         spool_found_deinit(&found);

@@ -121,7 +121,7 @@ static void sync_spool(struct sender *s)
                 st = outbox_sync(&s->outbox, numbers, n, &err);
                 pthread_mutex_lock(&s->service.lock);
                 if (st) {
-                        log_error("agent", "%s; a power cut may lose waiting batches", err.text);
+                        log_error("sender", "%s; a power cut may lose waiting batches", err.text);
                         s->outbox.stats.spool_failed++;
                 }
                 outbox_mark_synced(&s->outbox, numbers, n); /* also on failure: the kernel reports an error only once */
@@ -161,7 +161,7 @@ static void retry_later(struct sender *s, struct outbox_batch *b, const struct p
         if (atomic_load(&s->service.stop))
                 return;
         if (!s->stats.failing || strcmp(s->last_error, result->err.text) != 0)
-                log_warn("agent", "%s; batches wait and are sent again", result->err.text);
+                log_warn("sender", "%s; batches wait and are sent again", result->err.text);
         snprintf(s->last_error, sizeof s->last_error, "%s", result->err.text);
         s->stats.failing = true;
         s->stats.retried++;
@@ -174,7 +174,7 @@ static void retry_later(struct sender *s, struct outbox_batch *b, const struct p
 static void drop_refused_batch(struct sender *s, struct outbox_batch *b, enum outbox_drop_reason why,
                                const struct error *err)
 {
-        log_error("agent", "the server refuses a batch, dropping it: %s", err->text);
+        log_error("sender", "the server refuses a batch, dropping it: %s", err->text);
         snprintf(s->last_error, sizeof s->last_error, "%s", err->text);
         outbox_drop(&s->outbox, b, why);
 }
@@ -195,7 +195,7 @@ static void split_large_batch(struct sender *s, struct outbox_batch *b)
         }
         for (int i = 0; i < 2; i++)
                 if (outbox_put(&s->outbox, &parts[i].id, &parts[i].packed, &err))
-                        log_error("agent", "half of a batch is lost: %s", err.text);
+                        log_error("sender", "half of a batch is lost: %s", err.text);
         s->stats.split++;
         sync_spool(s);
         outbox_remove(&s->outbox, b);
@@ -204,10 +204,10 @@ static void split_large_batch(struct sender *s, struct outbox_batch *b)
 static void finish_sent_batch(struct sender *s, struct outbox_batch *b, const struct post_result *result)
 {
         if (s->stats.failing)
-                log_info("agent", "the server takes batches again, %" PRIu64 " are waiting",
+                log_info("sender", "the server takes batches again, %" PRIu64 " are waiting",
                          s->outbox.stats.queued - 1);
         if (result->response.rejected)
-                log_warn("agent", "the server rejected samples of a batch: %s", PRINTABLE(result->response.message));
+                log_warn("sender", "the server rejected samples of a batch: %s", PRINTABLE(result->response.message));
         s->stats.sent++;
         s->stats.rejected_samples += result->response.rejected;
         outbox_remove(&s->outbox, b);
@@ -270,7 +270,7 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
                 .ca_file = o->ca_file,
                 .token = o->token,
                 .tenant = o->tenant,
-                .user_agent = "cairn-agent/" CAIRN_VERSION,
+                .user_agent = o->user_agent ? o->user_agent : "cairn-agent/" CAIRN_VERSION,
                 .request_timeout_ms = SENDER_TRY_MS,
                 .attempts = 1,
         };
@@ -348,7 +348,7 @@ enum status sender_put_profile(struct sender *s, const struct profile *p, struct
         if (!st) {
                 st = queue_batch(s, &id, &packed, err);
                 if (!st)
-                        log_debug("agent", "batch %s waits: %u samples", batch_id_to_hex(&id, hex), p->samples.count);
+                        log_debug("sender", "batch %s waits: %u samples", batch_id_to_hex(&id, hex), p->samples.count);
                 return st;
         }
         if (st != ST_TOO_BIG || !half)

@@ -28,12 +28,13 @@
 struct sender;
 
 struct sender_options {
-        const char *server;   /* "http://host:port" */
-        const char *token;    /* NULL: none */
-        const char *tenant;   /* http_client_options */
-        const char *ca_file;  /* http_client_options */
-        const char *spool;    /* directory, NULL: memory only */
-        uint64_t spool_bytes; /* its size limit */
+        const char *server;     /* "http://host:port" */
+        const char *token;      /* NULL: none */
+        const char *tenant;     /* http_client_options */
+        const char *ca_file;    /* http_client_options */
+        const char *user_agent; /* NULL: that of the agent */
+        const char *spool;      /* directory, NULL: memory only */
+        uint64_t spool_bytes;   /* its size limit */
 };
 
 struct sender_stats {

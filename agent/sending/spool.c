@@ -103,7 +103,7 @@ static enum status lock_spool(struct spool *s, struct error *err)
         if (flock(s->lock_fd, LOCK_EX | LOCK_NB) == 0)
                 return ST_OK;
         if (errno == EWOULDBLOCK)
-                return error_set(err, ST_BUSY, "the spool '%s' is in use by another agent; give this one its own",
+                return error_set(err, ST_BUSY, "the spool '%s' is in use by another process; give this one its own",
                                  s->dir);
         return error_os(err, errno, "cannot lock the spool '%s'", s->dir);
 }

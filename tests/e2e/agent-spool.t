@@ -68,7 +68,7 @@ two_batches() { [ "$(batches)" -ge 2 ]; }
 wait_for "two batches in the spool" two_batches
 "$agent" --server http://127.0.0.1:9 --spool spool --duration 1 2>second.log
 is $? 1 "a second agent with this spool ends"
-like "$(cat second.log)" "spool 'spool' is in use by another agent" "and says why"
+like "$(cat second.log)" "spool 'spool' is in use by another process" "and says why"
 kill_agent
 waiting=$(batches)
 ok "batches outlive a kill" [ "$waiting" -ge 2 ]
@@ -88,7 +88,7 @@ kill -TERM $agent_pid
 wait $agent_pid
 is $? 0 "the next agent ends well"
 like "$(cat back.log)" "$waiting batches of an earlier run wait in the spool" "it found what waited"
-like "$(cat back.log)" "error agent: cannot read '$first': its header is truncated" "a file that was cut off is named"
+like "$(cat back.log)" "error sender: cannot read '$first': its header is truncated" "a file that was cut off is named"
 ok "and set aside" [ -e "$first.damaged" ]
 like "$(cat back.log)" "holds 'notes', which is not a batch" "a file of somebody else is named"
 is "$(cat spool/notes)" mine "and left alone"

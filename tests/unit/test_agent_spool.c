@@ -117,7 +117,7 @@ START_TEST(a_spool_belongs_to_one_agent)
         struct error err;
 
         ck_assert_int_eq(outbox_init(&second, spool, MiB(1), &err), ST_BUSY);
-        ck_assert_msg(strstr(err.text, "in use by another agent") && strstr(err.text, spool), "%s", err.text);
+        ck_assert_msg(strstr(err.text, "in use by another process") && strstr(err.text, spool), "%s", err.text);
         outbox_deinit(&first);
         second = open_outbox(MiB(1));
         outbox_deinit(&second);
