@@ -23,6 +23,7 @@ struct regex_node {
         uint32_t left, right; /* of CAT and ALT; left of REPEAT and GROUP; the set of SET */
         uint32_t min, max;    /* of REPEAT; min: the number of GROUP */
         bool is_lazy;         /* REPEAT that prefers fewer; only captures tell */
+        bool is_nullable;     /* it matches the empty text: add_regex_node() knows */
 };
 
 struct regex_range {
@@ -64,10 +65,33 @@ static enum status report_bad_regex(const struct regex_parser *p, const char *wh
 /* LIMIT_REGEX_BYTES bounds the number of nodes; checked all the same, against writing out of bounds. */
 static enum status add_regex_node(struct regex_parser *p, struct regex_node node, uint32_t *ret)
 {
+        struct regex_node *nodes = p->t->nodes;
+
         if (p->t->node_count == sizeof p->t->nodes / sizeof *p->t->nodes)
                 return report_bad_regex(p, "too many parts");
+        switch (node.kind) {
+        case NODE_EMPTY:
+        case NODE_BEGIN:
+        case NODE_END:
+                node.is_nullable = true;
+                break;
+        case NODE_SET:
+                break;
+        case NODE_CAT:
+                node.is_nullable = nodes[node.left].is_nullable && nodes[node.right].is_nullable;
+                break;
+        case NODE_ALT:
+                node.is_nullable = nodes[node.left].is_nullable || nodes[node.right].is_nullable;
+                break;
+        case NODE_REPEAT:
+                node.is_nullable = node.min == 0 || nodes[node.left].is_nullable;
+                break;
+        case NODE_GROUP:
+                node.is_nullable = nodes[node.left].is_nullable;
+                break;
+        }
         *ret = p->t->node_count;
-        p->t->nodes[p->t->node_count++] = node;
+        nodes[p->t->node_count++] = node;
         return ST_OK;
 }
 
@@ -442,36 +466,77 @@ static bool emit_instruction(struct regex_match *m, enum operation op, uint32_t 
 
 static bool compile_node(struct regex_match *m, uint32_t node);
 
-/* The SPLIT at `at` enters the code behind it, or leaves to the end of the program as it is now. */
-static void set_repeat_split(struct regex_match *m, uint32_t at, bool is_lazy)
+/* A SPLIT that enters the code behind it, or leaves to a place that is not known yet. *ret: where it is. */
+static bool emit_optional(struct regex_match *m, uint32_t *ret)
 {
-        m->program[at].x = is_lazy ? m->size : at + 1;
-        m->program[at].y = is_lazy ? at + 1 : m->size;
+        *ret = m->size;
+        return emit_instruction(m, OP_SPLIT, 0, 0);
+}
+
+/* The SPLIT at `at` prefers to go to `enter`, unless it is lazy, else to `leave`. */
+static void set_regex_split(struct regex_match *m, uint32_t at, uint32_t enter, uint32_t leave, bool is_lazy)
+{
+        m->program[at].x = is_lazy ? leave : enter;
+        m->program[at].y = is_lazy ? enter : leave;
+}
+
+/* x+ */
+static bool compile_plus(struct regex_match *m, const struct regex_node *n)
+{
+        uint32_t start = m->size, at;
+
+        if (!compile_node(m, n->left) || !emit_optional(m, &at))
+                return false;
+        set_regex_split(m, at, start, m->size, n->is_lazy);
+        return true;
+}
+
+/* x*: as (x+)? when x matches the empty text, so that ways of equal preference come in the order of Go's regexp. */
+static bool compile_star(struct regex_match *m, const struct regex_node *n)
+{
+        uint32_t at;
+
+        if (!emit_optional(m, &at))
+                return false;
+        if (m->tree.nodes[n->left].is_nullable) {
+                if (!compile_plus(m, n))
+                        return false;
+        } else if (!compile_node(m, n->left) || !emit_instruction(m, OP_JUMP, at, 0)) {
+                return false;
+        }
+        set_regex_split(m, at, at + 1, m->size, n->is_lazy);
+        return true;
+}
+
+/* (x(x(x)?)?)?: leaving one copy leaves all. The SPLITs are chained by y until the end is known. */
+static bool compile_optional_copies(struct regex_match *m, const struct regex_node *n)
+{
+        uint32_t last = 0, at;
+
+        for (uint32_t i = n->min; i < n->max; i++) {
+                if (!emit_optional(m, &at) || !compile_node(m, n->left))
+                        return false;
+                m->program[at].y = last;
+                last = at;
+        }
+        for (uint32_t i = n->min; i < n->max; i++) {
+                at = last;
+                last = m->program[at].y;
+                set_regex_split(m, at, at + 1, m->size, n->is_lazy);
+        }
+        return true;
 }
 
 static bool compile_repeat_node(struct regex_match *m, const struct regex_node *n)
 {
-        uint32_t at;
+        bool forever = n->max == REPEAT_FOREVER;
 
-        for (uint32_t i = 0; i < n->min; i++)
+        for (uint32_t i = forever; i < n->min; i++)
                 if (!compile_node(m, n->left))
                         return false;
-        if (n->max == REPEAT_FOREVER) {
-                at = m->size;
-                if (!emit_instruction(m, OP_SPLIT, 0, 0) || !compile_node(m, n->left) ||
-                    !emit_instruction(m, OP_JUMP, at, 0))
-                        return false;
-                set_repeat_split(m, at, n->is_lazy);
-                return true;
-        }
-        for (uint32_t i = n->min; i < n->max; i++) {
-                at = m->size;
-                if (!emit_instruction(m, OP_SPLIT, 0, 0) || !compile_node(m, n->left))
-                        return false;
-                set_repeat_split(m, at,
-                                 n->is_lazy); /* leaving one optional copy enters the next, which may be left too */
-        }
-        return true;
+        if (!forever)
+                return compile_optional_copies(m, n);
+        return n->min ? compile_plus(m, n) : compile_star(m, n);
 }
 
 /* False when the program gets too long. Depth is bounded by the pattern's length. */
