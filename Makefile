@@ -52,7 +52,7 @@ BANNED := -include common/banned.h
 # ---- modules: a folder is a library -----------------------------------------
 
 MODULES := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler agent source-bundle uploader \
-	debuginfo-store scan symbol-index symbolizer parquet profile-store pipeline query server cli
+	debuginfo-store scan symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 MODULES := $(foreach m,$(MODULES),$(if $(wildcard $(m)/*.c $(m)/*/*.c),$(m)))
 
 # A folder's main.c is a program's entry, not a part of the library.
@@ -68,7 +68,7 @@ PROTO_CODE := $(PROTO_FILES:%.proto=$(O)/gen/proto/%.pb-c)
 SYSTEM_LIBS := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -llz4 -lsnappy -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn := common sandbox http grpc archive elf-image dwarf debuginfod-client profile-formats unwind-tables disassembler agent source-bundle debuginfo-store \
-	scan symbol-index symbolizer parquet profile-store pipeline query server cli
+	scan symbol-index symbolizer parquet profile-store pipeline query server scrape cli
 SYSTEM_cairn := -ldw -ldebuginfod -lelf -larchive -llmdb -lmicrohttpd -lnghttp2 -lgnutls -lcurl -lzstd -lz -llz4 -lsnappy -llzma -lxxhash -ljson-c \
 	-liberty -lseccomp -lbpf -lprotobuf-c -lcap -lcrypto -lyaml -lm
 LIBS_cairn-agent := common sandbox http elf-image debuginfod-client symbol-index symbolizer profile-formats unwind-tables uploader agent

@@ -31,6 +31,7 @@ static const struct command commands[] = {
         { "flame", command_flame, "a flame graph: page, folded stacks, JSON, pprof" },
         { "diff", command_diff, "compare two selections" },
         { "import", command_import, "send pprof, OTLP, perf script or folded files to the service" },
+        { "scrape", command_scrape, "fetch profiles of programs with HTTP endpoints, and send them to the service" },
         { NULL, NULL, NULL },
 };
 

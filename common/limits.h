@@ -300,6 +300,17 @@
 #define LIMIT_AGENT_UPLOAD_IDS 65536          /* build-ids with a known upload result */
 #define LIMIT_AGENT_RETRY_AFTER_MS 600000     /* longest Retry-After of a server that is followed */
 
+/* cairn scrape */
+#define LIMIT_SCRAPE_JOBS 1024
+#define LIMIT_SCRAPE_TARGETS 4096        /* of a job, a file, and of all jobs together */
+#define LIMIT_SCRAPE_PROFILES 32         /* of each target */
+#define LIMIT_SCRAPE_LABELS 64           /* of a target, with those that only relabelling sees */
+#define LIMIT_SCRAPE_RULES 128           /* relabel rules of a job */
+#define LIMIT_SCRAPE_FILES 1024          /* files of targets of a job */
+#define LIMIT_SCRAPE_FILE_BYTES MiB(16)  /* one of them */
+#define LIMIT_SCRAPE_ERROR_BYTES KiB(16) /* the answer of a target that is an error */
+#define LIMIT_SCRAPE_THREADS 1024        /* requests at one time, the most that --concurrency takes */
+
 /* Unwind tables */
 #define LIMIT_UNWIND_CIES (1u << 20)  /* of one section */
 #define LIMIT_UNWIND_FDES (1u << 24)  /* of one file */

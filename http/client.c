@@ -553,6 +553,15 @@ static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t
         return false;
 }
 
+static void copy_failure(const struct attempt *a, CURLcode rc, struct http_client_response *r)
+{
+        r->timed_out = rc == CURLE_OPERATION_TIMEDOUT;
+        snprintf(r->cause, sizeof r->cause, "%.*s", (int)sizeof r->cause - 1,
+                 !rc                ? ""
+                 : a->curl_error[0] ? a->curl_error
+                                    : curl_easy_strerror(rc));
+}
+
 static void copy_content_type(CURL *curl, struct http_client_response *r)
 {
         const char *type = NULL;
@@ -592,6 +601,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &code);
                 response->code = rc == CURLE_OK || code >= 400 ? (unsigned)code : 0;
                 copy_content_type(c->curl, response);
+                copy_failure(&a, rc, response);
                 if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || is_client_stopped(c) ||
                     response->attempts >= attempts || !is_retryable_code(response->code))
                         break;

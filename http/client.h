@@ -78,6 +78,8 @@ struct http_client_response {
         char note[600];          /* header X-Cairn-Note of the last answer: what it leaves out; "" none */
         uint64_t retry_after_ms; /* of the last answer, 0 none */
         unsigned attempts;
+        bool timed_out;  /* the last attempt took too long */
+        char cause[160]; /* what libcurl says of the last attempt, when there is no answer; without the URL */
 };
 void http_client_response_deinit(struct http_client_response *r); /* also fine on a zeroed one */
 #define _cleanup_http_client_response_ _cleanup_(http_client_response_deinit)

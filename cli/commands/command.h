@@ -27,6 +27,7 @@ int command_flame(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_why(int argc, char **argv);
 int command_import(int argc, char **argv);
+int command_scrape(int argc, char **argv);
 int command_record(int argc, char **argv);
 
 /** `cairn worker NAME ...`: every job on untrusted input (cli/commands/workers.c). */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SCRAPE_SCRAPE_CONFIG_H
+#define CAIRN_SCRAPE_SCRAPE_CONFIG_H
+
+/**
+ * @file
+ * The configuration of `cairn scrape`: YAML, the part of Prometheus' scrape_configs that makes sense for profiles, and
+ * Parca's profiling_config for the profiles to fetch. Unknown and repeated keys are errors with the line.
+ *
+ * Files that a configuration names are found relative to its own directory.
+ *
+ * Threads: any number of readers, but relabel rules by one at a time.
+ * Source: Prometheus 3, "Configuration"; Parca 0.20, pkg/config.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "scrape/relabel.h"
+#include "scrape/target_labels.h"
+
+/** Targets that share labels: an entry of static_configs, or of a file that file_sd_configs names. */
+struct target_group {
+        char **addresses; /* owned */
+        size_t count;
+        struct target_labels labels;
+};
+
+struct target_groups {
+        struct target_group *items; /* owned */
+        size_t count, capacity;
+        size_t address_count; /* of all groups */
+};
+
+void target_groups_deinit(struct target_groups *g);
+#define _cleanup_target_groups_ _cleanup_(target_groups_deinit)
+
+/** One profile of each target of a job. */
+struct scrape_profile {
+        char *name; /* owned: first part of the type ids, "process_cpu" */
+        char *path; /* owned: "/debug/pprof/profile", behind the job's prefix; may have a query */
+        bool enabled;
+        bool delta;       /* the target measures for `seconds`, which are in the query */
+        uint64_t seconds; /* 0: chosen from the interval */
+        bool cumulative;  /* totals since the start of the target: the difference to the last scrape counts */
+};
+
+/** How a job's requests are made. Secrets in files are read for each request. */
+struct scrape_http {
+        char *username, *password, *password_file;        /* of basic authentication */
+        char *auth_type, *credentials, *credentials_file; /* "Bearer" by default */
+        char *ca_file, *cert_file, *key_file;             /* PEM */
+        bool follow_redirects;
+        size_t body_max_bytes;
+};
+
+struct scrape_job {
+        char *name; /* owned; label job */
+        char *scheme, *prefix;
+        uint64_t interval_ms, timeout_ms;
+        struct scrape_http http;
+        struct scrape_profile *profiles; /* owned */
+        size_t profile_count, profile_capacity;
+        struct target_groups groups;
+        char **file_patterns; /* owned: absolute, or relative to the working directory */
+        size_t file_pattern_count;
+        struct relabel_rule *rules; /* owned */
+        size_t rule_count;
+};
+
+struct scrape_config {
+        char *path;
+        uint64_t interval_ms, timeout_ms; /* of jobs without their own */
+        struct target_labels external;    /* external_labels: for all targets that lack them */
+        struct scrape_job *jobs;          /* owned */
+        size_t job_count, job_capacity;
+};
+
+/** @return ST_OK; ST_NOT_FOUND without the file; ST_USAGE with "PATH:LINE: what is wrong"; ST_TOO_BIG, ST_OS. */
+enum status scrape_config_read(const char *path, struct scrape_config *ret, struct error *err) MUST_CHECK;
+void scrape_config_deinit(struct scrape_config *c);
+#define _cleanup_scrape_config_ _cleanup_(scrape_config_deinit)
+
+/**
+ * Read a file of targets: a list of groups, [{"targets": ["HOST:PORT"], "labels": {"K": "V"}}], in JSON or YAML.
+ * Groups are appended; the label __meta_filepath says where they are from.
+ * @return as scrape_config_read().
+ */
+enum status target_file_read(const char *path, struct target_groups *ret, struct error *err) MUST_CHECK;
+
+/** The seconds that the target measures for, 0 for a profile that it answers at once. */
+uint64_t scrape_profile_seconds(const struct scrape_job *job, const struct scrape_profile *p);
+
+#endif

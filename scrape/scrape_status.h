@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SCRAPE_SCRAPE_STATUS_H
+#define CAIRN_SCRAPE_SCRAPE_STATUS_H
+
+/**
+ * @file
+ * What a scraper does, for people and programs: a table, JSON, and Prometheus metrics for each profile of each target.
+ *
+ * Threads: any.
+ */
+#include "common/buf.h"
+#include "http/server.h"
+#include "scrape/scraper.h"
+
+/** One line for each profile of each target. */
+void scrape_status_write_table(struct scraper *s, struct buf *to);
+
+/** {"profiles": [...]}. */
+void scrape_status_write_json(struct scraper *s, struct buf *to);
+
+/** cairn_scrape_up and the like, then the metrics of the process. */
+void scrape_status_write_metrics(struct scraper *s, struct buf *to);
+
+struct scrape_listener;
+
+/** Serve /metrics, /targets and /healthz at HOST:PORT, by default port 7702. */
+enum status scrape_listener_start(const char *address, struct scraper *s, struct scrape_listener **ret,
+                                  struct error *err) MUST_CHECK;
+void scrape_listener_stop(struct scrape_listener *l); /* takes NULL */
+
+#endif

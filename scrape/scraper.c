@@ -1,0 +1,705 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scrape/scraper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/metrics.h"
+#include "common/utf8.h"
+#include "scrape/batch_merge.h"
+#include "scrape/counter_delta.h"
+
+#define FILES_INTERVAL_NS INT64_C(1000000000) /* between two looks at the files of targets */
+
+/* ---- metrics ---- */
+
+static struct metric scrapes_metric = METRIC_COUNTER("cairn_scrapes_total", "Scrapes that ended.", "");
+#define FAILURES(reason) METRIC_COUNTER("cairn_scrape_failures_total", "Scrapes that failed.", "reason=\"" reason "\"")
+static struct metric failure_metrics[FETCH_FAILURES] = {
+        [FETCH_UNREACHABLE] = FAILURES("unreachable"), [FETCH_TIMEOUT] = FAILURES("timeout"),
+        [FETCH_HTTP_STATUS] = FAILURES("http_status"), [FETCH_TOO_BIG] = FAILURES("too_big"),
+        [FETCH_BAD_PROFILE] = FAILURES("bad_profile"), [FETCH_BUSY] = FAILURES("busy"),
+        [FETCH_CONFIG] = FAILURES("configuration"),
+};
+static struct metric resets_metric =
+        METRIC_COUNTER("cairn_scrape_resets_total", "Cumulative profiles that began anew.", "");
+static struct metric missed_metric =
+        METRIC_COUNTER("cairn_scrape_missed_total", "Turns that passed before the scrape before them was done.", "");
+static struct metric samples_metric = METRIC_COUNTER("cairn_scrape_samples_total", "Samples handed to the sender.", "");
+static struct metric bytes_metric = METRIC_COUNTER("cairn_scrape_body_bytes_total", "Bodies of profiles received.", "");
+static struct metric target_metrics[] = {
+        METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"active\""),
+        METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"dropped\""),
+        METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"invalid\""),
+};
+static struct metric file_metrics[] = {
+        METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"read\""),
+        METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"failed\""),
+};
+static struct metric running_metric = METRIC_GAUGE("cairn_scrape_running", "Scrapes that run.", "");
+static struct metric waiting_metric = METRIC_GAUGE("cairn_scrape_waiting", "Scrapes that wait for a thread.", "");
+static struct metric sent_metric =
+        METRIC_COUNTER("cairn_scrape_batches_sent_total", "Batches accepted by the service.", "");
+static struct metric rejected_metric =
+        METRIC_COUNTER("cairn_scrape_samples_rejected_total", "Samples rejected in accepted batches.", "");
+static struct metric retries_metric =
+        METRIC_COUNTER("cairn_scrape_retries_total", "Failed attempts to send, to be retried.", "");
+static struct metric queued_metric = METRIC_GAUGE("cairn_scrape_batches_waiting", "Batches not acknowledged yet.", "");
+static struct metric lost_metric = METRIC_COUNTER("cairn_scrape_batches_dropped_total", "Batches dropped.", "");
+
+static void set_gauge(struct metric *m, uint64_t v)
+{
+        metric_set(m, (int64_t)v);
+}
+
+/* ---- loops: one profile of one target ---- */
+
+struct scraped_target;
+
+struct scrape_loop {
+        struct scraped_target *owner;
+        const struct scrape_profile *profile;
+        int64_t due_ns; /* monotonic */
+        struct scrape_loop *next_ready;
+        bool is_done; /* with once */
+        struct scrape_result result;
+        /* Of the thread that runs it. */
+        struct counter_totals totals;
+        int64_t totals_unix_ns, totals_ns; /* when they were read; the latter monotonic */
+};
+
+struct scraped_target {
+        struct scrape_target target;
+        struct scrape_loop *loops; /* owned */
+        size_t loop_count;
+        size_t in_use;   /* loops that are ready or run */
+        bool is_removed; /* freed when none is in use */
+};
+
+struct scraper {
+        struct scraper_options o;
+        struct discovery *discovery;
+        struct batch_merge batches;
+        pthread_mutex_t lock; /* guards everything below but the totals of loops that run */
+        pthread_cond_t ready_changed;
+        struct scraped_target **targets; /* owned */
+        size_t target_count, target_capacity;
+        struct scrape_loop **heap; /* owned: loops that are neither ready nor running, the next due first */
+        size_t heap_count, heap_capacity;
+        struct scrape_loop *ready, **ready_end;
+        size_t ready_count, running;
+        size_t pending; /* with once: loops that are not done */
+        pthread_t *threads;
+        unsigned thread_count, idle;
+        atomic_bool stop;
+        int wake_fd;
+};
+
+/* ---- heap by due_ns ---- */
+
+static void sift_up(struct scrape_loop **heap, size_t i)
+{
+        struct scrape_loop *l = heap[i];
+
+        for (size_t parent; i && heap[parent = (i - 1) / 2]->due_ns > l->due_ns; i = parent)
+                heap[i] = heap[parent];
+        heap[i] = l;
+}
+
+static void sift_down(struct scrape_loop **heap, size_t count, size_t i)
+{
+        struct scrape_loop *l = heap[i];
+
+        for (;;) {
+                size_t child = 2 * i + 1;
+
+                if (child + 1 < count && heap[child + 1]->due_ns < heap[child]->due_ns)
+                        child++;
+                if (child >= count || heap[child]->due_ns >= l->due_ns)
+                        break;
+                heap[i] = heap[child];
+                i = child;
+        }
+        heap[i] = l;
+}
+
+/* There is room: reserve_heap() made it when the loop was created. */
+static void push_loop(struct scraper *s, struct scrape_loop *l)
+{
+        assert(s->heap_count < s->heap_capacity);
+        s->heap[s->heap_count++] = l;
+        sift_up(s->heap, s->heap_count - 1);
+}
+
+static struct scrape_loop *pop_loop(struct scraper *s)
+{
+        struct scrape_loop *first = s->heap[0];
+
+        s->heap[0] = s->heap[--s->heap_count];
+        if (s->heap_count)
+                sift_down(s->heap, s->heap_count, 0);
+        return first;
+}
+
+static void remove_target_loops(struct scraper *s)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < s->heap_count; i++)
+                if (!s->heap[i]->owner->is_removed)
+                        s->heap[kept++] = s->heap[i];
+        s->heap_count = kept;
+        for (size_t i = kept / 2; i-- > 0;)
+                sift_down(s->heap, kept, i);
+}
+
+/* ---- targets ---- */
+
+static void destroy_scraped_target(struct scraped_target *t)
+{
+        for (size_t i = 0; i < t->loop_count; i++)
+                counter_totals_deinit(&t->loops[i].totals);
+        free(t->loops);
+        scrape_target_deinit(&t->target);
+        free(t);
+}
+
+static int64_t interval_ns(const struct scrape_loop *l)
+{
+        return (int64_t)l->owner->target.job->interval_ms * 1000000;
+}
+
+/* The same time in each interval of the wall clock, whenever the command starts. */
+static int64_t choose_first_turn(const struct scraper *s, const struct scrape_loop *l)
+{
+        int64_t interval = interval_ns(l), now = monotonic_ns();
+        int64_t turn = (int64_t)(scrape_target_hash(&l->owner->target, l->profile) % (uint64_t)interval);
+
+        if (s->o.once)
+                return now;
+        return now + (turn - wall_clock_ns() % interval + interval) % interval;
+}
+
+/* Takes the target's content. */
+static enum status create_scraped_target(struct scraper *s, struct scrape_target *from, struct scraped_target **ret,
+                                         struct error *err)
+{
+        struct scraped_target *t = calloc(1, sizeof *t);
+
+        if (!t)
+                return error_no_memory(err);
+        t->target = *from;
+        *from = (struct scrape_target){ 0 };
+        t->loops = calloc(t->target.job->profile_count + 1, sizeof *t->loops);
+        if (!t->loops) {
+                destroy_scraped_target(t);
+                return error_no_memory(err);
+        }
+        for (size_t i = 0; i < t->target.job->profile_count; i++) {
+                struct scrape_loop *l = &t->loops[t->loop_count];
+
+                if (!t->target.job->profiles[i].enabled)
+                        continue;
+                *l = (struct scrape_loop){ .owner = t, .profile = &t->target.job->profiles[i] };
+                l->due_ns = choose_first_turn(s, l);
+                t->loop_count++;
+        }
+        *ret = t;
+        return ST_OK;
+}
+
+static struct scraped_target *find_scraped_target(const struct scraper *s, const struct scrape_target *t)
+{
+        for (size_t i = 0; i < s->target_count; i++)
+                if (scrape_target_equal(&s->targets[i]->target, t))
+                        return s->targets[i];
+        return NULL;
+}
+
+/* Room in the heap for all loops, also those that run and come back. */
+static bool reserve_heap(struct scraper *s, size_t more)
+{
+        size_t loops = more;
+
+        for (size_t i = 0; i < s->target_count; i++)
+                loops += s->targets[i]->loop_count;
+        loops += s->ready_count + s->running; /* of removed targets, at most */
+        return loops <= s->heap_capacity ||
+               array_reserve_many(&s->heap, &s->heap_capacity, s->heap_count, loops - s->heap_count);
+}
+
+static enum status add_scraped_target(struct scraper *s, struct scrape_target *from, struct error *err)
+{
+        struct scraped_target *t = NULL;
+        enum status st;
+
+        if (!array_reserve(&s->targets, &s->target_capacity, s->target_count))
+                return error_no_memory(err);
+        st = create_scraped_target(s, from, &t, err);
+        if (st)
+                return st;
+        if (!reserve_heap(s, t->loop_count)) {
+                destroy_scraped_target(t);
+                return error_no_memory(err);
+        }
+        s->targets[s->target_count++] = t;
+        for (size_t i = 0; i < t->loop_count; i++)
+                push_loop(s, &t->loops[i]);
+        s->pending += t->loop_count;
+        return ST_OK;
+}
+
+/* Targets that stay keep their turns and totals. Called with the lock held. */
+static enum status replace_targets(struct scraper *s, struct target_list *list, struct error *err)
+{
+        size_t kept = 0;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < s->target_count; i++)
+                s->targets[i]->is_removed = true;
+        for (size_t i = 0; !st && i < list->count; i++) {
+                struct scraped_target *t = find_scraped_target(s, &list->items[i]);
+
+                if (t)
+                        t->is_removed = false;
+                else
+                        st = add_scraped_target(s, &list->items[i], err);
+        }
+        remove_target_loops(s);
+        for (size_t i = 0; i < s->target_count; i++) {
+                struct scraped_target *t = s->targets[i];
+
+                if (!t->is_removed)
+                        s->targets[kept++] = t;
+                else if (!t->in_use)
+                        destroy_scraped_target(t);
+        }
+        s->target_count = kept;
+        return st;
+}
+
+static enum status refresh_targets(struct scraper *s, struct error *err)
+{
+        _cleanup_target_list_ struct target_list list = { 0 };
+        struct discovery_counts counts;
+        bool changed = false;
+        enum status st = discovery_refresh(s->discovery, &changed, err);
+
+        if (!st && changed)
+                st = discovery_list_targets(s->discovery, &list, err);
+        if (st)
+                return st;
+        discovery_get_counts(s->discovery, &counts);
+        set_gauge(&target_metrics[1], counts.dropped);
+        set_gauge(&target_metrics[2], counts.invalid);
+        set_gauge(&file_metrics[0], counts.files - counts.failed_files);
+        set_gauge(&file_metrics[1], counts.failed_files);
+        if (!changed)
+                return ST_OK;
+        pthread_mutex_lock(&s->lock);
+        st = replace_targets(s, &list, err);
+        set_gauge(&target_metrics[0], s->target_count);
+        pthread_mutex_unlock(&s->lock);
+        return st;
+}
+
+/* ---- one scrape ---- */
+
+struct scrape_outcome {
+        enum status status;
+        enum fetch_failure failure; /* unless ST_OK */
+        enum counter_change change;
+        bool is_cumulative;
+        int64_t began_unix_ns;
+        uint64_t took_ms, samples, body_bytes;
+        struct error err;
+};
+
+/* Our clock counts, not the target's. A difference covers the time from the last totals to these. */
+static void set_sample_times(const struct scrape_loop *l, struct profile *p, const struct scrape_outcome *o,
+                             int64_t now_ns)
+{
+        int64_t took_ns = (int64_t)o->took_ms * 1000000;
+
+        for (uint32_t i = 0; i < p->samples.count; i++) {
+                struct profile_sample *sample = &p->samples.items[i];
+
+                if (o->is_cumulative && counter_type_is_total(p, sample->type)) {
+                        sample->time_unix_ns = l->totals_unix_ns;
+                        sample->duration_ns = now_ns - l->totals_ns;
+                        continue;
+                }
+                sample->time_unix_ns = o->began_unix_ns;
+                if (!l->profile->delta)
+                        sample->duration_ns = 0;
+                else if (sample->duration_ns <= 0 || sample->duration_ns > took_ns)
+                        sample->duration_ns = took_ns;
+        }
+}
+
+static enum status send_scraped_profile(struct scraper *s, struct scrape_loop *l, struct profile *p, int64_t now_ns,
+                                        struct scrape_outcome *o)
+{
+        struct counter_totals totals = { 0 };
+        enum status st = ST_OK;
+
+        if (l->profile->cumulative) {
+                o->is_cumulative = true;
+                st = counter_totals_subtract(&l->totals, p, &totals, &o->change, &o->err);
+        }
+        if (!st) {
+                set_sample_times(l, p, o, now_ns);
+                o->samples = p->samples.count;
+                if (p->samples.count)
+                        st = batch_merge_add(&s->batches, p, &o->err);
+        }
+        if (st) { /* the next difference covers this time too */
+                o->failure = st == ST_BAD_DATA ? FETCH_BAD_PROFILE : st == ST_TOO_BIG ? FETCH_TOO_BIG : FETCH_BUSY;
+                counter_totals_deinit(&totals);
+                return st;
+        }
+        if (l->profile->cumulative) {
+                counter_totals_deinit(&l->totals);
+                l->totals = totals;
+                l->totals_unix_ns = o->began_unix_ns;
+                l->totals_ns = now_ns;
+        }
+        return ST_OK;
+}
+
+/* Called without the lock. */
+static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_outcome *o)
+{
+        int64_t began_ns = monotonic_ns();
+        struct fetched_profile fetched;
+
+        o->began_unix_ns = wall_clock_ns();
+        o->status = fetch_profile(&l->owner->target, l->profile, &s->stop, &fetched, &o->failure, &o->err);
+        o->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
+        if (o->status)
+                return;
+        o->body_bytes = fetched.body_bytes;
+        o->status = send_scraped_profile(s, l, &fetched.profile, began_ns, o);
+        profile_deinit(&fetched.profile);
+}
+
+/* Failures are logged when they begin, and when the text changes; called with the lock held. */
+static void log_scrape_result(const struct scrape_loop *l, const struct scrape_outcome *o)
+{
+        const struct target_labels *labels = &l->owner->target.labels;
+        const char *job = target_labels_get(labels, "job"), *instance = target_labels_get(labels, "instance");
+        const struct scrape_result *before = &l->result;
+
+        if (o->status && strcmp(before->error, o->err.text) != 0)
+                log_warn("scrape", "job '%s', %s, %s%s: %s", PRINTABLE(job), PRINTABLE(instance),
+                         l->owner->target.base_url, l->profile->path, PRINTABLE(o->err.text));
+        else if (!o->status && before->error[0])
+                log_info("scrape", "job '%s', %s: %s is there again", PRINTABLE(job), PRINTABLE(instance),
+                         l->profile->name);
+        if (!o->status && o->is_cumulative && o->change == COUNTER_RESET)
+                log_info("scrape", "job '%s', %s: %s began anew", PRINTABLE(job), PRINTABLE(instance),
+                         l->profile->name);
+}
+
+static void note_scrape_result(struct scrape_loop *l, const struct scrape_outcome *o)
+{
+        struct scrape_result *r = &l->result;
+
+        log_scrape_result(l, o);
+        metric_add(&scrapes_metric, 1);
+        r->scrapes++;
+        r->is_up = !o->status;
+        r->began_unix_ns = o->began_unix_ns;
+        r->took_ms = o->took_ms;
+        r->samples = o->status ? 0 : o->samples;
+        r->body_bytes = o->body_bytes;
+        snprintf(r->error, sizeof r->error, "%s", o->status ? o->err.text : "");
+        if (o->status) {
+                r->failures++;
+                metric_add(&failure_metrics[o->failure], 1);
+                return;
+        }
+        metric_add(&bytes_metric, (int64_t)o->body_bytes);
+        metric_add(&samples_metric, (int64_t)o->samples);
+        if (o->is_cumulative && o->change == COUNTER_RESET) {
+                r->resets++;
+                metric_add(&resets_metric, 1);
+        }
+}
+
+static void choose_next_turn(struct scrape_loop *l)
+{
+        int64_t interval = interval_ns(l), now = monotonic_ns();
+        int64_t turns = now > l->due_ns ? (now - l->due_ns) / interval : 0;
+
+        l->due_ns += (turns + 1) * interval;
+        l->result.missed += (uint64_t)turns;
+        metric_add(&missed_metric, turns);
+}
+
+/* Called with the lock held, after a scrape. */
+static void put_loop_back(struct scraper *s, struct scrape_loop *l, const struct scrape_outcome *o)
+{
+        struct scraped_target *t = l->owner;
+
+        s->running--;
+        t->in_use--;
+        if (s->o.once && !l->is_done && (o->status || !o->is_cumulative || o->change != COUNTER_FIRST)) {
+                l->is_done = true;
+                s->pending--;
+        }
+        if (t->is_removed) {
+                if (!t->in_use)
+                        destroy_scraped_target(t);
+        } else if (!l->is_done) {
+                choose_next_turn(l);
+                push_loop(s, l);
+        }
+        (void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+static struct scrape_loop *take_ready_loop(struct scraper *s)
+{
+        struct scrape_loop *l = s->ready;
+
+        s->ready = l->next_ready;
+        if (!s->ready)
+                s->ready_end = &s->ready;
+        s->ready_count--;
+        s->running++;
+        return l;
+}
+
+static void *run_scrape_thread(void *arg)
+{
+        struct scraper *s = arg;
+
+        pthread_mutex_lock(&s->lock);
+        while (!atomic_load(&s->stop)) {
+                struct scrape_outcome o = { 0 };
+                struct scrape_loop *l;
+
+                if (!s->ready) {
+                        s->idle++;
+                        pthread_cond_wait(&s->ready_changed, &s->lock);
+                        s->idle--;
+                        continue;
+                }
+                l = take_ready_loop(s);
+                pthread_mutex_unlock(&s->lock);
+                run_scrape(s, l, &o);
+                pthread_mutex_lock(&s->lock);
+                if (!atomic_load(&s->stop))
+                        note_scrape_result(l, &o);
+                put_loop_back(s, l, &o);
+        }
+        pthread_mutex_unlock(&s->lock);
+        return NULL;
+}
+
+/* ---- the schedule ---- */
+
+/* Called with the lock held. Fails only while there is no thread at all. */
+static enum status start_scrape_thread(struct scraper *s, struct error *err)
+{
+        int e = pthread_create(&s->threads[s->thread_count], NULL, run_scrape_thread, s);
+
+        if (e && !s->thread_count)
+                return error_os(err, e, "cannot start a thread");
+        if (!e)
+                pthread_setname_np(s->threads[s->thread_count++], "scrape");
+        return ST_OK;
+}
+
+/* Hand what is due to threads. *next_ret: when the next one is due. */
+static enum status start_due_loops(struct scraper *s, int64_t *next_ret, struct error *err)
+{
+        int64_t now = monotonic_ns();
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&s->lock);
+        while (s->heap_count && s->heap[0]->due_ns <= now) {
+                struct scrape_loop *l = pop_loop(s);
+
+                l->owner->in_use++;
+                l->next_ready = NULL;
+                *s->ready_end = l;
+                s->ready_end = &l->next_ready;
+                s->ready_count++;
+        }
+        for (size_t i = s->idle; !st && i < s->ready_count && s->thread_count < s->o.concurrency; i++)
+                st = start_scrape_thread(s, err);
+        if (s->ready)
+                pthread_cond_broadcast(&s->ready_changed);
+        *next_ret = s->heap_count ? s->heap[0]->due_ns : INT64_MAX;
+        pthread_mutex_unlock(&s->lock);
+        return st;
+}
+
+static bool is_everything_done(struct scraper *s)
+{
+        bool done;
+
+        pthread_mutex_lock(&s->lock);
+        done = s->o.once && s->pending == 0;
+        pthread_mutex_unlock(&s->lock);
+        return done;
+}
+
+enum status scraper_run(struct scraper *s, int stop_fd, struct error *err)
+{
+        int64_t next_files = 0, next_batch;
+
+        for (;;) {
+                struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
+                int64_t now = monotonic_ns(), next = 0, left;
+                uint64_t count;
+                enum status st = ST_OK;
+
+                if (now >= next_files) {
+                        st = refresh_targets(s, err);
+                        next_files = now + FILES_INTERVAL_NS;
+                }
+                if (!st)
+                        st = start_due_loops(s, &next, err);
+                if (st)
+                        return st;
+                if (is_everything_done(s))
+                        return ST_OK;
+                next_batch = batch_merge_flush(&s->batches, BATCH_MERGE_NS);
+                next = next < next_batch ? next : next_batch;
+                left = (next < next_files ? next : next_files) - monotonic_ns();
+                if (poll(fds, 2, left <= 0 ? 0 : (int)(left / 1000000 + 1)) < 0 && errno != EINTR)
+                        return error_os(err, errno, "cannot wait");
+                if (fds[0].revents)
+                        return ST_OK;
+                if (fds[1].revents)
+                        (void)!read(s->wake_fd, &count, sizeof count);
+        }
+}
+
+enum status scraper_create(const struct scraper_options *o, struct scraper **ret, struct error *err)
+{
+        struct scraper *s = calloc(1, sizeof *s);
+        enum status st;
+
+        assert(o->concurrency >= 1 && o->concurrency <= LIMIT_SCRAPE_THREADS);
+        if (!s)
+                return error_no_memory(err);
+        s->o = *o;
+        s->ready_end = &s->ready;
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_cond_init(&s->ready_changed, NULL);
+        batch_merge_init(&s->batches, o->sender);
+        s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        s->threads = calloc(o->concurrency, sizeof *s->threads);
+        st = s->wake_fd < 0 ? error_os(err, errno, "cannot create an event descriptor")
+             : s->threads   ? discovery_create(o->config, &s->discovery, err)
+                            : error_no_memory(err);
+        for (size_t i = 0; i < FETCH_FAILURES; i++)
+                metric_register(&failure_metrics[i]);
+        metric_register(&scrapes_metric);
+        metric_register(&resets_metric);
+        metric_register(&missed_metric);
+        if (st)
+                scraper_destroy(s);
+        else
+                *ret = s;
+        return st;
+}
+
+void scraper_stop(struct scraper *s)
+{
+        pthread_mutex_lock(&s->lock);
+        atomic_store(&s->stop, true);
+        pthread_cond_broadcast(&s->ready_changed);
+        pthread_mutex_unlock(&s->lock);
+        for (unsigned i = 0; i < s->thread_count; i++)
+                pthread_join(s->threads[i], NULL);
+        s->thread_count = 0;
+        (void)batch_merge_flush(&s->batches, 0);
+}
+
+void scraper_destroy(struct scraper *s)
+{
+        if (!s)
+                return;
+        scraper_stop(s);
+        while (s->ready) { /* those whose target was removed are nowhere else */
+                struct scrape_loop *l = take_ready_loop(s);
+
+                if (--l->owner->in_use == 0 && l->owner->is_removed)
+                        destroy_scraped_target(l->owner);
+        }
+        for (size_t i = 0; i < s->target_count; i++)
+                destroy_scraped_target(s->targets[i]);
+        free(s->targets);
+        free(s->heap);
+        free(s->threads);
+        batch_merge_deinit(&s->batches);
+        discovery_destroy(s->discovery);
+        if (s->wake_fd >= 0)
+                close(s->wake_fd);
+        pthread_cond_destroy(&s->ready_changed);
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+}
+
+/* ---- reports ---- */
+
+void scraper_visit(struct scraper *s, void (*each)(void *context, const struct scrape_report *r), void *context)
+{
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < s->target_count; i++)
+                for (size_t j = 0; j < s->targets[i]->loop_count; j++) {
+                        const struct scrape_loop *l = &s->targets[i]->loops[j];
+                        const struct scrape_report r = { &s->targets[i]->target, l->profile, &l->result };
+
+                        each(context, &r);
+                }
+        pthread_mutex_unlock(&s->lock);
+}
+
+static void count_down_report(void *context, const struct scrape_report *r)
+{
+        size_t *count = context;
+
+        *count += r->result->error[0] != 0;
+}
+
+size_t scraper_count_down(struct scraper *s)
+{
+        size_t count = 0;
+
+        scraper_visit(s, count_down_report, &count);
+        return count;
+}
+
+void scraper_update_metrics(struct scraper *s)
+{
+        struct sender_stats stats;
+        uint64_t lost = 0, pending = batch_merge_has_pending(&s->batches); /* first: it goes from there to the sender */
+
+        sender_get_stats(s->o.sender, &stats);
+        for (size_t i = 0; i < DROP_COUNT; i++)
+                lost += stats.outbox.dropped[i];
+        set_gauge(&lost_metric, lost);
+        set_gauge(&sent_metric, stats.sent);
+        set_gauge(&rejected_metric, stats.rejected_samples);
+        set_gauge(&retries_metric, stats.retried);
+        set_gauge(&queued_metric, stats.outbox.queued + pending);
+        pthread_mutex_lock(&s->lock);
+        set_gauge(&running_metric, s->running);
+        set_gauge(&waiting_metric, s->ready_count);
+        pthread_mutex_unlock(&s->lock);
+}

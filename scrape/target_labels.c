@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scrape/target_labels.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/limits.h"
+#include "common/utf8.h"
+
+static void free_target_label(struct target_label *l)
+{
+        free(l->name);
+        free(l->value);
+}
+
+void target_labels_deinit(struct target_labels *l)
+{
+        for (size_t i = 0; i < l->count; i++)
+                free_target_label(&l->items[i]);
+        free(l->items);
+        *l = (struct target_labels){ 0 };
+}
+
+/* The place of a name, or where it would be. */
+static size_t find_target_label(const struct target_labels *l, const char *name, bool *found_ret)
+{
+        size_t i = 0;
+        int order = 1;
+
+        while (i < l->count && (order = strcmp(l->items[i].name, name)) < 0)
+                i++;
+        *found_ret = i < l->count && order == 0;
+        return i;
+}
+
+const char *target_labels_get(const struct target_labels *l, const char *name)
+{
+        bool found;
+        size_t i = find_target_label(l, name, &found);
+
+        return found ? l->items[i].value : "";
+}
+
+static void remove_target_label(struct target_labels *l, size_t i)
+{
+        free_target_label(&l->items[i]);
+        memmove(&l->items[i], &l->items[i + 1], (l->count - i - 1) * sizeof *l->items);
+        l->count--;
+}
+
+static enum status insert_target_label(struct target_labels *l, size_t i, const char *name, char **value,
+                                       struct error *err)
+{
+        char *copy;
+
+        if (l->count >= LIMIT_SCRAPE_LABELS)
+                return error_set(err, ST_TOO_BIG, "a target has more than %d labels", LIMIT_SCRAPE_LABELS);
+        if (!array_reserve(&l->items, &l->capacity, l->count))
+                return error_no_memory(err);
+        copy = strdup(name);
+        if (!copy)
+                return error_no_memory(err);
+        memmove(&l->items[i + 1], &l->items[i], (l->count - i) * sizeof *l->items);
+        l->items[i] = (struct target_label){ copy, steal_ptr(*value) };
+        l->count++;
+        return ST_OK;
+}
+
+enum status target_labels_set(struct target_labels *l, const char *name, const char *value, struct error *err)
+{
+        _cleanup_free_ char *copy = NULL;
+        bool found;
+        size_t i = find_target_label(l, name, &found);
+
+        if (!*value) {
+                if (found)
+                        remove_target_label(l, i);
+                return ST_OK;
+        }
+        if (strlen(name) > LIMIT_LABEL_KEY_BYTES || strlen(value) > LIMIT_LABEL_BYTES)
+                return error_set(err, ST_TOO_BIG, "label '%.60s' is longer than a name of %d or a value of %zu bytes",
+                                 PRINTABLE(name), LIMIT_LABEL_KEY_BYTES, LIMIT_LABEL_BYTES);
+        copy = strdup(value);
+        if (!copy)
+                return error_no_memory(err);
+        if (!found)
+                return insert_target_label(l, i, name, &copy, err);
+        free(l->items[i].value);
+        l->items[i].value = steal_ptr(copy);
+        return ST_OK;
+}
+
+enum status target_labels_set_all(struct target_labels *l, const struct target_labels *from, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < from->count; i++)
+                st = target_labels_set(l, from->items[i].name, from->items[i].value, err);
+        return st;
+}
+
+bool target_labels_equal(const struct target_labels *a, const struct target_labels *b)
+{
+        if (a->count != b->count)
+                return false;
+        for (size_t i = 0; i < a->count; i++)
+                if (strcmp(a->items[i].name, b->items[i].name) != 0 ||
+                    strcmp(a->items[i].value, b->items[i].value) != 0)
+                        return false;
+        return true;
+}
+
+bool target_label_name_is_valid(const char *name)
+{
+        const unsigned char *c = (const unsigned char *)name;
+
+        if (!*c || isdigit(*c) || *c == '.')
+                return false;
+        while (*c < 0x80 && (isalnum(*c) || *c == '_' || *c == '.'))
+                c++;
+        return !*c;
+}

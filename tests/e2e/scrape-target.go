@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A program with net/http/pprof, for scrape.t: work of known size on request, and answers of hostile targets.
+//
+//	scrape-target ADDRESS PORT-FILE
+//
+// Every allocation, contention and blocking is counted, so that profiles are exact.
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"sync"
+	"time"
+)
+
+var kept [][]byte
+
+//go:noinline
+func allocateBlocks(n int) {
+	for i := 0; i < n; i++ {
+		kept = append(kept, make([]byte, 1<<20))
+	}
+}
+
+// The owner waits long enough for the other to be blocked.
+//
+//go:noinline
+func contendLocks(n int) {
+	for i := 0; i < n; i++ {
+		var lock sync.Mutex
+		var waiting, done sync.WaitGroup
+		waiting.Add(1)
+		done.Add(1)
+		lock.Lock()
+		go func() {
+			waiting.Done()
+			lock.Lock()
+			lock.Unlock()
+			done.Done()
+		}()
+		waiting.Wait()
+		time.Sleep(20 * time.Millisecond)
+		lock.Unlock()
+		done.Wait()
+	}
+}
+
+//go:noinline
+func burnProcessor() {
+	for sum := 0; ; sum++ {
+		if sum%(1<<30) == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+func number(r *http.Request) int {
+	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+	return n
+}
+
+func main() {
+	runtime.MemProfileRate = 1
+	runtime.SetBlockProfileRate(1)
+	runtime.SetMutexProfileFraction(1)
+
+	http.HandleFunc("/work/allocate", func(w http.ResponseWriter, r *http.Request) {
+		allocateBlocks(number(r))
+		kept = nil
+		for i := 0; i < 3; i++ { // a heap profile is of the last collection
+			runtime.GC()
+		}
+	})
+	http.HandleFunc("/work/contend", func(w http.ResponseWriter, r *http.Request) { contendLocks(number(r)) })
+	http.HandleFunc("/work/burn", func(w http.ResponseWriter, r *http.Request) {
+		labels := pprof.Labels("job", "evil", "service.name", "evil", "endpoint", "hot")
+		go pprof.Do(context.Background(), labels, func(context.Context) { burnProcessor() })
+	})
+	http.HandleFunc("/fixed", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, os.Args[2]+".fixed") })
+
+	// What only some may have.
+	http.HandleFunc("/secret/", func(w http.ResponseWriter, r *http.Request) {
+		if got, want := r.Header.Get("Authorization"), os.Getenv("TARGET_AUTHORIZATION"); got != want {
+			http.Error(w, "wrong credentials", http.StatusUnauthorized)
+			return
+		}
+		pprof.Lookup("goroutine").WriteTo(w, 0)
+	})
+
+	// Hostile ones.
+	http.HandleFunc("/huge", func(w http.ResponseWriter, r *http.Request) {
+		block := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	})
+	http.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		for {
+			if _, err := w.Write([]byte{31}); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	http.HandleFunc("/hang", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	http.HandleFunc("/html", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<html><body>please sign in</body></html>")
+	})
+	http.HandleFunc("/redirect", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/debug/pprof/goroutine", http.StatusFound)
+	})
+	http.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	http.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "file:///etc/passwd")
+		w.WriteHeader(http.StatusFound)
+	})
+	http.HandleFunc("/empty", func(w http.ResponseWriter, r *http.Request) {})
+	http.HandleFunc("/bomb", func(w http.ResponseWriter, r *http.Request) {
+		packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		block := make([]byte, 1<<20)
+		for i := 0; i < 100; i++ {
+			packed.Write(block)
+		}
+		packed.Close()
+	})
+	http.HandleFunc("/error", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "cpu profiling already in use\x1b[31m", http.StatusInternalServerError)
+	})
+	http.HandleFunc("/longerror", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+		w.Write(make([]byte, 1<<20))
+	})
+	http.HandleFunc("/cut", func(w http.ResponseWriter, r *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
+			c.Close()
+		}
+	})
+
+	l, err := net.Listen("tcp", os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	os.WriteFile(os.Args[2]+".new", []byte(port), 0o644)
+	os.Rename(os.Args[2]+".new", os.Args[2])
+	if cert := os.Getenv("TARGET_CERT"); cert != "" { // clients need a certificate that it signed
+		pem, _ := os.ReadFile(cert)
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(pem)
+		s := http.Server{TLSConfig: &tls.Config{ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}
+		fmt.Fprintln(os.Stderr, s.ServeTLS(l, cert, os.Getenv("TARGET_KEY")))
+	}
+	fmt.Fprintln(os.Stderr, http.Serve(l, nil))
+}
