@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `go tool pprof URL` asks beside a profile that has addresses without names: it posts them to "symbolz" in the profile's
+ * folder, and gives up when nobody answers there. All names that Cairn knows are in the profile, so the answer has none.
+ * Source: pprof, internal/symbolz/symbolz.go.
+ */
+#include <string.h>
+
+#include "server/server_internal.h"
+
+static void handle_symbolz(struct http_request *req, void *context)
+{
+        static const char none[] = "num_symbols: 0\n";
+
+        (void)context;
+        http_respond(req, 200, "text/plain; charset=utf-8", none, strlen(none));
+}
+
+static const struct http_route routes[] = {
+        { .method = "POST",
+          .path = "/api/v1/query/symbolz",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
+          .max_body = LIMIT_HTTP_BODY_BYTES,
+          .handle = handle_symbolz },
+        { .method = "POST",
+          .path = "/share/{id}/symbolz",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
+          .max_body = LIMIT_HTTP_BODY_BYTES,
+          .handle = handle_symbolz },
+};
+const struct route_table symbolz_routes = ROUTE_TABLE(routes);
