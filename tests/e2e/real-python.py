@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at the tables of DATA from outside.
 
-    real-python.py same DATA TOP.json       the README's SQL and `cairn top --json` give the same numbers
+    real-python.py same DATA TOP.json       the SQL of docs/sql-cookbook.md and `cairn top --json` give the same numbers
     real-python.py delta DATA               deltalake opens the tables; prints samples, summed value, locations
     real-python.py places DATA BUILD-ID DEBUG-FILE
                                             what the locations of an object say is what eu-addr2line says
@@ -18,23 +18,20 @@ import duckdb
 from deltalake import DeltaTable
 
 
-def readme_sql(data):
-    """What the README's only sql block says, for the tables of DATA and without its limit; .read is the shell's."""
-    with open('README.md', encoding='utf-8') as f:
-        blocks = f.read().split('```sql\n')
-    assert len(blocks) == 2, f'README.md has {len(blocks) - 1} sql blocks'
-    text = blocks[1].split('```')[0]
-    assert "'cairn-data/" in text and 'LIMIT 20' in text, text
+def cookbook_sql(data):
+    """The cookbook's top functions by CPU time, for the tables of DATA and without its limit; .read is the shell's."""
+    with open('docs/sql-cookbook.md', encoding='utf-8') as f:
+        opening, query = [block.split('```')[0] for block in f.read().split('```sql\n') if 'cairn-data' in block or 'cpu_seconds' in block]
+    assert "'cairn-data/" in opening and '\n.read deploy/sql/duckdb.sql\n' in opening and 'LIMIT 20' in query, opening + query
     with open('deploy/sql/duckdb.sql', encoding='utf-8') as f:
         views = f.read()
-    assert '\n.read deploy/sql/duckdb.sql\n' in text, text
-    return (text.replace("'cairn-data/", f"'{data}/").replace('LIMIT 20', '')
-            .replace('.read deploy/sql/duckdb.sql', views))
+    return (opening.replace("'cairn-data/", f"'{data}/").replace('.read deploy/sql/duckdb.sql', views) +
+            query.replace('LIMIT 20', ''))
 
 
 def same(data, top_file):
     theirs = collections.Counter()
-    for function, file, seconds in duckdb.connect().execute(readme_sql(data)).fetchall():
+    for function, file, seconds in duckdb.connect().execute(cookbook_sql(data)).fetchall():
         theirs[(function, file or '')] += round(seconds * 1e9)
     ours = collections.Counter()
     with open(top_file, encoding='utf-8') as f:

@@ -54,7 +54,7 @@ ok "cairn top shows the past" look before
 ok "the interpreter was busy for half a second at least" test "$(sum_of before)" -ge 500000000
 is "$(python_share before)" 0 "nothing in python3.11 has a file or line"
 unlike "$(cat "$tmp/top.before")" '_PyEval_EvalFrameDefault' "nor the name of its loop"
-ok "the README's SQL gives the same numbers" "$PYTHON" tests/e2e/real-python.py same "$data" "$tmp/top.before"
+ok "the cookbook's SQL gives the same numbers" "$PYTHON" tests/e2e/real-python.py same "$data" "$tmp/top.before"
 diag "$ok_out"
 ok "deltalake opens the tables" "$PYTHON" tests/e2e/real-python.py delta "$data"
 delta_before=$ok_out
@@ -84,7 +84,7 @@ ok "the regular expressions too" jq -e 'any(.[]; (.file // "" | test("Modules/_s
 ok "and the JSON module" jq -e 'any(.[]; (.file // "" | endswith("Modules/_json.c")) and .line > 0)' "$tmp/top.after"
 ok "and functions of libc" jq -e 'any(.[]; (.object // "" | endswith("libc.so.6")) and (.file // "") != "" and .line > 0)' "$tmp/top.after"
 diag "$(jq -r '.[:12][] | "\(.flat / 1e9) s  \(.function)  \(.file):\(.line)"' "$tmp/top.after")"
-ok "the README's SQL gives the same numbers" "$PYTHON" tests/e2e/real-python.py same "$data" "$tmp/top.after"
+ok "the cookbook's SQL gives the same numbers" "$PYTHON" tests/e2e/real-python.py same "$data" "$tmp/top.after"
 diag "$ok_out"
 ok "deltalake opens the tables" "$PYTHON" tests/e2e/real-python.py delta "$data"
 is "$ok_out" "$delta_before" "with as many samples and locations as before, and the same sum"

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the sql blocks of docs/sql-cookbook.md, in their order: sql-cookbook.py DATA DIR. DIR has what cairn said of the same
+samples: top.json, missing.json and cairn.folded. `.read FILE`, which is DuckDB's shell's, is replaced by the file."""
+import collections
+import json
+import os
+import re
+import sys
+
+import duckdb
+
+data, directory = sys.argv[1:]
+
+
+def says(good, name, detail=""):
+    print(("ok - " if good else "not ok - ") + name)
+    if not good:
+        print("#  ", detail)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def blocks():
+    heading = ""
+    for part in re.finditer(r"^#+ ([^\n]*)$|^```sql\n(.*?)^```$", read("docs/sql-cookbook.md"), re.M | re.S):
+        if part[1]:
+            heading = part[1]
+        else:
+            yield heading, part[2]
+
+
+db = duckdb.connect()
+os.environ["TZ"] = "UTC"
+results = collections.defaultdict(list)
+for heading, text in blocks():
+    text = text.replace("'cairn-data/", f"'{data}/").replace("'stacks.folded'", f"'{directory}/stacks.folded'")
+    text = re.sub(r"^\.read (\S+)$", lambda m: read(m[1]), text, flags=re.M).replace("LIMIT 20", "")
+    try:
+        result = db.execute(text)
+        rows = result.fetchall() if result.description else []
+        says("SET VARIABLE" in text or rows, f"{heading}: it runs and finds something", "no rows")
+        results[heading].append(rows)
+    except duckdb.Error as error:
+        says(False, f"{heading}: it runs", f"{error}: {text}")
+        results[heading].append([])
+
+theirs, ours = collections.Counter(), collections.Counter()
+for function, file, seconds in results["Top functions by CPU time"][0]:
+    theirs[function, file or ""] += round(seconds * 1e9)
+top = json.loads(read(directory + "/top.json"))
+for row in top:
+    ours[row["function"], row["file"] or ""] += row["flat"]
+says(+ours == +theirs and len(ours) > 100, "the top functions are those of cairn top", sorted((ours - theirs).items())[:3])
+total = sum(row["flat"] for row in top)
+cpu = sum(flat for _, _, flat, _ in results["Top functions by CPU time"][1])
+says(cpu >= total > 0, "the view top has all of them", (cpu, total))
+by_version = {version: value for version, _, value, percent in results["Cost by a label"][0]}
+says(by_version.get("1") == by_version.get("2") is not None, "the same profile twice costs the same", by_version)
+says(all(abs(before - after) < 1e-9 for _, before, after in results["Two versions side by side"][0]), "and no function's share differs")
+says(sum(value for _, value in results["Over time"][0]) >= total, "the minutes have all of it")
+missing = {(m["build_id"], m["samples"]) for m in json.loads(read(directory + "/missing.json")) if m["state"] != "sender"}
+found = {(build_id or "", samples) for build_id, _, _, samples in results["What has no names"][0]}
+says(missing and missing <= found, "what has no names is what cairn query --missing has", (missing, found))
+folded = dict(line.rsplit(" ", 1) for line in read(directory + "/stacks.folded").splitlines())
+cairn = dict(line.rsplit(" ", 1) for line in read(directory + "/cairn.folded").splitlines())
+says(len(folded) > 100 and sum(map(int, folded.values())) >= sum(map(int, cairn.values())) > 0, "the folded stacks have what cairn flame has",
+     (len(folded), len(cairn)))
+sys.stdout.flush()
+os._exit(0)
