@@ -84,8 +84,9 @@ UNIT_TESTS := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c))
 FUZZ_REPLAYS := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c tests/bench/load_*.c))
 
+##@ Build
 all: programs fuzz-replays ## build the programs, and the fuzz targets' replayers so that they cannot rot
-programs: $(PROGRAMS:%=$(O)/%)
+programs: $(PROGRAMS:%=$(O)/%) ## build cairn, cairn-agent and cairn-upload
 modules: $(foreach m,$(MODULES),$(O)/lib/lib$(m).a)
 fuzz-replays: $(FUZZ_REPLAYS)
 tests-built: programs $(UNIT_TESTS) $(FUZZ_REPLAYS) $(O)/tests/oracle/die_facts
@@ -215,6 +216,7 @@ PLAIN_TESTS := tests/unit/test_confined
 JOBS ?= $(shell nproc)
 TESTS ?=
 
+##@ Test
 check: ## build with sanitizers and with clang, and run every test (TESTS="tests/e2e/x.t" for some)
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) tests-built
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) programs $(PLAIN_TESTS:%=build/%)

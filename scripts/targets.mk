@@ -3,6 +3,7 @@
 
 include scripts/demo/demo.mk
 
+##@ Run
 SECONDS ?=
 DEMO ?= 1
 PORT ?= 7700
@@ -13,6 +14,7 @@ run: programs $(if $(filter-out 0,$(DEMO)),demo) ## profile this machine (SECOND
 deps: ## install the Debian packages that building, running and testing need
 	$(Q)scripts/deps.sh all
 
+##@ Measure, and compare with other programs
 bench: ## measure against peers and print the ratios (BENCH=name for one)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs bench-built
 	$(Q)tests/bench/run $(BENCH)
@@ -88,9 +90,13 @@ check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a 
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) READ_SECONDS=$(READ_SECONDS) tests/interop/readers
 
+##@ Work on the code
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
+
+screenshot: programs ## make the picture of the README in headless Chromium
+	$(Q)CAIRN_BUILD=$(abspath $(O)) scripts/screenshot.sh
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 format: ## run clang-format over the files changed against HEAD
@@ -99,6 +105,7 @@ format: ## run clang-format over the files changed against HEAD
 lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
 	$(Q)scripts/lint.sh
 
+##@ Install and release
 COMPLETION_DIRS := bash-completion/completions zsh/vendor-completions fish/vendor_completions.d
 UNITS := $(wildcard deploy/systemd/*.service)
 completions: programs
@@ -145,6 +152,6 @@ clean: ## remove build/ and build-fresh/
 	rm -rf build build-fresh
 
 help: ## this list
-	$(Q)grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-packages check-fresh fuzz format lint install uninstall clean help
+.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format lint install uninstall clean help
