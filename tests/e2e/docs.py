@@ -24,7 +24,7 @@ def all_of(*patterns):
 
 FOLDERS = [f for f in os.listdir(".") if os.path.isdir(f) and f not in ("build", "tests") and not f.startswith(".")]
 CODE = all_of(*(f"{folder}/**/*.[ch]" for folder in FOLDERS))
-PAGES = all_of("README.md", "docs/**/*.md")
+PAGES = all_of("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**/*.md")
 MANUALS = all_of("docs/man/*.[158]")
 DOCS = {**PAGES, **MANUALS}
 
@@ -160,7 +160,24 @@ for path, text in DOCS.items():
             mistakes.add(f"{path}: {name}")
 test("files that pages name are there", mistakes)
 
+PARTS_OF_TARGETS = {"modules", "fuzz-replays", "tests-built", "tsan-built", "generated", "bench-built", "completions"}
 targets = set(re.findall(r"^([a-z0-9-]+):", read("Makefile") + read("scripts/targets.mk") + read("scripts/demo/demo.mk"), re.M))
 test("targets that pages name are there", {f"{path}: make {t}" for path, text in PAGES.items()
                                            for t in re.findall(r"`make ([a-z0-9-]+)", text) if t not in targets})
+
+# ---- figures, versions ----
+
+# The README's comparison has what docs/performance.md has, digit by digit.
+measured = set(re.findall(r"[\d.]*\d%?", read("docs/performance.md")))
+compared = re.search(r"^## Compared.*?(?=^## )", read("README.md"), re.M | re.S).group()
+rows = [row.split("|")[2:4] for row in re.findall(r"^\|.*\|$", compared, re.M)[2:]]
+figures = {n for cells in rows for cell in cells for n in re.findall(r"[\d.]*\d", cell)} | set(re.findall(r"[\d.]*\d%", compared))
+test("figures of the README are in docs/performance.md", {f"README.md: {n}" for n in figures - measured} if len(rows) > 5 else {"no rows"})
+
+version = re.search(r"^VERSION := (\S+)$", read("Makefile"), re.M).group(1)
+others = {"debian/changelog": r"\Acairn \(([\d.]+)", "CHANGELOG.md": r"^## ([\d.]+)", "docs/openapi.yaml": r"^  version: (\S+)$"}
+test("versions agree", {f"{path} has not {version}" for path, pattern in others.items() if re.search(pattern, read(path), re.M)[1] != version})
+make_help = subprocess.run(["make", "-s", "help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+phony = {t for line in re.findall(r"^\.PHONY: (.*)$", read("Makefile") + read("scripts/targets.mk"), re.M) for t in line.split()}
+test("make help has every target that is for people", {t for t in phony - PARTS_OF_TARGETS if not re.search(rf"^  {t}\s+\w", make_help, re.M)})
 print(f"1..{count}")
