@@ -19,7 +19,7 @@ void buf_deinit(struct buf *b)
 {
         free(b->data);
         memory_release(&b->memory);
-        *b = (struct buf){ .max = b->max, .memory.use = b->memory.use };
+        *b = (struct buf){ .max = b->max, .memory = { .use = b->memory.use, .group = b->memory.group } };
 }
 
 void buf_clear(struct buf *b)

@@ -186,16 +186,27 @@ static bool fits_account(enum memory_use use, size_t n)
         return fits;
 }
 
+/* Under the lock. */
+static bool fits_group(const struct memory_reservation *r, size_t n)
+{
+        const struct memory_group *g = r->group;
+
+        return !g || (g->held <= g->most && n <= g->most - g->held) || r->bytes >= g->held - r->bytes;
+}
+
 enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err)
 {
         size_t ceiling = memory_use_ceiling(r->use);
-        bool fits, fits_query;
+        bool fits, fits_query, fits_sender;
 
         pthread_mutex_lock(&lock);
         fits_query = fits_account(r->use, n);
-        fits = fits_query && fits_budget(r->use, n);
+        fits_sender = fits_group(r, n);
+        fits = fits_query && fits_sender && fits_budget(r->use, n);
         if (fits)
                 set_held(r->use, held[r->use] + n);
+        if (fits && r->group)
+                r->group->held += n;
         if (fits && account && r->use == MEMORY_QUERIES)
                 account->held += n;
         pthread_mutex_unlock(&lock);
@@ -207,6 +218,9 @@ enum status memory_reserve(struct memory_reservation *r, size_t n, struct error 
         metric_add(&refused_metrics[r->use], 1);
         if (!fits_query)
                 return error_set(err, ST_TOO_BIG, "a query may hold %zu MiB of memory", account->limit >> 20);
+        if (!fits_sender)
+                return error_set(err, ST_BUSY, "one sender may hold %zu MiB of memory for '%s'; retry later",
+                                 r->group->most >> 20, shares[r->use].name);
         atomic_store(&refused_ns, monotonic_ns());
         if (n > ceiling || r->bytes > ceiling - n)
                 return error_set(err, ST_TOO_BIG,
@@ -262,6 +276,10 @@ void memory_shrink(struct memory_reservation *r, size_t n)
         pthread_mutex_lock(&lock);
         assert(held[r->use] >= less);
         set_held(r->use, held[r->use] - less);
+        if (r->group) {
+                assert(r->group->held >= less);
+                r->group->held -= less;
+        }
         if (account && r->use == MEMORY_QUERIES)
                 account->held -= less < account->held ? less : account->held;
         pthread_mutex_unlock(&lock);

@@ -45,10 +45,20 @@ enum memory_use {
         MEMORY_USES,
 };
 
+/**
+ * What one sender may hold. Past `most` it is refused more, but for the reservation that has as much as all its others
+ * together: of several large ones that grow at the same time one gets through.
+ */
+struct memory_group {
+        size_t most;
+        size_t held; /* under the lock of the budget */
+};
+
 /** Memory that is held for one purpose. Start with { .use = ... }. */
 struct memory_reservation {
         enum memory_use use;
         size_t bytes;
+        struct memory_group *group; /* set while bytes is 0; outlives the reservation. NULL: none */
 };
 
 /** Set the limit, before other threads exist. ST_USAGE below LIMIT_MEMORY_LEAST_BYTES. */
@@ -76,8 +86,8 @@ size_t memory_use_held(enum memory_use use);
 
 /**
  * Reserve n more bytes.
- * @return ST_OK; ST_BUSY when the use is at its ceiling or the process at its limit (retry later); ST_TOO_BIG when this
- *          reservation alone exceeds the ceiling (do not retry). Unchanged on failure.
+ * @return ST_OK; ST_BUSY when the use is at its ceiling, the group at its most or the process at its limit (retry
+ * later); ST_TOO_BIG when this reservation alone exceeds the ceiling (do not retry). Unchanged on failure.
  */
 enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err) MUST_CHECK;
 /** Resize the reservation to n bytes; shrinking never fails. */

@@ -313,6 +313,7 @@ static void begin_grpc_message(struct grpc_call *call)
         call->reader = (struct message_reader){ 0 };
         buf_deinit(&call->message);
         buf_init_budget(&call->message, call->method->max_message, call->method->memory);
+        call->message.memory.group = call->message_group;
 }
 
 void grpc_call_start(struct grpc_call *call)
@@ -430,6 +431,7 @@ static enum status unpack_grpc_message(struct grpc_call *call, struct error *err
         enum status st;
 
         buf_init_budget(&out, call->method->max_message, call->method->memory);
+        out.memory.group = call->message_group;
         if (!call->reader.is_compressed)
                 return ST_OK;
         if (is_identity(coding))
@@ -639,6 +641,11 @@ void grpc_call_set_tenant(struct grpc_call *call, void *tenant, unsigned lane)
 {
         call->task.lane = lane;
         call->tenant = tenant;
+}
+
+void grpc_call_set_message_group(struct grpc_call *call, struct memory_group *group)
+{
+        call->message_group = group;
 }
 
 void *grpc_call_tenant(const struct grpc_call *call)

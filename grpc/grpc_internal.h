@@ -58,7 +58,8 @@ struct grpc_call {
         size_t header_bytes;
         const char *token; /* in headers; NULL: none */
         char token_name[HTTP_TOKEN_NAME_SIZE];
-        void *tenant; /* grpc_call_set_tenant() */
+        void *tenant;                       /* grpc_call_set_tenant() */
+        struct memory_group *message_group; /* NULL: none */
         char peer[46];
         uint64_t peer_number;
         bool admitted;

@@ -92,6 +92,8 @@ const char *grpc_call_token(const struct grpc_call *call);
 const char *grpc_call_token_name(const struct grpc_call *call);
 /** The tenant that choose_tenant chose, NULL for none. @param lane of the pool, http/handler_pool.h */
 void grpc_call_set_tenant(struct grpc_call *call, void *tenant, unsigned lane);
+/** Of choose_tenant: the memory of the message counts in a group, which outlives the server. */
+void grpc_call_set_message_group(struct grpc_call *call, struct memory_group *group);
 void *grpc_call_tenant(const struct grpc_call *call);
 /** Numeric address of the client, and the same as a number, equal for all of an IPv6 /64. */
 const char *grpc_call_peer(const struct grpc_call *call);

@@ -139,6 +139,7 @@ static void start_request(struct http_request *req, const char *version)
                 fail_body_too_big(req);
         } else {
                 buf_init_budget(&req->body, req->route->max_body, get_request_memory_use(req));
+                req->body.memory.group = req->body_group;
         }
 }
 

@@ -234,6 +234,8 @@ void http_set_token_name(struct http_request *req, const char *name);
 bool http_check_scope(struct http_request *req, enum http_scope scope);
 /** The tenant that choose_tenant chose, NULL for none. @param lane in which its requests wait for a thread */
 void http_set_tenant(struct http_request *req, void *tenant, unsigned lane);
+/** Of choose_tenant: the memory of the whole body counts in a group, which outlives the server. */
+void http_set_body_group(struct http_request *req, struct memory_group *group);
 void *http_tenant(const struct http_request *req);
 /** Whether one of http_options.trusted_proxies has sent it. */
 bool http_is_from_proxy(const struct http_request *req);

@@ -93,7 +93,8 @@ struct http_request {
         char *token;
         void *sender; /* owned */
         char token_name[HTTP_TOKEN_NAME_SIZE];
-        void *tenant; /* http_set_tenant() */
+        void *tenant;                    /* http_set_tenant() */
+        struct memory_group *body_group; /* NULL: none */
 
         struct buf body; /* a whole body, as sent, then decompressed; of a stream, the piece that chunk processes */
         size_t stepped;  /* bytes of that piece that chunk consumed */

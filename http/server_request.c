@@ -14,6 +14,7 @@ static enum status request_unpack_body(struct http_request *req, struct error *e
         enum status st;
 
         buf_init_budget(&out, req->route->max_body, get_request_memory_use(req));
+        out.memory.group = req->body_group;
         if (!encoding || strcasecmp(encoding, "identity") == 0 || req->body.size == 0)
                 return ST_OK;
         if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "deflate") == 0)
@@ -384,6 +385,11 @@ void http_set_tenant(struct http_request *req, void *tenant, unsigned lane)
         assert(lane == 0 || lane < req->server->options.lanes);
         req->task.lane = lane;
         req->tenant = tenant;
+}
+
+void http_set_body_group(struct http_request *req, struct memory_group *group)
+{
+        req->body_group = group;
 }
 
 void *http_tenant(const struct http_request *req)

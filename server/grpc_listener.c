@@ -69,6 +69,7 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
                 return;
         }
         grpc_call_set_tenant(call, tenant, tenant->lane);
+        grpc_call_set_message_group(call, get_body_group(s->tenants, tenant, grpc_call_method(call)->scope));
 }
 
 static void finish_call(void *context, const struct grpc_call *call)

@@ -138,6 +138,7 @@ static void select_http_tenant(void *context, struct http_request *req)
         wait_s = tenants_admit(s->tenants, tenant, http_route(req)->scope, http_admitted_bytes(req), &err);
         if (!wait_s) {
                 http_set_tenant(req, tenant, tenant->lane);
+                http_set_body_group(req, get_body_group(s->tenants, tenant, http_route(req)->scope));
                 if (http_route(req)->cacheable && r.tenancy == TENANCY_OWN && tenants_count(s->tenants) > 1)
                         http_set_header(req, "Vary", "Authorization, " TENANT_HEADER);
                 return;

@@ -43,7 +43,7 @@ struct tenants {
         size_t count;
         bool are_configured, read_only;
         struct rate_limit *rate_limit;
-        uint64_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
+        size_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
 };
 
 /* ---- opening ---- */
@@ -118,6 +118,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         t->lane = (unsigned)i;
         t->max_age_s = compute_max_age(o->server, limits);
         t->max_ahead_s = o->server->max_ahead_s;
+        t->bodies.most = tenants->arriving_most;
         t->tables_dir = path_join(dir, "tables");
         if (!t->tables_dir)
                 return error_no_memory(err);
@@ -307,6 +308,11 @@ static uint64_t count_arriving(enum http_scope scope, uint64_t bytes)
         if (scope != SCOPE_INGEST || bytes > LIMIT_HTTP_BODY_BYTES)
                 return 0;
         return bytes ? bytes : UNKNOWN_BODY_BYTES;
+}
+
+struct memory_group *get_body_group(const struct tenants *t, struct tenant *tenant, enum http_scope scope)
+{
+        return t->are_configured && scope == SCOPE_INGEST ? &tenant->bodies : NULL;
 }
 
 static uint64_t refuse_tenant_request(struct tenant *tenant, uint64_t wait_s, const char *why, struct error *err)

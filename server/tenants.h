@@ -28,7 +28,8 @@ struct tenant {
         uint64_t max_age_s, max_ahead_s; /* of samples that are accepted; 0: no bound */
         unsigned lane;                   /* its index: http_set_lane() */
         struct rate_limit_config limits;
-        _Atomic uint64_t arriving_bytes; /* of bodies that are being ingested */
+        _Atomic uint64_t arriving_bytes; /* that requests announced which are being ingested */
+        struct memory_group bodies;      /* what of them is there */
         struct tenant_metrics *metrics;  /* NULL without configured tenants */
         /* Requested re-symbolizations that run, and the progress of the last. */
         _Atomic uint64_t resymbolize_running, resymbolize_done, resymbolize_all;
@@ -74,11 +75,13 @@ unsigned tenants_choose(struct tenants *t, const struct tenant_request *request,
 
 /**
  * Charge one request and its bytes (0: not known) to the tenant's limits, and to its share of the bodies that are being
- * ingested.
+ * ingested. Bodies of unknown size, and what others unpack to, count as they arrive: get_body_group().
  * @return 0; tenants_finish() must follow. Or the seconds until a retry.
  */
 uint64_t tenants_admit(struct tenants *t, struct tenant *tenant, enum http_scope scope, uint64_t bytes,
                        struct error *err);
+/** Where the memory of a body counts; NULL: only in the budget. */
+struct memory_group *get_body_group(const struct tenants *t, struct tenant *tenant, enum http_scope scope);
 /** At the request's end: charge the bytes received in place of those admitted. */
 void tenants_finish(struct tenants *t, struct tenant *tenant, enum http_scope scope, uint64_t admitted,
                     uint64_t received);

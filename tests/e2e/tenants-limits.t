@@ -92,6 +92,68 @@ send alpha "$tmp/more.otlp"
 is "$code" 200 "alpha is not"
 stop_server
 
+# ---- bodies that do not say their size ----
+printf 'alpha\nbeta\n' >"$tmp/tenants"
+start_server --memory 256M --tenants "$tmp/tenants" --token-file "$tmp/tokens"
+# Two bodies of alpha that arrive and do not end; then one of beta, and the end of alpha's second.
+python3 - "$port" >"$tmp/bodies" 2>"$tmp/bodies.err" <<'END'
+import socket
+import sys
+import time
+import urllib.request
+
+MIB = 1 << 20
+port = int(sys.argv[1])
+
+
+def metrics():
+    ask = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers={"Authorization": "Bearer operator-token"})
+    return dict(line.rsplit(" ", 1) for line in urllib.request.urlopen(ask).read().decode().splitlines() if line[0] != "#")
+
+
+def begin(tenant, header):
+    s = socket.create_connection(("127.0.0.1", port), timeout=60)
+    s.sendall(f"POST /ingest?name=a&format=pprof HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {tenant}-token\r\n"
+              f"{header}\r\n\r\n".encode())
+    return s
+
+
+def send_pieces(s):
+    for _ in range(17):
+        s.sendall(b"%x\r\n" % MIB + bytes(MIB) + b"\r\n")
+
+
+def wait_until(test):
+    until = time.monotonic() + 60
+    while not test(metrics()):
+        assert time.monotonic() < until, "in vain"
+        time.sleep(0.02)
+
+
+def held(m):
+    return int(m['cairn_memory_bytes{use="ingest"}'])
+
+
+def refused(m):
+    return int(m.get('cairn_memory_refused_total{use="ingest"}', 0))
+
+
+first = begin("alpha", "Transfer-Encoding: chunked")
+send_pieces(first)
+wait_until(lambda m: held(m) >= 17 * MIB)
+second = begin("alpha", "Transfer-Encoding: chunked")
+send_pieces(second)
+wait_until(lambda m: held(m) >= 2 * 17 * MIB or refused(m))
+third = begin("beta", f"Content-Length: {10 * MIB}")
+third.sendall(bytes(10 * MIB))
+print(third.recv(100).split()[1].decode())
+second.sendall(b"0\r\n\r\n")
+print(second.recv(100).split()[1].decode())
+END
+is "$(head -1 "$tmp/bodies")" 400 "a large body of beta is read while those of alpha arrive"
+is "$(sed -n 2p "$tmp/bodies") $(cat "$tmp/bodies.err")" '429 ' "  as alpha's have at most half of the memory, also when they do not say their size"
+stop_server
+
 # ---- commands ----
 # run COMMAND...: of cairn
 run() { "$cairn" "$@" 2>"$tmp/err"; }

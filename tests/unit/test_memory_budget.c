@@ -94,6 +94,31 @@ START_TEST(a_use_that_claims_memory_gets_what_others_release)
 }
 END_TEST
 
+START_TEST(a_group_has_a_bound_and_its_largest_reservation_goes_on)
+{
+        struct memory_group group = { .most = MiB(10) }, other_group = { .most = MiB(10) };
+        struct memory_reservation large = { .use = MEMORY_INGEST, .group = &group },
+                                  small = { .use = MEMORY_INGEST, .group = &group },
+                                  other = { .use = MEMORY_INGEST, .group = &other_group };
+
+        set_limit();
+        ck_assert_int_eq(memory_reserve(&large, MiB(7), NULL), ST_OK);
+        ck_assert_int_eq(memory_reserve(&small, MiB(3), NULL), ST_OK);
+        ck_assert_int_eq(memory_reserve(&small, 1, NULL), ST_BUSY);
+        ck_assert_uint_eq(small.bytes, MiB(3));
+        ck_assert_int_eq(memory_reserve(&large, MiB(1), NULL), ST_OK); /* it has most of it */
+        ck_assert_int_eq(memory_reserve(&other, MiB(10), NULL), ST_OK);
+        ck_assert_uint_eq(group.held, MiB(11));
+        memory_release(&large);
+        ck_assert_uint_eq(group.held, MiB(3));
+        ck_assert_int_eq(memory_reserve(&small, MiB(12), NULL), ST_OK); /* alone */
+        memory_release(&small);
+        memory_release(&other);
+        ck_assert_uint_eq(group.held, 0);
+        ck_assert_uint_eq(memory_use_held(MEMORY_INGEST), 0);
+}
+END_TEST
+
 START_TEST(a_reservation_gives_back_exactly_what_it_holds)
 {
         struct memory_reservation r = { .use = MEMORY_FLUSH };
@@ -151,4 +176,5 @@ END_TEST
 
 TEST_SUITE("memory budget", without_a_limit_all_is_granted_and_counted, a_use_stops_at_its_ceiling,
            floors_are_there_when_everything_else_is_full, a_use_that_claims_memory_gets_what_others_release,
-           a_reservation_gives_back_exactly_what_it_holds, too_low_a_limit_is_refused, threads_lose_no_byte)
+           a_group_has_a_bound_and_its_largest_reservation_goes_on, a_reservation_gives_back_exactly_what_it_holds,
+           too_low_a_limit_is_refused, threads_lose_no_byte)
