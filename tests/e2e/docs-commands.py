@@ -2,7 +2,7 @@
 """Runs the commands in pages: docs-commands.py PROGRAMS DIR CAN PAGE...; prints "ok - NAME" and "not ok - NAME".
 
 The fenced blocks `sh` and `bash` of a page are run in their order by one shell, in a directory of their own with build/shop's
-source shop.c, a Makefile for it, and a profile shop.pb.gz; a block ends at its first command that fails. Comments right above a
+source shop.c, a Makefile for it, a profile shop.pb.gz, and deploy/scrape.yaml; a block ends at its first command that fails. Comments right above a
 block change that:
 
     <!-- keeps running -->      it is a service: it runs until the page's end, and must end well then
@@ -195,6 +195,7 @@ class Page:
         for name, text in (("shop.c", SHOP), ("Makefile", MAKEFILE)):
             with open(f"{self.work}/{name}", "w", encoding="utf-8") as f:
                 f.write(text)
+        shutil.copy("deploy/scrape.yaml", self.work)
         with gzip.open(self.work + "/shop.pb.gz", "wb") as f:
             f.write(shop_profile())
 
