@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/options.h"
+#include "common/exit_code.h"
 
 const struct config_reader config_readers[CONFIG_READER_COUNT] = { { "serve", "cairn", "serve" },
                                                                    { "agent", "cairn-agent", NULL },

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 
 enum option_kind { OPTION_KIND_END, OPTION_KIND_FLAG, OPTION_KIND_STRING, OPTION_KIND_UINT, OPTION_KIND_LIST };
 
@@ -101,9 +102,6 @@ bool parse_bytes(const char *text, uint64_t *ret);
 
 /** Hexadecimal with or without 0x. */
 bool parse_hex(const char *text, uint64_t *ret);
-
-/* Exit codes of every program (EXIT STATUS in the manual pages). */
-enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_DATA = 2, EXIT_USAGE = 64 };
 
 /** The exit code for a status. */
 int exit_code_from_status(enum status st);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/options.h"
+#include "common/exit_code.h"
 #include "sandbox/worker_budget.h"
 #include "sandbox/worker_user.h"
 

@@ -20,7 +20,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/metrics.h"
-#include "common/options.h"
+#include "common/exit_code.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker_budget.h"
 #include "sandbox/worker_user.h"

@@ -211,8 +211,8 @@ static enum status run_checks(const struct doctor_options *o, const struct exami
         return st;
 }
 
-static enum status examine(const struct doctor_options *o, char **areas, int area_count, int *code_ret,
-                           struct error *err)
+static enum status examine_areas(const struct doctor_options *o, char **areas, int area_count, int *code_ret,
+                                 struct error *err)
 {
         struct serve_settings settings;
         char url[300];
@@ -266,6 +266,6 @@ int command_doctor(int argc, char **argv)
         if (!st)
                 st = check_area_names(argv, argc, &err);
         if (!st)
-                st = examine(&o, argv, argc, &code, &err);
+                st = examine_areas(&o, argv, argc, &code, &err);
         return st ? command_fail("doctor", st, &err) : code;
 }

@@ -21,7 +21,7 @@
 static volatile sig_atomic_t stopped;
 static uint64_t sink; /* so that no work is thrown away */
 
-static void stop(int signal)
+static void note_signal(int signal)
 {
         (void)signal;
         stopped = 1;
@@ -152,8 +152,8 @@ int main(int argc, char **argv)
 
         if (!items || !bytes)
                 return EXIT_FAILURE;
-        signal(SIGINT, stop);
-        signal(SIGTERM, stop);
+        signal(SIGINT, note_signal);
+        signal(SIGTERM, note_signal);
         while (!stopped && (!end || time(NULL) < end))
                 work_round(items, bytes, &random);
         printf("%llx\n", (unsigned long long)sink);
