@@ -66,7 +66,8 @@ async function axe(page, name, options = {}) {
 async function screenshot(page, name) {
   if (!out) return;
   fs.mkdirSync(out, { recursive: true });
-  await page.screenshot({ path: path.join(out, name + '.png') });
+  // In narrow windows the page scrolls.
+  await page.screenshot({ path: path.join(out, name + '.png'), fullPage: page.viewportSize().width < 700 });
 }
 
 // Nothing is wider than the window.

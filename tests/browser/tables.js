@@ -115,7 +115,7 @@ async function useTraces(page) {
   const first = (await rows(page))[0];
   equal(first, [2, '300.0 ms', (100 * 300 / (total + 10)).toFixed(2) + '%', '2', 'ab0000000000012c', 'POST /buy', 'cart', 'ab' + '96'.padStart(30, '0')], 'the span that costs most comes first');
   equal(await page.getAttribute(grid, 'aria-rowcount'), String(SPANS + 1), '  all spans are there');
-  match(await page.textContent(`${panel} .bar [role=status]`), /\(99\.98%\) in 600 samples that have one$/, '  and how much of the selection has any');
+  match(await page.textContent(`${panel} .bar [role=status]`), /\(99\.98%\) in 600 samples with ids$/, '  and how much of the selection has any');
   const heads = await page.$$eval(`${grid} thead th button`, all => all.map(b => b.textContent));
   for (const title of heads) {
     const th = page.locator(`${grid} thead th`).nth(heads.indexOf(title));
@@ -213,7 +213,9 @@ run(async browser => {
     await ready(page);
     const made = await page.$$eval(`${grid} tbody tr`, all => all.length);
     check(made > 3 && made < 100, `${look}: rows in sight alone are made`, made);
-    await fitsWidth(page, '  and the view fits the window');
+    equal((await page.$$eval(`${grid} thead th`, all => all.map(th => th.textContent))).slice(0, 3), look === 'narrow' ? ['Cost', 'Span', 'Name'] : ['Cost', '%', 'Samples'],
+      '  and the columns that matter');
+    await fitsWidth(page, '  the view fits the window');
     await screenshot(page, 'traces-ids-' + look);
     await noProblems(page, '  no console error, no policy violation');
     await page.context().close();

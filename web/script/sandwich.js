@@ -43,7 +43,7 @@ const CairnSandwich = (() => {
 
     const columns = [
       { title: 'Cost', key: 'value', number: true, text: r => formatValue(r.value, about.unit) },
-      { title: '%', key: 'value', number: true, width: 5.4, text: r => percent(r.value, about.own), explain: 'Of the cost of the function' },
+      { title: '%', key: 'value', number: true, width: 5.9, text: r => percent(r.value, about.own), explain: 'Of the cost of the function' },
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)).slice(0, 2),
     ];
     const tableOf = (box, caption) => CairnTable.create(box, columns, { caption, sort: 'value', empty: 'None.',
@@ -52,9 +52,9 @@ const CairnSandwich = (() => {
     const lines = CairnTable.create(linesTable, [
       { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about.unit) },
       { title: 'Total', key: 'cumulative', number: true, text: r => formatValue(r.cumulative, about.unit) },
-      { title: 'Total %', key: 'cumulative', number: true, width: 5.4, text: r => percent(r.cumulative, about.own) },
+      { title: 'Total %', key: 'cumulative', number: true, width: 5.9, text: r => percent(r.cumulative, about.own) },
       { title: 'Line', key: 'line', number: true, width: 5.4, text: r => r.line || '?' },
-      { title: 'File', key: 'file', href: CairnActions.sourceOf(context, () => current) },
+      { title: 'File', key: 'file', isPath: true, href: CairnActions.sourceOf(context, () => current) },
       { title: 'Source', key: 'source', className: 'mono source', share: 2 },
     ], { caption: 'Cost of each line', sort: 'cumulative', empty: 'No line is known.', keyOf: r => `${r.function}\0${r.file}\0${r.line}` });
     let graphs = [];

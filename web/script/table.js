@@ -5,7 +5,7 @@
 'use strict';
 const CairnTable = (() => {
   const { formatValue, percent } = CairnUnits, { display, label } = CairnNames, { make } = CairnDom, { shortOf } = CairnLayout;
-  const ROW = 26, HEAD = 28, MORE = 8, LEAST = 9; // px, as in flame.css; rows that are made beyond those in sight; rem of a share
+  const ROW = 26, HEAD = 28, MORE = 8, LEAST = 9, NARROW = 36; // px, as in flame.css; rows that are made beyond those in sight; rem: of a share, of a narrow table
   const ROWS_MAX = 50000; // of which a table asks the service for
 
   // Flat and cumulative per function and file; a function that is above itself counts once.
@@ -29,17 +29,24 @@ const CairnTable = (() => {
     return [...rows.values()].sort((a, b) => b.flat - a.flat || b.cumulative - a.cumulative);
   }
 
+  // The end of a path, from the first directory that fits.
+  function endOf(path, room) {
+    if (path.length <= room) return path;
+    const at = path.indexOf('/', path.length - room + 1), last = path.lastIndexOf('/');
+    return last <= 0 ? path : '…' + path.slice(at < 0 ? last : at);
+  }
+
   const collator = new Intl.Collator('en');
   let tables = 0;
 
   // A grid of which only the rows in sight exist, so that it may have any number of them; all have one height.
-  // columns: { title, key, number (whether it is one), text(row) when it is not the value itself, width (rem), or
-  // share of the width that is left }. The cells of the
-  // column with `name: true` are buttons that call options.open(row); those of one with href(row) are links where that
-  // is not '', in a tab of their own with `external: true`.
-  // options: caption, noun (of the rows), sort (a column's key), empty (what stands there without rows), follow (what the
-  // key s does), menu(row): entries of a
-  // menu; filter: the keys that the filter's words are looked for in, none without; keyOf(row): what it is after a refresh.
+  // columns: { title, key, number (whether it is one), text(row) when it is not the value itself, width (rem), or share of the
+  // width that is left, isPath (its end is what matters), wide (not in narrow tables) }. The cells of the column with
+  // `name: true` are buttons that call options.open(row); those of one with href(row) are links where that is not '', in a tab of
+  // their own with `external: true`.
+  // options: caption, noun (of the rows), sort (a column's key), empty (what stands there without rows), follow (what the key s
+  // does), menu(row): entries of a menu; filter: the keys that the filter's words are looked for in, none without;
+  // keyOf(row): what it is after a refresh.
   //
   // Keys: arrows, Page Up and Down, Home, End; Enter opens, s follows the row's link, the menu key or Shift+F10 has the menu,
   // slash goes to the filter.
@@ -50,9 +57,9 @@ const CairnTable = (() => {
     const shown = make('span', { className: 'soft', role: 'status' });
     const bar = options.filter ? make('div', { className: 'bar' }, words, shown) : null;
     const linked = columns.some(c => c.href), head = make('tr', { 'aria-rowindex': 1 }), body = make('tbody', {});
-    const table = make('table', { className: 'rows', role: 'grid', tabIndex: 0, 'aria-colcount': columns.length,
+    const table = make('table', { className: 'rows', role: 'grid', tabIndex: 0,
       'aria-label': options.caption + '. Arrow keys move' + (options.open ? ', Enter opens' : '') + (linked ? ', s ' + (options.follow || 'shows the source') : '') + (options.menu ? ', Shift F10 has a menu' : '') },
-    make('colgroup', {}, ...columns.map(() => make('col', {}))), make('thead', {}, head), body);
+    make('colgroup', {}), make('thead', {}, head), body);
     const space = make('div', { className: 'table-space' }, table), box = make('div', { className: 'table-scroll' }, space);
     root.replaceChildren(...[bar, box].filter(Boolean));
 
@@ -65,9 +72,9 @@ const CairnTable = (() => {
         order();
         choose();
       };
-      head.append(th);
       return th;
     });
+    let visible = [], letters = [], placed = -1, loaded = false; // columns that are shown, how many letters fit into each, in which width
 
     // ---- which rows ----
 
@@ -104,35 +111,48 @@ const CairnTable = (() => {
 
     // ---- what is in sight ----
 
+    // Whether the width is another than before.
     function placeColumns() {
+      if (box.clientWidth === placed) return false;
+      placed = box.clientWidth;
       const rem = parseFloat(getComputedStyle(document.documentElement).fontSize), fixedOf = c => (c.width || (c.number ? 6.6 : 0)) * rem;
-      const fixed = columns.reduce((sum, c) => sum + fixedOf(c), 0), shares = columns.reduce((sum, c) => sum + (fixedOf(c) ? 0 : c.share || 1), 0);
-      const wide = Math.max(box.clientWidth, fixed + shares * LEAST * rem);
-      table.style.width = wide + 'px';
-      columns.forEach((c, i) => { table.firstChild.children[i].style.width = (fixedOf(c) || (wide - fixed) * (c.share || 1) / shares) + 'px'; });
+      visible = columns.filter(c => !c.wide || box.clientWidth >= NARROW * rem);
+      const fixed = visible.reduce((sum, c) => sum + fixedOf(c), 0), shares = visible.reduce((sum, c) => sum + (fixedOf(c) ? 0 : c.share || 1), 0);
+      const whole = Math.max(box.clientWidth, fixed + shares * LEAST * rem), widths = visible.map(c => fixedOf(c) || (whole - fixed) * (c.share || 1) / shares);
+      letters = widths.map(w => Math.floor((w - 1.3 * rem) / (0.61 * rem)));
+      table.style.width = whole + 'px';
+      table.setAttribute('aria-colcount', visible.length);
+      table.firstChild.replaceChildren(...widths.map(w => {
+        const col = make('col', {});
+        col.style.width = w + 'px';
+        return col;
+      }));
+      head.replaceChildren(...visible.map(c => headers[columns.indexOf(c)]));
+      return true;
     }
 
-    function makeCell(row, c) {
+    function makeCell(row, c, i) {
       const text = c.text ? c.text(row) : row[c.key], href = c.href ? c.href(row) : '';
       if (c.number) return make('td', { className: 'n', textContent: text });
       const className = c.className || (c.name ? 'mono' : 'soft mono'), full = display(c.name && row.function ? row.function : text);
-      const inner = c.name ? make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: label(text), onclick: () => options.open(row) }) :
-        href ? make('a', { className: 'link', tabIndex: -1, href, textContent: label(text), ...(c.external && { target: '_blank', rel: 'noopener noreferrer' }) }) : label(text);
+      const seen = c.isPath ? endOf(String(text || ''), letters[i]) : text, inner = c.name ? make('button', { type: 'button', className: 'link', tabIndex: -1, textContent: label(text), onclick: () => options.open(row) }) :
+        href ? make('a', { className: 'link', tabIndex: -1, href, textContent: label(seen), ...(c.external && { target: '_blank', rel: 'noopener noreferrer' }) }) : label(seen);
       return make('td', { className, title: full }, inner);
     }
     function makeRow(i) {
-      const tr = make('tr', { id: `${id}-${i}`, 'aria-rowindex': i + 2, onmousedown: () => select(i) }, ...columns.map(c => makeCell(some[i], c)));
-      return tr;
+      return make('tr', { id: `${id}-${i}`, 'aria-rowindex': i + 2, onmousedown: () => select(i) }, ...visible.map((c, k) => makeCell(some[i], c, k)));
     }
     function draw(again) {
+      if (!loaded) return;
+      const resized = placeColumns();
       const from = Math.min(Math.max(0, Math.floor(box.scrollTop / ROW) - MORE), Math.max(0, some.length - 1));
       const to = Math.min(some.length, Math.ceil((box.scrollTop + box.clientHeight) / ROW) + MORE);
-      if (!again && drawn && drawn[0] === from && drawn[1] === to) return;
+      if (!again && !resized && drawn && drawn[0] === from && drawn[1] === to) return;
       drawn = [from, to];
       const list = [];
       for (let i = from; i < to; i++) list.push(makeRow(i));
       if (!some.length)
-        list.push(make('tr', {}, make('td', { colSpan: columns.length, textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' })));
+        list.push(make('tr', {}, make('td', { colSpan: visible.length, textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' })));
       if (body.contains(document.activeElement)) table.focus({ preventScroll: true }); // a button that was clicked
       space.style.paddingTop = from * ROW + 'px';
       body.replaceChildren(...list);
@@ -193,7 +213,7 @@ const CairnTable = (() => {
       if (event.button === 2) openMenu(row.getAttribute('aria-rowindex') - 2, event.clientX, event.clientY);
     });
     box.addEventListener('scroll', () => draw(false), { passive: true });
-    new ResizeObserver(() => { placeColumns(); draw(false); }).observe(box);
+    new ResizeObserver(() => draw(false)).observe(box);
     words.addEventListener('input', () => choose());
     words.addEventListener('keydown', event => {
       if (event.key !== 'Enter' && event.key !== 'ArrowDown') return;
@@ -202,6 +222,7 @@ const CairnTable = (() => {
     });
     return {
       show(next) {
+        loaded = true;
         const at = some[current] ? keyOf(some[current]) : null;
         rows = next;
         order();
@@ -217,16 +238,16 @@ const CairnTable = (() => {
   // sourceOf(row): a link to the most expensive line of its function, '' where there is none.
   const nameColumns = sourceOf => [
     { title: 'Function', key: 'function', name: true, text: shownName, share: 1.6 },
-    { title: 'File', key: 'file', text: placeText, href: sourceOf },
-    { title: 'Object', key: 'object' },
+    { title: 'File', key: 'file', text: placeText, isPath: true, href: sourceOf },
+    { title: 'Object', key: 'object', isPath: true },
   ];
 
   // The columns of what functions cost. unit and total are asked when a cell is made.
   const costColumns = (about, sourceOf) => [
     { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about().unit), explain: 'In the function itself' },
-    { title: 'Self %', key: 'flat', number: true, width: 5.4, text: r => percent(r.flat, about().total) },
+    { title: 'Self %', key: 'flat', number: true, width: 5.9, wide: true, text: r => percent(r.flat, about().total) },
     { title: 'Total', key: 'cumulative', number: true, text: r => formatValue(r.cumulative, about().unit), explain: 'With what it calls' },
-    { title: 'Total %', key: 'cumulative', number: true, width: 5.4, text: r => percent(r.cumulative, about().total) },
+    { title: 'Total %', key: 'cumulative', number: true, width: 5.9, wide: true, text: r => percent(r.cumulative, about().total) },
     ...nameColumns(sourceOf),
   ];
 

@@ -93,8 +93,8 @@ const CairnTracesView = (() => {
       const [noun, names] = LISTS[list], main = names[names.length - 1], byTrace = names.includes('trace_id');
       const columns = [
         { title: 'Cost', key: 'value', number: true, text: r => formatValue(r.value, about.unit) },
-        { title: '%', key: 'value', number: true, width: 5.4, text: r => percent(r.value, about.total), explain: 'Of the selection' },
-        { title: 'Samples', key: 'samples', number: true, text: r => r.samples.toLocaleString('en') },
+        { title: '%', key: 'value', number: true, width: 5.9, wide: true, text: r => percent(r.value, about.total), explain: 'Of the selection' },
+        { title: 'Samples', key: 'samples', number: true, wide: true, text: r => r.samples.toLocaleString('en') },
         { title: { trace_id: 'Trace', span_id: 'Span', span_name: 'Name' }[main] || main, key: main, name: true, text: r => r[main] || '(none)', width: main === 'trace_id' ? 20.8 : 11 },
         ...(main === 'span_name' ? [] : [{ title: 'Name', key: 'span_name' }]), { title: 'Service', key: 'service_name' },
         ...(main === 'span_id' ? [{ title: 'Trace', key: 'trace_id', href: r => r.trace_id ? hrefOf({ trace_id: r.trace_id }) : '', width: 20.8 }] : []),
@@ -129,7 +129,7 @@ const CairnTracesView = (() => {
         else table.show(rows);
         link.value = template;
         const { with_id } = answer, filtered = ['focus', 'ignore', 'hide', 'show'].some(k => selection[k]);
-        note.textContent = (answer.samples ? `${formatValue(with_id.total, answer.unit)} (${percent(with_id.total, answer.total)}) in ${with_id.samples.toLocaleString('en')} samples that have one` : '') +
+        note.textContent = (with_id.samples ? `${formatValue(with_id.total, answer.unit)} (${percent(with_id.total, answer.total)}) in ${with_id.samples.toLocaleString('en')} samples with ids` : '') +
           (filtered ? '. Filters of stacks do not apply here.' : '');
         context.about(CairnLayout.about({ type: answer.type, unit: answer.unit,
           sides: [{ selector: selection.selector, from_ms: answer.from_ms, to_ms: answer.to_ms, total: answer.total, samples: answer.samples }] }));
