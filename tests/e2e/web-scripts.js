@@ -222,7 +222,7 @@ check(display('\u202e'.repeat(20000)).length < 10000, '  however it is made');
   const api = CairnOfflineApi.create(plain), names = d => stacksOf(d.columns);
   equal(names(await api.query('flame', {})), stacksOf(plain), 'without a service the tree is that of the page');
   equal(names(await api.query('flame', { ignore: '^read$', callees_of: 'work' })), { 'work': 5, 'work;leaf': 12 }, '  filtered and of one function');
-  const sandwich = await api.query('sandwich', { function: '^work$' });
+  const sandwich = await api.query('sandwich', { function_name: 'work' });
   equal([sandwich.rows.map(r => [r.flat, r.cumulative]), sandwich.callers.columns.total[0], CairnSandwich.neighbours(sandwich.callers.columns).map(r => [r.function, r.value])],
     [[[5, 17]], 17, [['main', 15], ['idle', 2]]], '  with callers and callees');
   equal((await api.query('top', { hide: 'leaf' })).rows[0].function, 'work', '  and a table');

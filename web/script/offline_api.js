@@ -4,8 +4,6 @@
 // from one call tree. What the tree sums up as "(other)" stays one frame here.
 'use strict';
 const CairnOfflineApi = (() => {
-  const { exactPattern } = CairnNames;
-
   const matchesOf = (d, pattern) => pattern ? CairnSearch.matchFrames(d.frames, pattern) : null;
   const named = (d, name) => d.frames.map(f => f[0] === name || f[5] === name || f[6] === name);
 
@@ -20,11 +18,9 @@ const CairnOfflineApi = (() => {
   }
   const summary = d => ({ type: d.type, unit: d.unit, from_ms: d.sides[0].from_ms, to_ms: d.sides[0].to_ms, total: d.total[0], samples: d.sides[0].samples });
 
-  // Functions of that name; "exact" patterns alone are asked for here, so the name is compared.
-  function sandwich(d, pattern) {
-    const isTarget = d.frames.map(f => [f[0], f[5], f[6]].some(n => n && [exactPattern(n), exactPattern(n) + '.*'].includes(pattern)));
-    const rows = CairnTable.topRows(d).filter(r => [exactPattern(r.function), exactPattern(r.function) + '.*'].includes(pattern) ||
-      (r.short_name && exactPattern(r.short_name) === pattern));
+  // Functions of that name: names are compared here, where the service takes a pattern.
+  function sandwich(d, name) {
+    const isTarget = named(d, name), rows = CairnTable.topRows(d).filter(r => r.function === name || r.short_name === name);
     return { ...summary(d), rows, callers: { columns: CairnChange.takeCallers(d, isTarget, null) }, callees: { columns: CairnChange.takeCallees(d, isTarget, null) } };
   }
 
@@ -34,8 +30,8 @@ const CairnOfflineApi = (() => {
         const d = filter(data, params);
         if (operation === 'flame' || operation === 'diff') return { columns: turn(d, params) };
         const single = d.diff ? CairnChange.takeSide(d, 1) : d;
-        if (operation === 'top') return { ...summary(single), rows: CairnTable.topRows(single) };
-        if (operation === 'sandwich') return sandwich(single, params.function);
+        if (operation === 'top') return { ...summary(single), rows: CairnTable.topRows(single).slice(0, params.limit || undefined) };
+        if (operation === 'sandwich') return sandwich(single, params.function_name);
         throw new Error(`this page has no data for ${operation}`);
       },
     };

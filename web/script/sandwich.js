@@ -89,7 +89,7 @@ const CairnSandwich = (() => {
           return;
         }
         const pattern = exactPattern(name), wholeName = pattern.endsWith('$') ? pattern : pattern + '.*';
-        const [json, lineJson] = await Promise.all([context.api.query('sandwich', { ...filter, function: wholeName }, signal),
+        const [json, lineJson] = await Promise.all([context.api.query('sandwich', context.offline ? { ...filter, function_name: name } : { ...filter, function: wholeName }, signal),
           context.offline ? null : context.api.query('lines', { ...filter, function: wholeName, limit: LINES_MAX }, signal)]);
         const flat = json.rows.reduce((sum, r) => sum + r.flat, 0), up = CairnLayout.parse(json.callers), down = CairnLayout.parse(json.callees);
         const own = down.total[0];
