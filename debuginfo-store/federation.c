@@ -236,8 +236,10 @@ static bool start_client_fetch(struct federation *f, struct fetch_entry *entry)
 
 void federation_get_status(struct federation *f, struct federation_status *ret)
 {
-        struct federation_status s = { .upstream_count = f->upstreams.upstream_count };
+        struct upstream_set *set = acquire_upstream_set(&f->upstreams);
+        struct federation_status s = { .upstream_count = set->count };
 
+        release_upstream_set(set);
         pthread_mutex_lock(&f->lock);
         for (size_t b = 0; b < FETCH_QUEUE_BUCKETS; b++) {
                 for (const struct fetch_entry *entry = f->table.buckets[b]; entry; entry = entry->next) {
@@ -251,9 +253,15 @@ void federation_get_status(struct federation *f, struct federation_status *ret)
         *ret = s;
 }
 
-void federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret)
+bool federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret)
 {
-        upstream_get_status(f->upstreams.upstreams[i], ret);
+        struct upstream_set *set = acquire_upstream_set(&f->upstreams);
+        bool is_there = i < set->count;
+
+        if (is_there)
+                upstream_get_status(set->items[i], ret);
+        release_upstream_set(set);
+        return is_there;
 }
 
 static enum status start_federation_threads(struct federation *f, struct error *err)

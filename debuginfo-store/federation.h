@@ -78,13 +78,21 @@ enum status federation_fetch(struct federation *f, const struct build_id *id, en
 enum status federation_fetch_part(struct federation *f, const struct build_id *id, const char *part,
                                   const struct federation_client *client, int *fd_ret, struct error *err) MUST_CHECK;
 
+/**
+ * Replace the upstreams. One whose URL stays keeps its circuit breaker and statistics; requests that run go on with the
+ * previous ones. With a new URL, cached results of resources that were not found are forgotten: it may have them.
+ * @param headers  as in federation_options.
+ */
+enum status federation_set_upstreams(struct federation *f, const char *const *urls, const char *const *headers,
+                                     size_t count, struct error *err) MUST_CHECK;
+
 struct federation_status {
         size_t upstream_count;
         size_t queued, in_flight, missing, failed; /* fetch entries by state; the last two are cached results */
 };
 void federation_get_status(struct federation *f, struct federation_status *ret);
-/** @param i below upstream_count, in query order. */
-void federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret);
+/** @param i in query order.  @return false past the last one. */
+bool federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret);
 
 /** A request to all upstreams that names no single object; the caller merges the answers. */
 struct federation_query {

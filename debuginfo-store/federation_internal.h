@@ -9,12 +9,21 @@
 
 /* ---- queries to upstreams (federation_query.c) ---- */
 
+/* Upstreams in the order in which they are asked. Never changes: a reload makes another one. */
+struct upstream_set {
+        atomic_uint references;
+        size_t count;
+        struct upstream *items[];
+};
+
 /* Threads: any, except init and deinit. */
 struct federation_upstreams {
         struct debuginfo_store *store;
         uint64_t timeout_s;
-        struct upstream **upstreams;
-        size_t upstream_count;
+        unsigned breaker_failures; /* of new upstreams, as is the next */
+        uint64_t breaker_pause_s;
+        pthread_mutex_t lock; /* of the pointer */
+        struct upstream_set *set;
         void (*upstream_changed)(void *context, const struct upstream_status *status);
         void *context;
 };
@@ -22,6 +31,10 @@ struct federation_upstreams {
 enum status federation_upstreams_init(struct federation_upstreams *a, struct debuginfo_store *store,
                                       const struct federation_options *options, struct error *err) MUST_CHECK;
 void federation_upstreams_deinit(struct federation_upstreams *a); /* also after a failed init */
+
+/* A reference to those of now. */
+struct upstream_set *acquire_upstream_set(struct federation_upstreams *a);
+void release_upstream_set(struct upstream_set *set); /* takes NULL */
 
 enum federation_outcome {
         FEDERATION_STORED,

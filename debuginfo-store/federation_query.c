@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "debuginfo-store/federation_internal.h"
@@ -12,35 +13,113 @@
 
 #define TIMEOUT_S 90 /* as libdebuginfod */
 
+/* ---- the upstreams ---- */
+
+struct upstream_set *acquire_upstream_set(struct federation_upstreams *a)
+{
+        struct upstream_set *set;
+
+        pthread_mutex_lock(&a->lock);
+        set = a->set;
+        atomic_fetch_add(&set->references, 1);
+        pthread_mutex_unlock(&a->lock);
+        return set;
+}
+
+void release_upstream_set(struct upstream_set *set)
+{
+        if (!set || atomic_fetch_sub(&set->references, 1) > 1)
+                return;
+        for (size_t i = 0; i < set->count; i++)
+                upstream_unref(set->items[i]);
+        free(set);
+}
+
+static struct upstream *find_upstream(const struct upstream_set *set, const char *url)
+{
+        for (size_t i = 0; set && i < set->count; i++)
+                if (strcmp(upstream_get_url(set->items[i]), url) == 0)
+                        return set->items[i];
+        return NULL;
+}
+
+/* @param old  upstreams to take over, NULL none. */
+static enum status make_upstream_set(const struct federation_upstreams *a, const struct federation_options *o,
+                                     const struct upstream_set *old, struct upstream_set **ret, struct error *err)
+{
+        struct upstream_set *set = calloc(1, sizeof *set + o->url_count * sizeof set->items[0]);
+        enum status st = set ? ST_OK : error_no_memory(err);
+
+        if (set)
+                atomic_init(&set->references, 1);
+        while (!st && set->count < o->url_count) {
+                const struct upstream_options u = { .url = o->urls[set->count],
+                                                    .header = o->headers ? o->headers[set->count] : NULL,
+                                                    .failures_max = a->breaker_failures,
+                                                    .pause_s = a->breaker_pause_s };
+                struct upstream *known = find_upstream(old, u.url);
+
+                if (known)
+                        set->items[set->count] = upstream_ref(known);
+                else
+                        st = upstream_create(&u, &set->items[set->count], err);
+                set->count += !st;
+        }
+        if (st)
+                release_upstream_set(set);
+        else
+                *ret = set;
+        return st;
+}
+
 enum status federation_upstreams_init(struct federation_upstreams *a, struct debuginfo_store *store,
                                       const struct federation_options *o, struct error *err)
 {
         *a = (struct federation_upstreams){ .store = store,
                                             .timeout_s = o->timeout_s ? o->timeout_s : TIMEOUT_S,
+                                            .breaker_failures = o->breaker_failures,
+                                            .breaker_pause_s = o->breaker_pause_s,
                                             .upstream_changed = o->upstream_changed,
                                             .context = o->context };
-        a->upstreams = calloc(o->url_count + 1, sizeof *a->upstreams);
-        if (!a->upstreams)
-                return error_no_memory(err);
-        while (a->upstream_count < o->url_count) {
-                const struct upstream_options u = { .url = o->urls[a->upstream_count],
-                                                    .header = o->headers ? o->headers[a->upstream_count] : NULL,
-                                                    .failures_max = o->breaker_failures,
-                                                    .pause_s = o->breaker_pause_s };
-                enum status st = upstream_create(&u, &a->upstreams[a->upstream_count], err);
-
-                if (st)
-                        return st;
-                a->upstream_count++;
-        }
-        return ST_OK;
+        pthread_mutex_init(&a->lock, NULL);
+        return make_upstream_set(a, o, NULL, &a->set, err);
 }
 
 void federation_upstreams_deinit(struct federation_upstreams *a)
 {
-        for (size_t i = 0; i < a->upstream_count; i++)
-                upstream_destroy(a->upstreams[i]);
-        free(a->upstreams);
+        release_upstream_set(a->set);
+        pthread_mutex_destroy(&a->lock);
+}
+
+enum status federation_set_upstreams(struct federation *f, const char *const *urls, const char *const *headers,
+                                     size_t count, struct error *err)
+{
+        const struct federation_options o = { .urls = urls, .headers = headers, .url_count = count };
+        struct federation_upstreams *a = &f->upstreams;
+        struct upstream_set *old = acquire_upstream_set(a), *fresh = NULL;
+        enum status st = make_upstream_set(a, &o, old, &fresh, err);
+        bool has_new = false;
+
+        for (size_t i = 0; !st && i < fresh->count; i++) {
+                has_new |= !find_upstream(old, urls[i]);
+                st = upstream_set_header(fresh->items[i], headers ? headers[i] : NULL, err);
+        }
+        release_upstream_set(old);
+        if (st) {
+                release_upstream_set(fresh);
+                return st;
+        }
+        pthread_mutex_lock(&a->lock);
+        old = a->set;
+        a->set = fresh;
+        pthread_mutex_unlock(&a->lock);
+        release_upstream_set(old);
+        if (has_new) {
+                pthread_mutex_lock(&f->lock);
+                fetch_queue_expire(&f->table);
+                pthread_mutex_unlock(&f->lock);
+        }
+        return ST_OK;
 }
 
 /* ---- arriving files ---- */
@@ -88,12 +167,14 @@ static enum status store_fetched_object(struct federation_upstreams *a, const st
 
 /* ---- one upstream ---- */
 
-static enum status fetch_from_upstream(struct federation_upstreams *a, const struct upstream *u,
+static enum status fetch_from_upstream(struct federation_upstreams *a, struct upstream *u,
                                        const struct fetch_entry *entry, const atomic_bool *cancel,
                                        struct arrival *arrival, struct fetch_response *response, struct error *err)
 {
+        _cleanup_free_ char *header = NULL;
+        enum status st = upstream_copy_header(u, &header, err);
         const struct fetch_request request = { .url = upstream_get_url(u),
-                                               .header = upstream_get_header(u),
+                                               .header = header,
                                                .id = &entry->id,
                                                .resource = entry->resource,
                                                .forwarded_for = entry->forwarded_for,
@@ -102,8 +183,9 @@ static enum status fetch_from_upstream(struct federation_upstreams *a, const str
                                                        fetch_resource_is_part(entry->resource) ? LIMIT_PIECE_BYTES : 0,
                                                .progress = note_arrival,
                                                .context = arrival };
-        enum status st = fetch_object(&request, download_get_fd(arrival->download), cancel, response, err);
 
+        if (!st)
+                st = fetch_object(&request, download_get_fd(arrival->download), cancel, response, err);
         if (!st)
                 download_note_progress(arrival->download, response);
         return st;
@@ -153,7 +235,7 @@ static enum federation_outcome federation_outcome_from(enum upstream_outcome out
 }
 
 /* Fetch and store. A failure to store a good file is the service's and does not count against the upstream. */
-static enum upstream_outcome fetch_and_store(struct federation_upstreams *a, const struct upstream *u,
+static enum upstream_outcome fetch_and_store(struct federation_upstreams *a, struct upstream *u,
                                              const struct fetch_entry *entry, const atomic_bool *cancel,
                                              struct arrival *arrival, struct fetch_response *response,
                                              uint64_t *took_ms_ret, struct stored_object *ret, struct error *err)
@@ -206,21 +288,22 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
                                                    void (*show)(void *context, struct download *d), void *context,
                                                    struct stored_object *ret, struct error *err)
 {
-        enum federation_outcome worst = FEDERATION_MISSING;
+        struct upstream_set *set = acquire_upstream_set(a);
+        enum federation_outcome worst = FEDERATION_MISSING, outcome = FEDERATION_MISSING;
 
-        for (size_t i = 0; i < a->upstream_count && !*cancel; i++) {
+        for (size_t i = 0; i < set->count && !*cancel && outcome != FEDERATION_STORED; i++) {
                 struct arrival arrival = { .show = show, .context = context };
                 struct error one = { 0 };
-                enum federation_outcome outcome =
-                        query_upstream(a, a->upstreams[i], entry, cancel, &arrival, ret, &one);
 
-                if (outcome == FEDERATION_STORED)
-                        return outcome;
-                if (outcome > worst) {
+                outcome = query_upstream(a, set->items[i], entry, cancel, &arrival, ret, &one);
+                if (outcome != FEDERATION_STORED && outcome > worst) {
                         worst = outcome;
                         *err = one;
                 }
         }
+        release_upstream_set(set);
+        if (outcome == FEDERATION_STORED)
+                return outcome;
         return *cancel ? FEDERATION_FAILED : worst;
 }
 
@@ -254,8 +337,10 @@ struct upstream_poll {
 static void *run_poll(void *context)
 {
         struct upstream_poll *p = context;
+        _cleanup_free_ char *header = NULL;
+        enum status st = upstream_copy_header(p->upstream, &header, &p->err);
         const struct fetch_request request = { .url = upstream_get_url(p->upstream),
-                                               .header = upstream_get_header(p->upstream),
+                                               .header = header,
                                                .resource = p->question->path,
                                                .forwarded_for = p->route->header,
                                                .timeout_s = p->question->total_s,
@@ -263,7 +348,7 @@ static void *run_poll(void *context)
                                                .max_bytes = p->question->max_bytes };
         int64_t began_ns = monotonic_ns();
 
-        p->fd = object_create_temporary(p->f->upstreams.store, &p->err);
+        p->fd = st ? -1 : object_create_temporary(p->f->upstreams.store, &p->err);
         p->st = p->fd < 0 ? ST_OS : fetch_object(&request, p->fd, p->cancel, &p->response, &p->err);
         p->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
         return NULL;
@@ -329,6 +414,7 @@ enum status federation_query_all(struct federation *f, const struct federation_q
                                  const struct federation_client *client, struct error *err)
 {
         struct upstream_poll *polls;
+        struct upstream_set *set;
         struct forward_list route;
         enum status st = ST_OK;
 
@@ -337,15 +423,15 @@ enum status federation_query_all(struct federation *f, const struct federation_q
         polls = calloc(AT_ONCE, sizeof *polls);
         if (!polls)
                 return error_no_memory(err);
-        for (size_t first = 0, n; first < f->upstreams.upstream_count && !(client->cancel && *client->cancel);
-             first += n) {
-                n = f->upstreams.upstream_count - first < AT_ONCE ? f->upstreams.upstream_count - first : AT_ONCE;
+        set = acquire_upstream_set(&f->upstreams);
+        for (size_t first = 0, n; first < set->count && !(client->cancel && *client->cancel); first += n) {
+                n = set->count - first < AT_ONCE ? set->count - first : AT_ONCE;
                 for (size_t i = 0; i < n; i++) {
                         polls[i] = (struct upstream_poll){ .f = f,
                                                            .question = question,
                                                            .route = &route,
                                                            .cancel = client->cancel ? client->cancel : &f->stop,
-                                                           .upstream = f->upstreams.upstreams[first + i] };
+                                                           .upstream = set->items[first + i] };
                         begin_poll(&polls[i]);
                 }
                 for (size_t i = 0; i < n; i++) {
@@ -354,6 +440,7 @@ enum status federation_query_all(struct federation *f, const struct federation_q
                                 st = error_set(err, ST_BUSY, "not all upstreams answered");
                 }
         }
+        release_upstream_set(set);
         free(polls);
         return client->cancel && *client->cancel ? error_set(err, ST_BUSY, "the request was cancelled") : st;
 }

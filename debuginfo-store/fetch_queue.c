@@ -79,6 +79,13 @@ void fetch_queue_remove(struct fetch_queue *t, struct fetch_entry *gone)
         }
 }
 
+void fetch_queue_expire(struct fetch_queue *t)
+{
+        for (size_t i = 0; i < FETCH_QUEUE_BUCKETS; i++)
+                for (struct fetch_entry *entry = t->buckets[i]; entry; entry = entry->next)
+                        entry->forget_ns = 0; /* read of cached results only */
+}
+
 /* Evict an answered entry, so that a client with very many requests does not block those of others. */
 static void evict_answered_entry(struct fetch_queue *t)
 {

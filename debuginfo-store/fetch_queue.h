@@ -53,5 +53,7 @@ struct fetch_entry *fetch_queue_find(struct fetch_queue *t, const struct build_i
 struct fetch_entry *fetch_queue_add(struct fetch_queue *t, const struct build_id *id, const char *resource,
                                     const struct forward_list *route);
 void fetch_queue_remove(struct fetch_queue *t, struct fetch_entry *entry);
+/** Let all cached results expire now; those pending stay. */
+void fetch_queue_expire(struct fetch_queue *t);
 
 #endif

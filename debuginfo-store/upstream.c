@@ -20,7 +20,8 @@
 enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, MILLISECONDS, BYTES, IN_FLIGHT, OPEN, METRIC_COUNT };
 
 struct upstream {
-        char *url, *header;
+        atomic_uint references;
+        char *url, *header; /* header: with lock */
         unsigned failures_max;
         uint64_t first_pause_s;
         pthread_mutex_t lock;
@@ -47,9 +48,33 @@ const char *upstream_get_url(const struct upstream *u)
         return u->url;
 }
 
-const char *upstream_get_header(const struct upstream *u)
+enum status upstream_set_header(struct upstream *u, const char *header, struct error *err)
 {
-        return u->header;
+        char *copy = header ? strdup(header) : NULL, *old;
+
+        if (header && !copy)
+                return error_no_memory(err);
+        pthread_mutex_lock(&u->lock);
+        old = u->header;
+        u->header = copy;
+        pthread_mutex_unlock(&u->lock);
+        free(old);
+        return ST_OK;
+}
+
+enum status upstream_copy_header(struct upstream *u, char **ret, struct error *err)
+{
+        char *copy;
+        bool is_missing;
+
+        pthread_mutex_lock(&u->lock);
+        copy = u->header ? strdup(u->header) : NULL;
+        is_missing = u->header && !copy;
+        pthread_mutex_unlock(&u->lock);
+        if (is_missing)
+                return error_no_memory(err);
+        *ret = copy;
+        return ST_OK;
 }
 
 static enum status make_upstream_metrics(struct upstream *u, struct error *err)
@@ -102,6 +127,7 @@ enum status upstream_create(const struct upstream_options *o, struct upstream **
 
         if (!u)
                 return error_no_memory(err);
+        atomic_init(&u->references, 1);
         pthread_mutex_init(&u->lock, NULL);
         u->failures_max = o->failures_max ? o->failures_max : FAILURES_MAX;
         u->first_pause_s = u->pause_s = o->pause_s ? o->pause_s : PAUSE_S;
@@ -110,15 +136,21 @@ enum status upstream_create(const struct upstream_options *o, struct upstream **
         u->header = o->header ? strdup(o->header) : NULL;
         st = u->url && (u->header || !o->header) ? make_upstream_metrics(u, err) : error_no_memory(err);
         if (st)
-                upstream_destroy(u);
+                upstream_unref(u);
         else
                 *ret = u;
         return st;
 }
 
-void upstream_destroy(struct upstream *u)
+struct upstream *upstream_ref(struct upstream *u)
 {
-        if (!u)
+        atomic_fetch_add(&u->references, 1);
+        return u;
+}
+
+void upstream_unref(struct upstream *u)
+{
+        if (!u || atomic_fetch_sub(&u->references, 1) > 1)
                 return;
         for (size_t i = 0; i < METRIC_COUNT; i++) {
                 metric_unregister(&u->metrics[i]);

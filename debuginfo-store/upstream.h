@@ -10,7 +10,7 @@
  * further failure, or for its Retry-After. Then one probe request is allowed: an answer closes the breaker, a failure
  * opens it again. "Not found" counts as an answer.
  *
- * Threads: any, except create and destroy.
+ * Threads: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,9 +55,13 @@ struct upstream_options {
 
 enum status upstream_create(const struct upstream_options *options, struct upstream **ret,
                             struct error *err) MUST_CHECK;
-void upstream_destroy(struct upstream *u);
-const char *upstream_get_url(const struct upstream *u);    /* borrowed; may hold a password */
-const char *upstream_get_header(const struct upstream *u); /* borrowed; NULL none */
+struct upstream *upstream_ref(struct upstream *u);      /* returns u */
+void upstream_unref(struct upstream *u);                /* upstream_create() gives the first reference; takes NULL */
+const char *upstream_get_url(const struct upstream *u); /* borrowed; may hold a password */
+/** Replace the header; requests that run have the previous one. @param header copied; NULL none. */
+enum status upstream_set_header(struct upstream *u, const char *header, struct error *err) MUST_CHECK;
+/** The header of now, owned; NULL in ret: none. */
+enum status upstream_copy_header(struct upstream *u, char **ret, struct error *err) MUST_CHECK;
 
 /**
  * Ask the breaker for permission to send a request. After ST_OK call upstream_end_request().

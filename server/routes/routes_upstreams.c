@@ -31,6 +31,7 @@ static void handle_upstreams(struct http_request *req, void *context)
 {
         struct server *s = context;
         struct federation_status all = { 0 };
+        struct upstream_status u;
         struct json_out j;
         struct buf body;
 
@@ -40,12 +41,8 @@ static void handle_upstreams(struct http_request *req, void *context)
         json_out_init(&j, &body);
         json_out_object(&j, NULL);
         json_out_array(&j, "upstreams");
-        for (size_t i = 0; i < all.upstream_count; i++) {
-                struct upstream_status u;
-
-                federation_get_upstream(s->federation, i, &u);
+        for (size_t i = 0; s->federation && federation_get_upstream(s->federation, i, &u); i++)
                 put_upstream(&j, &u);
-        }
         json_out_array_end(&j);
         json_out_object(&j, "questions");
         json_out_uint(&j, "queued", all.queued);

@@ -20,7 +20,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        upstream_destroy(upstream);
+        upstream_unref(upstream);
 }
 
 static uint64_t begin(void)
