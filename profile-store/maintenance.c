@@ -64,12 +64,14 @@ static enum status set_table_properties(struct profile_store *s, struct error *e
 static enum status expire_samples(struct profile_store *s, struct error *err)
 {
         /* Label rules are applied by the compaction's thread. */
-        const struct sample_limits *limits = &s->options.limits,
-                                   days = { .age_s = limits->age_s, .size_bytes = limits->size_bytes };
+        struct store_limits *all = store_limits_acquire(s);
+        const struct sample_limits days = { .age_s = all->limits.age_s, .size_bytes = all->limits.size_bytes };
         struct expiry removed = { 0 };
+        bool has_rules = all->limits.rule_count;
         enum status st;
 
-        if (!limits->age_s && !limits->size_bytes && !limits->rule_count)
+        store_limits_release(all);
+        if (!days.age_s && !days.size_bytes && !has_rules)
                 return ST_OK;
         st = profile_store_expire(s, &(struct expiry_request){ .limits = &days }, &removed, err);
         expiry_deinit(&removed);
@@ -110,8 +112,9 @@ static bool wait_for_maintenance(struct profile_store *s)
         bool stopping, in_time = true;
 
         pthread_mutex_lock(&s->lock);
-        while (!s->stopping && in_time)
+        while (!s->stopping && !s->has_new_limits && in_time)
                 in_time = condition_wait_until(&s->maintenance_wake, &s->lock, end);
+        s->has_new_limits = false;
         stopping = s->stopping;
         pthread_mutex_unlock(&s->lock);
         return !stopping;

@@ -494,14 +494,15 @@ static int compare_expired_days(const void *a, const void *b)
 enum status profile_store_expire(struct profile_store *s, const struct expiry_request *request, struct expiry *ret,
                                  struct error *err)
 {
-        const struct sample_limits *limits = request->limits ? request->limits : &s->options.limits;
+        struct store_limits *own = request->limits ? NULL : store_limits_acquire(s);
+        const struct sample_limits *limits = own ? &own->limits : request->limits;
         const struct sweep_request sweep = { .proceed = request->proceed, .context = request->context };
         struct expiry e = { 0 };
         enum status st = ST_OK;
 
-        if (!request->dry_run && s->options.read_only)
-                return error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
-        if (!request->dry_run) {
+        if (!request->dry_run && s->options.read_only) {
+                st = error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
+        } else if (!request->dry_run) {
                 st = expire_in_steps(s, limits, request, &e, err);
                 if (!st && request->sweeps_locations)
                         location_sweep_run_if_due(s, &sweep, true, &e);
@@ -511,6 +512,7 @@ enum status profile_store_expire(struct profile_store *s, const struct expiry_re
                 if (!st)
                         st = plan_dry_run(s, limits, &e, err);
         }
+        store_limits_release(own);
         if (st) {
                 expiry_deinit(&e);
                 return st;

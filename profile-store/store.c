@@ -516,7 +516,8 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_cond_init(&s->maintenance_wake, NULL);
         s->dir = strdup(dir);
         s->stack_cache = stack_cache_create();
-        if (!s->dir || !s->stack_cache)
+        s->limits = store_limits_create(&s->options.limits, 0);
+        if (!s->dir || !s->stack_cache || !s->limits)
                 st = error_no_memory(err);
         else
                 st = s->options.read_only ? store_reload(s, err) : open_writable(s, err);
@@ -547,6 +548,7 @@ void profile_store_close(struct profile_store *s)
         table_logs_close(&s->logs);
         known_rows_deinit(&s->known);
         stack_cache_destroy(s->stack_cache);
+        store_limits_release(s->limits);
         if (s->lock_fd >= 0)
                 close(s->lock_fd);
         pthread_cond_destroy(&s->maintenance_wake);

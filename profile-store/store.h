@@ -78,6 +78,14 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
  */
 enum status profile_store_check_exists(const char *dir, struct error *err) MUST_CHECK;
 
+/**
+ * Replace options.limits of an open store, and apply them soon. Work that has begun ends with the previous ones.
+ * @param release  called with context once limits->rules are not used any more, at the latest when the store is closed;
+ *         not after a failure. NULL: they outlive the store.
+ */
+enum status profile_store_set_limits(struct profile_store *store, const struct sample_limits *limits,
+                                     void (*release)(void *context), void *context, struct error *err) MUST_CHECK;
+
 /** Stop the threads. Queued batches stay in the queue (they are durable). */
 void profile_store_close(struct profile_store *store);
 

@@ -25,6 +25,7 @@
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/queue/raw_queue.h"
 #include "profile-store/store.h"
+#include "profile-store/store_limits.h"
 #include "profile-store/tables.h"
 
 struct profile_store {
@@ -59,7 +60,9 @@ struct profile_store {
         uint64_t failed_flushes;
         struct error last_failure;
 
-        pthread_mutex_t rules_lock;  /* of the matchers of options.limits; a leaf, as health_lock */
+        struct store_limits *limits; /* with lock; options.limits until they are replaced */
+        bool has_new_limits;         /* since the maintenance began; with lock */
+        pthread_mutex_t rules_lock;  /* of the matchers of limits; a leaf, as health_lock */
         pthread_mutex_t health_lock; /* of health; a leaf: nothing is called while it is held */
         struct profile_store_health health;
 

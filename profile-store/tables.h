@@ -32,7 +32,7 @@ struct table_part {
         bool has_day;
         int64_t day;                 /* of its partition */
         int64_t min_us, max_us;      /* of samples; INT64_MIN and INT64_MAX without statistics */
-        _Atomic uint32_t done_rules; /* of samples: bit i when no row is left that rule i of options.limits selects */
+        _Atomic uint32_t done_rules; /* of samples: store_limits.h: rules of which no row is left */
         _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until they are counted */
         char *min_build_id;          /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
         char *max_build_id;          /* NULL without statistics */

@@ -695,7 +695,7 @@ static bool expire_next_day(struct compaction *c, struct label_pass *labels)
 {
         bool goes_on;
 
-        if (!c->s->options.limits.rule_count || !work_lock_acquire(&turn_of_stores, is_store_open, c))
+        if (!label_expiry_has_rules(c->s) || !work_lock_acquire(&turn_of_stores, is_store_open, c))
                 return false;
         goes_on = label_expiry_run_next(c->s, labels);
         work_lock_release(&turn_of_stores);

@@ -29,6 +29,7 @@ void label_expiry_register_metrics(void)
 struct label_run {
         struct profile_store *s;
         const struct sample_limits *limits;
+        struct store_limits *current;         /* reference: those of the store at the begin */
         const struct expiry_request *request; /* NULL: the compaction's thread */
         struct tables *tables;                /* reference */
         int64_t now_s, day;
@@ -43,6 +44,7 @@ static void label_run_deinit(struct label_run *r)
         for (size_t i = 0; i < LABEL_RULES_MAX; i++)
                 row_selector_destroy(r->selectors[i]);
         tables_unref(r->tables);
+        store_limits_release(r->current);
 }
 
 /* False when there are no samples. */
@@ -51,7 +53,7 @@ static bool begin_label_run(struct label_run *r, struct profile_store *s, const 
 {
         int64_t newest_day;
 
-        *r = (struct label_run){ .s = s, .limits = limits, .request = request };
+        *r = (struct label_run){ .s = s, .limits = limits, .request = request, .current = store_limits_acquire(s) };
         pthread_mutex_lock(&s->lock);
         r->tables = tables_ref(s->tables);
         pthread_mutex_unlock(&s->lock);
@@ -125,10 +127,10 @@ static bool is_part_still_live(struct label_run *r, const struct table_part *par
 
 /* ---- what is due ---- */
 
-/* What was done is known for the rules of the store only. */
+/* What was done is noted for the current rules of the store only. */
 static bool remembers_rules(const struct label_run *r)
 {
-        return r->limits == &r->s->options.limits;
+        return r->limits == &r->current->limits;
 }
 
 static bool is_day_past(const struct label_run *r, int64_t day, uint64_t age_s)
@@ -144,7 +146,9 @@ static uint32_t find_due_rules(const struct label_run *r, const struct table_par
                 return 0;
         for (size_t i = 0; i < r->limits->rule_count; i++)
                 due |= is_day_past(r, part->day, r->limits->rules[i].age_s) ? UINT32_C(1) << i : 0;
-        return remembers_rules(r) ? due & ~atomic_load(&part->done_rules) : due;
+        if (remembers_rules(r))
+                due &= ~get_done_rules(atomic_load(&part->done_rules), r->current->generation);
+        return due;
 }
 
 static bool find_next_due_day(const struct label_run *r, const struct label_pass *pass, int64_t *ret)
@@ -311,7 +315,7 @@ static enum status assess_live_part(struct label_run *r, struct label_day *d, st
         if (!st && a->expired)
                 d->parts[d->count++] = *a;
         else if (!st && !a->is_left && remembers_rules(r))
-                atomic_fetch_or(&a->part->done_rules, a->due);
+                add_done_rules(&a->part->done_rules, r->current->generation, a->due);
         d->skipped += a->is_left;
         return st;
 }
@@ -407,7 +411,9 @@ static enum status rewrite_part(struct label_run *r, struct label_day *d, struct
         const struct row_removal removal = { .day = r->day,
                                              .parts = &a->part,
                                              .part_count = 1,
-                                             .done_rules = remembers_rules(r) ? a->due : 0,
+                                             .done_rules = remembers_rules(r)
+                                                                   ? make_done_rules(r->current->generation, a->due)
+                                                                   : 0,
                                              .select = mark_expired_rows,
                                              .proceed = may_proceed_with_labels,
                                              .context = r };
@@ -557,16 +563,28 @@ static void end_label_pass(struct profile_store *s, struct label_pass *pass)
         pass->is_running = false;
 }
 
+bool label_expiry_has_rules(struct profile_store *s)
+{
+        struct store_limits *limits = store_limits_acquire(s);
+        bool ret = limits->limits.rule_count;
+
+        store_limits_release(limits);
+        return ret;
+}
+
 bool label_expiry_run_next(struct profile_store *s, struct label_pass *pass)
 {
+        struct store_limits *limits;
         struct error err = { 0 };
         char date[32];
         enum status st;
 
-        if (!s->options.limits.rule_count || atomic_load(&s->stopping) ||
+        if (!label_expiry_has_rules(s) || atomic_load(&s->stopping) ||
             (!pass->is_running && pass->failures && monotonic_ns() < pass->retry_ns))
                 return false;
-        st = run_pass_day(s, &s->options.limits, NULL, pass, NULL, &err);
+        limits = store_limits_acquire(s);
+        st = run_pass_day(s, &limits->limits, NULL, pass, NULL, &err);
+        store_limits_release(limits);
         if (st == ST_NOT_FOUND) {
                 end_label_pass(s, pass);
                 return false;

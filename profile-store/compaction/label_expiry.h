@@ -25,8 +25,11 @@ struct label_pass {
         int64_t retry_ns;
 };
 
+/** Whether the store has such rules now. */
+bool label_expiry_has_rules(struct profile_store *s);
+
 /**
- * Apply the rules of the store's options to the next day that has something due.
+ * Apply the rules of the store to the next day that has something due.
  * @return false when the pass is over, or must wait.
  */
 bool label_expiry_run_next(struct profile_store *s, struct label_pass *pass);

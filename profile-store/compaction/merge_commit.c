@@ -78,11 +78,12 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
 static void inherit_done_rules(struct profile_store *s, const struct replaced_parts *r,
                                const struct merge_result *merged)
 {
-        uint32_t done = UINT32_MAX;
+        uint32_t done = r->part_count ? atomic_load(&r->parts[0]->done_rules) : r->done_rules;
 
-        for (size_t i = 0; i < r->part_count; i++)
-                done &= atomic_load(&r->parts[i]->done_rules);
-        done |= r->done_rules;
+        for (size_t i = 1; i < r->part_count; i++)
+                done = intersect_done_rules(done, atomic_load(&r->parts[i]->done_rules));
+        if (r->done_rules)
+                done = unite_done_rules(r->done_rules, done);
         for (size_t i = 0; i < merged->add_count; i++) {
                 struct table_part *part = find_live_part(s->tables, r->table, merged->adds[i].name);
 
