@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/gc_thread.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,10 +35,12 @@ static struct metric failures =
         METRIC_COUNTER("cairn_debuginfo_collections_failed_total", "Collections that failed.", "");
 
 struct gc_thread {
-        struct gc_thread_options options;
-        uint64_t enough_bytes; /* that arrived, to look again */
+        struct gc_thread_options options; /* rules: not used behind the start */
         pthread_mutex_t lock;
         pthread_cond_t wake;
+        struct gc_rules rules; /* with lock, as is what follows */
+        bool has_new_rules;
+        uint64_t enough_bytes; /* that arrived, to look again */
         uint64_t arrived_bytes;
         bool waits_for_index; /* the last collection kept objects that were not indexed yet */
         bool was_indexed;     /* something since */
@@ -57,8 +60,8 @@ static bool is_object_needed(void *context, const struct stored_object *object)
 struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
                                                size_t rule_count)
 {
-        return (struct gc_options){ .rules = rules ? rules : c->options.rules,
-                                    .rule_count = rules ? rule_count : c->options.rule_count,
+        return (struct gc_options){ .rules = rules,
+                                    .rule_count = rule_count,
                                     .sweep = true,
                                     .now_unix_s = stable_unix_s(),
                                     .needed = is_object_needed,
@@ -77,11 +80,14 @@ void gc_thread_publish_metrics(const struct gc_result *r)
 /* Returns whether objects were kept because they are not indexed yet. */
 static bool run_collection(struct gc_thread *c, bool sweep)
 {
-        struct gc_options o = gc_thread_collection_options(c, NULL, 0);
+        struct gc_rules rules;
+        struct gc_options o;
         struct gc_result r;
         struct error err;
         uint64_t count = 0;
 
+        gc_thread_get_rules(c, &rules);
+        o = gc_thread_collection_options(c, rules.items, rules.count);
         o.sweep = sweep;
         if (debuginfo_store_collect_garbage(c->options.objects, &o, &r, &err)) {
                 metric_add(&failures, 1);
@@ -106,7 +112,8 @@ static bool wait_for_gc_work(struct gc_thread *c, unsigned seconds, bool for_wor
         bool in_time = true;
 
         while (!c->stop &&
-               !(for_work && (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed))) &&
+               !(for_work &&
+                 (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed) || c->has_new_rules)) &&
                (in_time = condition_wait_until(&c->wake, &c->lock, until)))
                 ;
         *idle_ret = !in_time;
@@ -122,6 +129,7 @@ static void *run_gc_thread(void *arg)
         do {
                 c->arrived_bytes = 0;
                 c->was_indexed = false;
+                c->has_new_rules = false;
                 pthread_mutex_unlock(&c->lock);
                 if (sweep && c->options.hourly)
                         c->options.hourly(c->options.context);
@@ -134,6 +142,34 @@ static void *run_gc_thread(void *arg)
         return NULL;
 }
 
+static void copy_gc_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count)
+{
+        assert(count <= RETENTION_RULES_MAX);
+        c->enough_bytes = UINT64_MAX;
+        c->rules.count = count;
+        for (size_t i = 0; i < count; i++) {
+                c->rules.items[i] = rules[i];
+                if (rules[i].size_bytes && rules[i].size_bytes / 100 < c->enough_bytes)
+                        c->enough_bytes = rules[i].size_bytes / 100;
+        }
+}
+
+void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count)
+{
+        pthread_mutex_lock(&c->lock);
+        copy_gc_rules(c, rules, count);
+        c->has_new_rules = true;
+        pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+}
+
+void gc_thread_get_rules(struct gc_thread *c, struct gc_rules *ret)
+{
+        pthread_mutex_lock(&c->lock);
+        *ret = c->rules;
+        pthread_mutex_unlock(&c->lock);
+}
+
 enum status gc_thread_start(const struct gc_thread_options *options, struct gc_thread **ret, struct error *err)
 {
         struct gc_thread *c = calloc(1, sizeof *c);
@@ -142,10 +178,7 @@ enum status gc_thread_start(const struct gc_thread_options *options, struct gc_t
         if (!c)
                 return error_no_memory(err);
         c->options = *options;
-        c->enough_bytes = UINT64_MAX;
-        for (size_t i = 0; i < options->rule_count; i++)
-                if (options->rules[i].size_bytes && options->rules[i].size_bytes / 100 < c->enough_bytes)
-                        c->enough_bytes = options->rules[i].size_bytes / 100;
+        copy_gc_rules(c, options->rules, options->rule_count);
         pthread_mutex_init(&c->lock, NULL);
         pthread_cond_init(&c->wake, NULL);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
@@ -194,10 +227,12 @@ void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes)
 void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object *symbols)
 {
         char hex[BUILD_ID_HEX_MAX];
+        struct gc_rules rules;
         struct error err;
-        enum status st = debuginfo_store_remove_superseded(c->options.objects, symbols, c->options.rules,
-                                                           c->options.rule_count, &err);
+        enum status st;
 
+        gc_thread_get_rules(c, &rules);
+        st = debuginfo_store_remove_superseded(c->options.objects, symbols, rules.items, rules.count, &err);
         if (st == ST_NOT_FOUND)
                 return;
         if (st) {

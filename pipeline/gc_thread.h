@@ -18,7 +18,7 @@ struct gc_thread_options {
         struct debuginfo_store *objects; /* these are borrowed */
         struct symbol_index *symbols;
         struct indexer *indexer;
-        const struct retention_rule *rules; /* borrowed */
+        const struct retention_rule *rules; /* copied; at most RETENTION_RULES_MAX */
         size_t rule_count;                  /* 0: only requested collections, and objects are counted */
         void (*hourly)(void *context);      /* called at the start and every hour, for other expiry; NULL: not called */
         void *context;
@@ -29,6 +29,9 @@ enum status gc_thread_start(const struct gc_thread_options *options, struct gc_t
 /** Stops collections; the indexer may still notify until gc_thread_destroy(). NULL is allowed, as below. */
 void gc_thread_stop(struct gc_thread *c);
 void gc_thread_destroy(struct gc_thread *c);
+
+/** Replace the rules, and collect by them soon. A collection that runs ends with the previous ones. */
+void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count);
 
 /** So many bytes were stored. */
 void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes);
@@ -44,9 +47,15 @@ void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object
 /** Update the metrics after a successful collection. */
 void gc_thread_publish_metrics(const struct gc_result *r);
 
-/**
- * Options of a collection by these rules (NULL: the configured ones) at the current time; the caller may set removed,
- * but not needed.
+/** Rules that do not change while they are used. */
+struct gc_rules {
+        struct retention_rule items[RETENTION_RULES_MAX];
+        size_t count;
+};
+/** The configured rules of now. */
+void gc_thread_get_rules(struct gc_thread *c, struct gc_rules *ret);
+
+/** Options of a collection by these rules, borrowed, at the current time; the caller may set removed, but not needed.
  */
 struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
                                                size_t rule_count);

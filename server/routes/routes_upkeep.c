@@ -69,36 +69,32 @@ static void handle_delete(struct http_request *req, void *context)
                              "{\"state\":\"removed\"}\n");
 }
 
-struct rule_list {
-        struct retention_rule *rules;
-        size_t count;
-};
-
 static enum status add_retention_rule(void *list, const char *rule, struct error *err)
 {
-        struct rule_list *l = list;
+        struct gc_rules *l = list;
 
-        return retention_rule_parse(rule, &l->rules[l->count++], err);
+        return retention_rule_parse(rule, &l->items[l->count++], err);
 }
 
 static void handle_gc(struct http_request *req, void *context)
 {
-        struct retention_rule rules[RETENTION_RULES_MAX];
         struct server *s = context;
         struct gc_options o;
         struct gc_result r;
-        struct rule_list list = { .rules = rules };
+        struct gc_rules rules = { .count = 0 };
         bool dry_run, has_rules;
         struct buf body;
         struct error err;
         enum status st =
-                read_rules_request(req, RETENTION_RULES_MAX, add_retention_rule, &list, &has_rules, &dry_run, &err);
+                read_rules_request(req, RETENTION_RULES_MAX, add_retention_rule, &rules, &has_rules, &dry_run, &err);
 
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
-        o = gc_thread_collection_options(s->gc_thread, has_rules ? rules : NULL, list.count);
+        if (!has_rules)
+                gc_thread_get_rules(s->gc_thread, &rules);
+        o = gc_thread_collection_options(s->gc_thread, rules.items, rules.count);
         o.dry_run = dry_run;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = run_gc_with_report(s->objects, &o, &r, &body, &err);
