@@ -26,6 +26,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -170,11 +171,21 @@ def check_only(block):
 
 # ---- what is run ----
 
-def free_port(taken):
-    import socket
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+ports_given = 0
+
+
+def free_port():
+    """Below those that the kernel gives out, as free_port of lib.sh."""
+    global ports_given
+    while True:
+        ports_given += 1
+        port = 10000 + (os.getpid() * 64 + ports_given) % 22000
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class Page:
@@ -204,7 +215,7 @@ class Page:
         text = re.sub(r"(?<![\w/])/(etc/grafana|usr/share/cairn)/", rf"{self.dir}/root/\1/", text)
 
         def port(match):
-            return f"127.0.0.1:{self.ports.setdefault(match[1], free_port(self.ports))}"
+            return f"127.0.0.1:{self.ports.setdefault(match[1], free_port())}"
         return re.sub(r"127\.0\.0\.1:(770\d|4317)\b", port, text)
 
     def script(self, blocks):
