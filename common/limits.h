@@ -302,14 +302,15 @@
 
 /* cairn scrape */
 #define LIMIT_SCRAPE_JOBS 1024
-#define LIMIT_SCRAPE_TARGETS 4096        /* of a job, a file, and of all jobs together */
-#define LIMIT_SCRAPE_PROFILES 32         /* of each target */
-#define LIMIT_SCRAPE_LABELS 64           /* of a target, with those that only relabelling sees */
-#define LIMIT_SCRAPE_RULES 128           /* relabel rules of a job */
-#define LIMIT_SCRAPE_FILES 1024          /* files of targets of a job */
-#define LIMIT_SCRAPE_FILE_BYTES MiB(16)  /* one of them */
-#define LIMIT_SCRAPE_ERROR_BYTES KiB(16) /* the answer of a target that is an error */
-#define LIMIT_SCRAPE_THREADS 1024        /* requests at one time, the most that --concurrency takes */
+#define LIMIT_SCRAPE_TARGETS 4096         /* of a job, a file, and of all jobs together */
+#define LIMIT_SCRAPE_PROFILES 32          /* of each target */
+#define LIMIT_SCRAPE_LABELS 64            /* of a target, with those that only relabelling sees */
+#define LIMIT_SCRAPE_LABELS_BYTES KiB(16) /* their names and values together: an alias in a file is a copy here */
+#define LIMIT_SCRAPE_RULES 128            /* relabel rules of a job */
+#define LIMIT_SCRAPE_FILES 1024           /* files of targets of a job */
+#define LIMIT_SCRAPE_FILE_BYTES MiB(16)   /* one of them */
+#define LIMIT_SCRAPE_ERROR_BYTES KiB(16)  /* the answer of a target that is an error */
+#define LIMIT_SCRAPE_THREADS 1024         /* requests at one time, the most that --concurrency takes */
 
 /* Unwind tables */
 #define LIMIT_UNWIND_CIES (1u << 20)  /* of one section */

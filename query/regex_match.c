@@ -426,11 +426,6 @@ struct capture_slots {
         size_t at[CAPTURE_SLOTS];
 };
 
-/* The slots of each member of the two sets of states. */
-struct capture_lists {
-        struct capture_slots now[LIMIT_REGEX_PROGRAM + 1], next[LIMIT_REGEX_PROGRAM + 1];
-};
-
 struct known_text {
         const char *text;
         size_t size;
@@ -438,9 +433,10 @@ struct known_text {
 };
 
 struct regex_match {
-        struct regex_tree tree;         /* its sets are used while matching */
-        bool is_search;                 /* any part of a text may match */
-        struct capture_lists *captures; /* owned; NULL unless it was created for captures */
+        struct regex_tree tree;                       /* its sets are used while matching */
+        bool is_search;                               /* any part of a text may match */
+        bool has_captures;                            /* it was created for them */
+        struct capture_slots *now_slots, *next_slots; /* owned: of each member of now and next; NULL without captures */
         struct work_meter *meter;
         struct hash_table known;    /* texts that were matched, entries of `results` */
         struct known_text *results; /* owned */
@@ -573,7 +569,7 @@ static bool compile_node(struct regex_match *m, uint32_t node)
         case NODE_REPEAT:
                 return compile_repeat_node(m, n);
         case NODE_GROUP:
-                if (!m->captures)
+                if (!m->has_captures)
                         return compile_node(m, n->left);
                 return emit_instruction(m, OP_SAVE, 2 * n->min, 0) && compile_node(m, n->left) &&
                        emit_instruction(m, OP_SAVE, 2 * n->min + 1, 0);
@@ -627,8 +623,14 @@ enum status regex_match_create_captures(const char *pattern, struct regex_match 
         if (!m)
                 return error_no_memory(err);
         arena_init(&m->texts, LIMIT_REGEX_REMEMBERED_BYTES);
-        m->captures = calloc(1, sizeof *m->captures);
-        st = m->captures ? build_regex(m, pattern, err) : error_no_memory(err);
+        m->has_captures = true;
+        st = build_regex(m, pattern, err);
+        if (!st) {
+                m->now_slots = calloc(m->size, sizeof *m->now_slots);
+                m->next_slots = calloc(m->size, sizeof *m->next_slots);
+                if (!m->now_slots || !m->next_slots)
+                        st = error_no_memory(err);
+        }
         if (st)
                 regex_match_destroy(m);
         else
@@ -652,7 +654,8 @@ void regex_match_destroy(struct regex_match *m)
                 return;
         hash_table_deinit(&m->known);
         free(m->results);
-        free(m->captures);
+        free(m->now_slots);
+        free(m->next_slots);
         arena_deinit(&m->texts);
         free(m);
 }
@@ -816,7 +819,7 @@ static void add_capture_state(const struct capture_walk *w, uint32_t pc, struct 
 
         if (place < s->count && s->members[place] == pc)
                 return;
-        assert(s->count <= LIMIT_REGEX_PROGRAM);
+        assert(s->count < w->m->size);
         s->places[pc] = s->count;
         w->slots[s->count] = *way;
         s->members[s->count++] = pc;
@@ -851,7 +854,7 @@ static void add_capture_state(const struct capture_walk *w, uint32_t pc, struct 
 static bool run_capture_program(struct regex_match *m, const char *text, size_t n, struct capture_slots *ret)
 {
         struct states *now = &m->now, *next = &m->next;
-        struct capture_slots *slots = m->captures->now, *next_slots = m->captures->next, way;
+        struct capture_slots *slots = m->now_slots, *next_slots = m->next_slots, way;
         struct capture_walk w = { .m = m, .states = now, .slots = slots, .at_begin = true, .at_end = n == 0 };
 
         for (size_t i = 0; i < CAPTURE_SLOTS; i++)
@@ -892,7 +895,7 @@ bool regex_match_capture(struct regex_match *m, const char *text, size_t n,
 {
         struct capture_slots found;
 
-        assert(m->captures);
+        assert(m->has_captures);
         if (!run_capture_program(m, text, n, &found))
                 return false;
         ret[0] = (struct regex_capture){ text, n };

@@ -283,22 +283,24 @@ static enum status list_groups(struct discovery *d, const struct scrape_job *job
 
 enum status discovery_list_targets(struct discovery *d, struct target_list *ret, struct error *err)
 {
-        struct error scratch;
+        struct error failure = { 0 };
         enum status st = ST_OK;
 
-        err = err ? err : &scratch;
         d->counts = (struct discovery_counts){ 0 };
         for (size_t i = 0; !st && i < d->config->job_count; i++) {
                 const struct scrape_job *job = &d->config->jobs[i];
 
-                st = list_groups(d, job, &job->groups, ret, err);
+                st = list_groups(d, job, &job->groups, ret, &failure);
                 for (size_t j = 0; !st && j < d->files[i].count; j++)
-                        st = list_groups(d, job, &d->files[i].items[j].groups, ret, err);
+                        st = list_groups(d, job, &d->files[i].items[j].groups, ret, &failure);
         }
-        if (st)
-                target_list_deinit(ret);
-        else
+        if (!st) {
                 d->is_fresh = false;
+                return ST_OK;
+        }
+        target_list_deinit(ret);
+        if (err)
+                *err = failure;
         return st;
 }
 

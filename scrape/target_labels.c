@@ -49,6 +49,15 @@ static void remove_target_label(struct target_labels *l, size_t i)
         l->count--;
 }
 
+static size_t count_label_bytes(const struct target_labels *l)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->count; i++)
+                n += strlen(l->items[i].name) + strlen(l->items[i].value);
+        return n;
+}
+
 static enum status insert_target_label(struct target_labels *l, size_t i, const char *name, char **value,
                                        struct error *err)
 {
@@ -81,6 +90,10 @@ enum status target_labels_set(struct target_labels *l, const char *name, const c
         if (strlen(name) > LIMIT_LABEL_KEY_BYTES || strlen(value) > LIMIT_LABEL_BYTES)
                 return error_set(err, ST_TOO_BIG, "label '%.60s' is longer than a name of %d or a value of %zu bytes",
                                  PRINTABLE(name), LIMIT_LABEL_KEY_BYTES, LIMIT_LABEL_BYTES);
+        if (count_label_bytes(l) + strlen(name) + strlen(value) > LIMIT_SCRAPE_LABELS_BYTES)
+                return error_set(err, ST_TOO_BIG,
+                                 "label '%.60s' is too much: all labels of a target have up to %zu bytes",
+                                 PRINTABLE(name), LIMIT_SCRAPE_LABELS_BYTES);
         copy = strdup(value);
         if (!copy)
                 return error_no_memory(err);

@@ -32,7 +32,7 @@ const char *target_labels_get(const struct target_labels *l, const char *name);
 
 /**
  * Set a label, or remove it when the value is "". Both texts are copied.
- * @return ST_OK; ST_TOO_BIG past LIMIT_SCRAPE_LABELS or LIMIT_LABEL_BYTES; ST_NO_MEMORY.
+ * @return ST_OK; ST_TOO_BIG past LIMIT_SCRAPE_LABELS, LIMIT_SCRAPE_LABELS_BYTES or LIMIT_LABEL_BYTES; ST_NO_MEMORY.
  */
 enum status target_labels_set(struct target_labels *l, const char *name, const char *value,
                               struct error *err) MUST_CHECK;

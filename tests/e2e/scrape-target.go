@@ -56,12 +56,17 @@ func contendLocks(n int) {
 	}
 }
 
+// A fifth of a processor, without an end.
+//
 //go:noinline
 func burnProcessor() {
-	for sum := 0; ; sum++ {
-		if sum%(1<<30) == 0 {
-			runtime.Gosched()
+	for sum := 0; ; {
+		for until := time.Now().Add(20 * time.Millisecond); time.Now().Before(until); {
+			for i := 0; i < 100000; i++ {
+				sum += i
+			}
 		}
+		time.Sleep(80 * time.Millisecond)
 	}
 }
 

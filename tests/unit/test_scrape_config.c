@@ -245,6 +245,12 @@ START_TEST(labels_have_bounds)
         memset(big, 'a', sizeof big - 1);
         ck_assert_int_eq(target_labels_set(&l, "x", big, &err), ST_TOO_BIG);
         ck_assert_int_eq(target_labels_set(&l, big, "x", &err), ST_TOO_BIG);
+        big[LIMIT_LABEL_BYTES] = 0;
+        for (int i = 0; i < 4; i++) {
+                snprintf(name, sizeof name, "n%d", i);
+                ck_assert_int_eq(target_labels_set(&l, name, big, &err), i < 3 ? ST_OK : ST_TOO_BIG);
+        }
+        ck_assert_msg(strstr(err.text, "label 'n3' is too much") != NULL, "%s", err.text);
         for (int i = 0; i < LIMIT_SCRAPE_LABELS; i++) {
                 snprintf(name, sizeof name, "n%d", i);
                 ck_assert_int_eq(target_labels_set(&l, name, "v", &err), ST_OK);
