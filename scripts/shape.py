@@ -71,6 +71,7 @@ def declared_names(code):
         enums |= {match.group(1) or ""} | set(re.findall(r"(?:^|,)\s*(\w+)", match.group(2)))
     others = set(re.findall(r"\b(?:struct|union)\s+(\w+)\s*\{", code)) | set(re.findall(r"^#\s*define\s+(\w+)", code, re.M))
     others |= set(re.findall(r"\b(\w+)\s*\(", code)) | set(re.findall(r"^(?:typedef|extern)\b[^;{]*?(\w+)\s*(?:\[[^;]*)?;", code, re.M))
+    others -= set(re.findall(r"^#\s*ifndef\s+(\w+)\s+#\s*define\s+\1\s*$", code, re.M))  # the header's guard
     return enums - {""}, others - enums
 
 
