@@ -172,6 +172,7 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_END,
         };
 
+        _Static_assert(sizeof table / sizeof *table <= SERVE_OPTIONS_MAX, "SERVE_OPTIONS_MAX");
         s->specs = malloc(sizeof table);
         if (!s->specs)
                 return error_no_memory(err);

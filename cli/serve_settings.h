@@ -15,6 +15,8 @@
 #include "server/server.h"
 #include "server/upstream_list.h"
 
+#define SERVE_OPTIONS_MAX 96
+
 /** Not to be moved: server and the configuration point into it. */
 struct serve_settings {
         struct server_options server; /* what the service runs with; borrows from here */
@@ -37,7 +39,7 @@ struct serve_settings {
 /**
  * Parse and check. Reads the configuration file and that of --upstreams.
  * @param usage  for --help.
- * @param ret    serve_settings_deinit() also on failure.
+ * @param ret    serve_settings_deinit() also on failure; that is also fine on a zeroed one.
  * @return as configuration_parse(), and of each value that is wrong.
  */
 enum status serve_settings_parse(struct serve_settings *ret, const struct usage *usage, int *argc, char ***argv,

@@ -301,6 +301,28 @@ bool configuration_report(const struct configuration *c, const struct option_spe
         return true;
 }
 
+static bool is_reloadable_option(const char *const *names, const char *name)
+{
+        for (; *names; names++)
+                if (strcmp(*names, name) == 0)
+                        return true;
+        return false;
+}
+
+size_t configuration_list_changes(const struct parsed_again *p, struct option_change *ret)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; p->fresh[i].kind != OPTION_KIND_END; i++) {
+                bool is_reloadable = is_reloadable_option(p->reloadable, p->fresh[i].name);
+                const struct option_spec *before = is_reloadable ? &p->current[i] : &p->running[i];
+
+                if (is_first_of_target(p->fresh, i) && !option_values_are_equal(&p->fresh[i], before))
+                        ret[count++] = (struct option_change){ p->fresh[i].name, !is_reloadable };
+        }
+        return count;
+}
+
 bool configuration_has(const struct configuration *c, size_t i)
 {
         return c->sources[i] != OPTION_DEFAULT;

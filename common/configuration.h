@@ -51,6 +51,28 @@ enum status configuration_parse(struct configuration *c, const struct usage *usa
 /** Whether --check-config or --print-config was given: then their answer is on stdout, and the program should end. */
 bool configuration_report(const struct configuration *c, const struct option_spec *specs);
 
+/** An option that has another value than before. */
+struct option_change {
+        const char *name;   /* without the dashes; borrowed from the specs */
+        bool needs_restart; /* it cannot be changed while the program runs */
+};
+
+/** Specs of one table, parsed at different times. */
+struct parsed_again {
+        const struct option_spec *running; /* at the start */
+        const struct option_spec *current; /* at the last reload that succeeded, or the start */
+        const struct option_spec *fresh;   /* now */
+        const char *const *reloadable;     /* names of those that can change while the program runs; ends with NULL */
+};
+
+/**
+ * List the options that changed: of those that can, since the last reload; of others, which wait for a restart, since
+ * the start.
+ * @param ret  with room for each option.
+ * @return their number.
+ */
+size_t configuration_list_changes(const struct parsed_again *p, struct option_change *ret);
+
 /** Whether the option of this index in specs is set anywhere, after configuration_parse(). */
 bool configuration_has(const struct configuration *c, size_t i);
 

@@ -197,6 +197,33 @@ enum status options_parse_given(const struct usage *usage, const struct option_s
         return ST_OK;
 }
 
+static bool are_texts_equal(const char *a, const char *b)
+{
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool option_values_are_equal(const struct option_spec *a, const struct option_spec *b)
+{
+        const struct option_list *x = a->target, *y = b->target;
+        size_t same = 0;
+
+        switch (a->kind) {
+        case OPTION_KIND_FLAG:
+                return *(const bool *)a->target == *(const bool *)b->target;
+        case OPTION_KIND_STRING:
+                return are_texts_equal(*(const char *const *)a->target, *(const char *const *)b->target);
+        case OPTION_KIND_UINT:
+                return *(const uint64_t *)a->target == *(const uint64_t *)b->target;
+        case OPTION_KIND_LIST:
+                while (same < x->count && same < y->count && are_texts_equal(x->items[same], y->items[same]))
+                        same++;
+                return same == x->count && same == y->count;
+        case OPTION_KIND_END:
+                break;
+        }
+        return true;
+}
+
 void options_list_deinit(struct option_list *list)
 {
         free(list->items);

@@ -84,6 +84,9 @@ enum status options_parse_given(const struct usage *usage, const struct option_s
 /** Set an option's target to a value, which is borrowed; a flag becomes true. ST_USAGE names the option. */
 enum status options_set_value(const struct option_spec *s, const char *value, struct error *err) MUST_CHECK;
 
+/** Whether two specs of the same option have the same value; a text that is not set equals none but itself. */
+bool option_values_are_equal(const struct option_spec *a, const struct option_spec *b);
+
 void options_list_deinit(struct option_list *list);
 
 /** A whole unsigned number in text: decimal or 0x. */

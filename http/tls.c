@@ -153,13 +153,32 @@ enum status tls_load(const char *cert_path, const char *key_path, struct tls **r
         return st;
 }
 
-enum status tls_reload(struct tls *t, struct error *err)
+/* @param key_path, cert_path  exchanged with those of t. */
+static void swap_paths(struct tls *t, char **cert_path, char **key_path)
 {
-        struct tls_pair *fresh, *old;
-        enum status st = read_pair(t, &fresh, err);
+        char *cert = t->cert_path, *key = t->key_path;
 
-        if (st)
+        t->cert_path = *cert_path;
+        t->key_path = *key_path;
+        *cert_path = cert;
+        *key_path = key;
+}
+
+enum status tls_reload(struct tls *t, const char *cert_path, const char *key_path, struct error *err)
+{
+        _cleanup_free_ char *cert = strdup(cert_path ? cert_path : t->cert_path);
+        _cleanup_free_ char *key = strdup(key_path ? key_path : t->key_path);
+        struct tls_pair *fresh, *old;
+        enum status st;
+
+        if (!cert || !key)
+                return error_no_memory(err);
+        swap_paths(t, &cert, &key);
+        st = read_pair(t, &fresh, err);
+        if (st) {
+                swap_paths(t, &cert, &key);
                 return st;
+        }
         pthread_mutex_lock(&t->lock);
         old = t->pair;
         t->pair = fresh;

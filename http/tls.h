@@ -22,8 +22,11 @@ struct tls_pair; /* a certificate with its chain, and its key */
  * @return ST_BAD_DATA, ST_NOT_FOUND, ST_OS: the text names the file and what to do.
  */
 enum status tls_load(const char *cert_path, const char *key_path, struct tls **ret, struct error *err) MUST_CHECK;
-/** Reload both files; on failure the previous pair stays in use. */
-enum status tls_reload(struct tls *t, struct error *err) MUST_CHECK;
+/**
+ * Read both files again; on failure the previous pair stays in use. One thread at a time.
+ * @param cert_path, key_path  other files from now on, copied; NULL: the same.
+ */
+enum status tls_reload(struct tls *t, const char *cert_path, const char *key_path, struct error *err) MUST_CHECK;
 void tls_destroy(struct tls *t); /* takes NULL */
 
 /** Expiry of the certificate, in seconds since 1970. */

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/limits.h"
 #include "profile-store/retention.h"
+
+#define RULE_TEXTS_MAX MiB(1)
 
 static enum status refuse_label_rule(const char *text, const char *why, struct error *err)
 {
@@ -44,13 +47,37 @@ static enum status add_label_rule(struct sample_rules *r, const char *text, cons
 enum status sample_rules_add(struct sample_rules *r, const char *text, struct error *err)
 {
         const char *end = strrchr(text, '}');
+        enum status st = end ? add_label_rule(r, text, end, err) : sample_limits_parse(text, &r->limits, err);
 
-        return end ? add_label_rule(r, text, end, err) : sample_limits_parse(text, &r->limits, err);
+        if (st)
+                return st;
+        r->text.max = RULE_TEXTS_MAX;
+        buf_printf(&r->text, "%s\n", text);
+        return buf_status(&r->text, err, "retention rules");
+}
+
+enum status sample_rules_copy(struct sample_rules *to, const struct sample_rules *from, struct error *err)
+{
+        _cleanup_free_ char *lines =
+                strndup((const char *)(from->text.data ? from->text.data : (const uint8_t *)""), from->text.size);
+        char *rest = lines, *line;
+        enum status st = lines ? ST_OK : error_no_memory(err);
+
+        while (!st && (line = strsep(&rest, "\n")))
+                if (*line)
+                        st = sample_rules_add(to, line, err);
+        return st;
+}
+
+bool sample_rules_are_equal(const struct sample_rules *a, const struct sample_rules *b)
+{
+        return a->text.size == b->text.size && (!a->text.size || memcmp(a->text.data, b->text.data, a->text.size) == 0);
 }
 
 void sample_rules_deinit(struct sample_rules *r)
 {
         for (size_t i = 0; i < r->limits.rule_count; i++)
                 selector_deinit(&r->selectors[i]);
+        buf_deinit(&r->text);
         *r = (struct sample_rules){ 0 };
 }

@@ -13,6 +13,7 @@
  *
  * Threads: one at a time.
  */
+#include "common/buf.h"
 #include "profile-store/store.h"
 #include "query/selector.h"
 
@@ -21,10 +22,15 @@ struct sample_rules {
         struct sample_limits limits; /* with rules */
         struct label_rule rules[LABEL_RULES_MAX];
         struct selector selectors[LABEL_RULES_MAX];
+        struct buf text; /* the rules as they were added, a line each */
 };
 
 /** Add a rule. @return ST_OK; ST_USAGE, and r is unchanged; ST_NO_MEMORY. */
 enum status sample_rules_add(struct sample_rules *r, const char *text, struct error *err) MUST_CHECK;
+/** Add the rules of another one, in their order. As sample_rules_add(). */
+enum status sample_rules_copy(struct sample_rules *to, const struct sample_rules *from, struct error *err) MUST_CHECK;
+/** Whether both were made of the same texts in the same order. */
+bool sample_rules_are_equal(const struct sample_rules *a, const struct sample_rules *b);
 void sample_rules_deinit(struct sample_rules *r);
 #define _cleanup_sample_rules_ _cleanup_(sample_rules_deinit)
 

@@ -67,6 +67,9 @@ static const struct {
         [READY_RETENTION_FAILING] = { "retention_failing", "warning",
                                       "samples past their age stay, and are tried again; see the reason, and "
                                       "'cairn store expire'" },
+        [READY_RELOAD_FAILING] = { "reload_failing", "warning",
+                                   "what was in use before stays in use; correct it and send SIGHUP (systemctl reload "
+                                   "cairn)" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
 };
 
@@ -82,6 +85,7 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
         [READY_STALLED] = CONDITION("stalled"),
         [READY_COMPACTION_FAILING] = CONDITION("compaction_failing"),
         [READY_RETENTION_FAILING] = CONDITION("retention_failing"),
+        [READY_RELOAD_FAILING] = CONDITION("reload_failing"),
 };
 
 /* Under the lock. */

@@ -30,6 +30,7 @@ enum ready_condition {
         READY_QUARANTINE,
         READY_COMPACTION_FAILING,
         READY_RETENTION_FAILING,
+        READY_RELOAD_FAILING,
         READY_STALLED,
         READY_CONDITION_COUNT,
 };

@@ -20,6 +20,7 @@
 #include "common/log.h"
 #include "common/memory_budget.h"
 #include "common/metrics.h"
+#include "common/service_notify.h"
 #include "common/stable_clock.h"
 #include "http/listen.h"
 #include "http/server.h"
@@ -27,6 +28,7 @@
 #include "server/access/identify.h"
 #include "server/data_lock.h"
 #include "server/grpc_listener.h"
+#include "server/reload.h"
 #include "server/server_internal.h"
 #include "server/share/share_store.h"
 
@@ -467,6 +469,7 @@ static void close_server(struct server *s)
 {
         struct federation *federation;
 
+        service_notify_stopping();
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
         grpc_server_stop(s->grpc); /* its calls are handled by threads of the next */
@@ -507,7 +510,9 @@ static enum status announce_ready(struct server *s, const struct listen_address 
         log_info("serve", "listening on %s://%s%s%s:%u, data in %s%s%s", s->access_control.tls ? "https" : "http",
                  v6 ? "[" : "", listen->host, v6 ? "]" : "", number, s->options->dir,
                  s->options->read_only ? ", read-only" : "", s->access_control.tokens ? "" : ", no tokens");
+        reload_register_metrics();
         atomic_store(&s->ready, true);
+        service_notify_ready();
         if (!s->options->port_file)
                 return ST_OK;
         snprintf(port, sizeof port, "%u\n", number);
@@ -590,13 +595,14 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
         struct clock_watch clock = { 0 };
 
         for (;;) {
+                service_notify_alive();
                 log_clock_steps(&clock);
                 if (s->scan_demand.scan)
                         scan_check_progress(s->scan_demand.scan);
                 int got = sigtimedwait(signals, NULL, &moment);
 
                 if (got == SIGHUP)
-                        access_reload(&s->access_control);
+                        server_reload(s);
                 else if (got == SIGUSR1 && s->scan_demand.scan)
                         scan_request_run(s->scan_demand.scan);
                 else if (got > 0 && got != SIGUSR1)
@@ -635,6 +641,7 @@ static enum status limit_memory(const struct server_options *options, struct err
 enum status server_run(const struct server_options *options, struct error *err)
 {
         struct server s = { .options = options,
+                            .reloaded = options,
                             .lock_fd = -1,
                             .federation_lock = PTHREAD_MUTEX_INITIALIZER,
                             .upload_hints.lock = PTHREAD_MUTEX_INITIALIZER };

@@ -14,9 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/configuration.h"
 #include "debuginfo-store/retention.h"
 #include "profile-store/store.h"
 #include "sandbox/fork_server.h"
+
+/** What the configuration says now. */
+struct server_reread {
+        const struct server_options *options; /* borrowed until the next that succeeds */
+        const struct option_change *changed;  /* likewise; with those that wait for a restart since an earlier one */
+        size_t changed_count;
+};
 
 struct server_options {
         const char *dir;
@@ -62,6 +70,10 @@ struct server_options {
         uint64_t share_bytes;  /* of all shared profiles; 0: sharing is off */
         uint64_t share_age_s;  /* 0: they are kept until there are too many */
         bool read_only;
+        /* Read the configuration again, at SIGHUP. On failure err says what is wrong, and ret is unchanged. NULL: only
+           the files that options name are read again. */
+        enum status (*reread)(void *context, struct server_reread *ret, struct error *err);
+        void *reread_context;
 };
 
 /** Run until SIGINT or SIGTERM, then flush and close. Logs (common/log.h). Call from the main thread, before others

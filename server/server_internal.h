@@ -38,7 +38,8 @@ struct upload_hints {
 };
 
 struct server {
-        const struct server_options *options;
+        const struct server_options *options;  /* of the start */
+        const struct server_options *reloaded; /* of the last reload: what it can change is as these say */
         char *scratch_dir; /* DIR/tmp: unlinked files of running work */
         int lock_fd;
         struct access_control access_control;

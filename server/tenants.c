@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +40,78 @@ struct tenant_metrics {
 struct tenants {
         struct tenant *items;          /* the default one first */
         struct profile_store **stores; /* theirs */
-        struct sample_rules *rules;    /* of tenants that have those of the service */
+        struct rule_set *rules;        /* reference */
         size_t count;
+        pthread_mutex_t lock; /* of items[].limits */
         bool are_configured, read_only;
         struct rate_limit *rate_limit;
         size_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
 };
+
+/* ---- retention rules ---- */
+
+/* The rules of all tenants, of one reading of the options: kept until no store uses any of them. */
+struct rule_set {
+        atomic_uint references;
+        struct tenant_configs *configs;     /* owned; NULL: not */
+        const struct sample_rules **chosen; /* for each tenant: of its configuration, or the next */
+        struct sample_rules *of_service; /* a copy for each: the matchers of a rule are used by one thread at a time */
+        size_t count;
+};
+
+static void release_rule_set(void *context)
+{
+        struct rule_set *set = context;
+
+        if (!set || atomic_fetch_sub(&set->references, 1) > 1)
+                return;
+        for (size_t i = 0; set->of_service && i < set->count; i++)
+                sample_rules_deinit(&set->of_service[i]);
+        tenant_configs_destroy(set->configs);
+        free(set->of_service);
+        free(set->chosen);
+        free(set);
+}
+
+static enum status copy_service_rules(const struct server_options *o, struct sample_rules *ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; !st && i < o->sample_rule_count; i++)
+                st = sample_rules_add(ret, o->sample_rules[i], err);
+        return st;
+}
+
+/* A tenant that was removed from the file has the rules that it had: nothing of it is to be deleted by others. */
+static enum status make_rule_set(const struct tenants *t, const struct server_options *o,
+                                 const struct tenant_configs *configs, struct rule_set **ret, struct error *err)
+{
+        struct rule_set *set = calloc(1, sizeof *set);
+        enum status st = ST_OK;
+
+        if (!set)
+                return error_no_memory(err);
+        atomic_init(&set->references, 1);
+        set->count = t->count;
+        set->chosen = calloc(t->count, sizeof *set->chosen);
+        set->of_service = calloc(t->count, sizeof *set->of_service);
+        if (!set->chosen || !set->of_service)
+                st = error_no_memory(err);
+        for (size_t i = 0; !st && i < t->count; i++) {
+                const struct tenant_config *c = i ? tenant_configs_find(configs, t->items[i].name) : NULL;
+
+                set->chosen[i] = c && c->has_rules ? &c->rules : &set->of_service[i];
+                if (i && !c)
+                        st = sample_rules_copy(&set->of_service[i], t->rules->chosen[i], err);
+                else if (!c || !c->has_rules)
+                        st = copy_service_rules(o, &set->of_service[i], err);
+        }
+        if (st)
+                release_rule_set(set);
+        else
+                *ret = set;
+        return st;
+}
 
 /* ---- opening ---- */
 
@@ -132,27 +199,6 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         return st;
 }
 
-/* Each store has its own: the matchers of a rule are used by one thread at a time. */
-static enum status copy_service_rules(const struct server_options *o, struct sample_rules *ret, struct error *err)
-{
-        enum status st = ST_OK;
-
-        for (size_t i = 0; !st && i < o->sample_rule_count; i++)
-                st = sample_rules_add(ret, o->sample_rules[i], err);
-        return st;
-}
-
-static enum status open_configured_tenant(struct tenants *t, const struct tenants_options *o, size_t i,
-                                          struct error *err)
-{
-        const struct tenant_config *c = &o->configs->items[i - 1];
-        enum status st = c->has_rules ? ST_OK : copy_service_rules(o->server, &t->rules[i], err);
-
-        memcpy(t->items[i].name, c->name, sizeof c->name);
-        t->items[i].limits = c->limits;
-        return st ? st : open_tenant(t, o, i, c->has_rules ? &c->rules.limits : &t->rules[i].limits, err);
-}
-
 static void warn_of_unconfigured(const struct tenants_options *o)
 {
         _cleanup_free_ char *dir = path_join(o->server->dir, "tenants");
@@ -163,6 +209,15 @@ static void warn_of_unconfigured(const struct tenants_options *o)
                 if (e->d_name[0] != '.' && !tenant_configs_have(o->configs, e->d_name))
                         log_warn("serve", "'%s/%.40s' is of a tenant that is not configured: it is kept, not served",
                                  dir, PRINTABLE(e->d_name));
+}
+
+static void name_tenants(struct tenants *t, const struct tenant_configs *configs)
+{
+        snprintf(t->items[0].name, sizeof t->items[0].name, TENANT_DEFAULT);
+        for (size_t i = 1; i < t->count; i++) {
+                memcpy(t->items[i].name, configs->items[i - 1].name, sizeof t->items[i].name);
+                t->items[i].limits = configs->items[i - 1].limits;
+        }
 }
 
 enum status tenants_open(const struct tenants_options *o, struct tenants **ret, struct error *err)
@@ -176,19 +231,19 @@ enum status tenants_open(const struct tenants_options *o, struct tenants **ret, 
         t->are_configured = o->configs;
         t->read_only = o->server->read_only;
         t->arriving_most = memory_use_ceiling(MEMORY_INGEST) / 2;
+        pthread_mutex_init(&t->lock, NULL);
         t->items = calloc(t->count, sizeof *t->items);
         t->stores = calloc(t->count, sizeof(void *));
-        t->rules = calloc(t->count, sizeof *t->rules);
-        if (!t->items || !t->stores || !t->rules)
+        if (!t->items || !t->stores)
                 st = error_no_memory(err);
         if (!st)
                 st = rate_limit_create(&t->rate_limit, err);
         if (!st) {
-                snprintf(t->items[0].name, sizeof t->items[0].name, TENANT_DEFAULT);
-                st = open_tenant(t, o, 0, &o->server->sample_limits, err);
+                name_tenants(t, o->configs);
+                st = make_rule_set(t, o->server, o->configs, &t->rules, err);
         }
-        for (size_t i = 1; !st && i < t->count; i++)
-                st = open_configured_tenant(t, o, i, err);
+        for (size_t i = 0; !st && i < t->count; i++)
+                st = open_tenant(t, o, i, &t->rules->chosen[i]->limits, err);
         if (st) {
                 tenants_close(t);
                 return st;
@@ -216,13 +271,75 @@ void tenants_close(struct tenants *t)
                 return;
         for (size_t i = 0; t->items && i < t->count; i++)
                 close_tenant(&t->items[i], t->read_only);
-        for (size_t i = 0; t->rules && i < t->count; i++)
-                sample_rules_deinit(&t->rules[i]);
+        release_rule_set(t->rules);
         rate_limit_destroy(t->rate_limit);
-        free(t->rules);
+        pthread_mutex_destroy(&t->lock);
         free(t->stores);
         free(t->items);
         free(t);
+}
+
+/* ---- reload ---- */
+
+static void count_tenant_changes(const struct tenants *t, const struct tenant_configs *configs,
+                                 struct tenants_reload *ret)
+{
+        *ret = (struct tenants_reload){ 0 };
+        for (size_t i = 1; i < t->count; i++)
+                ret->removed += !tenant_configs_find(configs, t->items[i].name);
+        for (size_t c = 0; configs && c < configs->count; c++) {
+                size_t i = 1;
+
+                while (i < t->count && strcmp(t->items[i].name, configs->items[c].name) != 0)
+                        i++;
+                ret->added += i == t->count;
+        }
+}
+
+/* Rules that did not change are left alone: of new ones all old days are looked at again. */
+static enum status replace_tenant_rules(struct tenants *t, struct rule_set *fresh, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < t->count && !st; i++) {
+                if (sample_rules_are_equal(t->rules->chosen[i], fresh->chosen[i]))
+                        continue;
+                atomic_fetch_add(&fresh->references, 1);
+                st = profile_store_set_limits(t->items[i].profiles, &fresh->chosen[i]->limits, release_rule_set, fresh,
+                                              err);
+                if (st)
+                        release_rule_set(fresh);
+        }
+        return st;
+}
+
+enum status tenants_reload(struct tenants *t, const struct server_options *server, struct tenant_configs *configs,
+                           struct tenants_reload *ret, struct error *err)
+{
+        struct rule_set *fresh;
+        enum status st = make_rule_set(t, server, configs, &fresh, err);
+
+        if (st) {
+                tenant_configs_destroy(configs);
+                return st;
+        }
+        fresh->configs = configs;
+        count_tenant_changes(t, configs, ret);
+        st = replace_tenant_rules(t, fresh, err);
+        for (size_t i = 0; i < t->count && !st; i++) {
+                const struct tenant_config *c = i ? tenant_configs_find(configs, t->items[i].name) : NULL;
+
+                atomic_store(&t->items[i].max_age_s, compute_max_age(server, &fresh->chosen[i]->limits));
+                atomic_store(&t->items[i].max_ahead_s, server->max_ahead_s);
+                pthread_mutex_lock(&t->lock);
+                if (c)
+                        t->items[i].limits = c->limits;
+                pthread_mutex_unlock(&t->lock);
+        }
+        release_rule_set(st ? fresh : t->rules);
+        if (!st)
+                t->rules = fresh;
+        return st;
 }
 
 struct profile_store *const *tenants_get_stores(const struct tenants *t)
@@ -323,10 +440,21 @@ static uint64_t refuse_tenant_request(struct tenant *tenant, uint64_t wait_s, co
         return wait_s;
 }
 
+static struct rate_limit_config get_tenant_limits(struct tenants *t, const struct tenant *tenant)
+{
+        struct rate_limit_config limits;
+
+        pthread_mutex_lock(&t->lock);
+        limits = tenant->limits;
+        pthread_mutex_unlock(&t->lock);
+        return limits;
+}
+
 uint64_t tenants_admit(struct tenants *t, struct tenant *tenant, enum http_scope scope, uint64_t bytes,
                        struct error *err)
 {
         uint64_t wait_s = 0, arriving = count_arriving(scope, bytes);
+        struct rate_limit_config limits;
         enum rate_verdict verdict = RATE_FINE;
 
         if (!t->are_configured)
@@ -335,8 +463,9 @@ uint64_t tenants_admit(struct tenants *t, struct tenant *tenant, enum http_scope
                 atomic_fetch_sub(&tenant->arriving_bytes, arriving);
                 return refuse_tenant_request(tenant, 0, "sends more at one time than its share of the memory", err);
         }
-        if (tenant->limits.requests_per_s || tenant->limits.bytes_per_day)
-                verdict = rate_limit_take(t->rate_limit, tenant->lane, &tenant->limits, bytes, monotonic_ns(), &wait_s);
+        limits = get_tenant_limits(t, tenant);
+        if (limits.requests_per_s || limits.bytes_per_day)
+                verdict = rate_limit_take(t->rate_limit, tenant->lane, &limits, bytes, monotonic_ns(), &wait_s);
         if (verdict == RATE_FINE)
                 return 0;
         atomic_fetch_sub(&tenant->arriving_bytes, arriving);
@@ -349,11 +478,14 @@ uint64_t tenants_admit(struct tenants *t, struct tenant *tenant, enum http_scope
 void tenants_finish(struct tenants *t, struct tenant *tenant, enum http_scope scope, uint64_t admitted,
                     uint64_t received)
 {
+        struct rate_limit_config limits;
+
         if (!t->are_configured)
                 return;
         atomic_fetch_sub(&tenant->arriving_bytes, count_arriving(scope, admitted));
-        if (received != admitted && tenant->limits.bytes_per_day)
-                rate_limit_correct(t->rate_limit, tenant->lane, &tenant->limits, admitted, received, monotonic_ns());
+        limits = get_tenant_limits(t, tenant);
+        if (received != admitted && limits.bytes_per_day)
+                rate_limit_correct(t->rate_limit, tenant->lane, &limits, admitted, received, monotonic_ns());
 }
 
 struct tenant *get_request_tenant(const struct http_request *req)

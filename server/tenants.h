@@ -24,13 +24,13 @@ struct tenant {
         char name[TENANT_NAME_SIZE];
         char *tables_dir; /* PROFILES/tables */
         struct profile_store *profiles;
-        struct share_store *shares;      /* profiles by link */
-        uint64_t max_age_s, max_ahead_s; /* of samples that are accepted; 0: no bound */
-        unsigned lane;                   /* its index: http_set_lane() */
-        struct rate_limit_config limits;
-        _Atomic uint64_t arriving_bytes; /* that requests announced which are being ingested */
-        struct memory_group bodies;      /* what of them is there */
-        struct tenant_metrics *metrics;  /* NULL without configured tenants */
+        struct share_store *shares;              /* profiles by link */
+        _Atomic uint64_t max_age_s, max_ahead_s; /* of samples that are accepted; 0: no bound */
+        unsigned lane;                           /* its index: http_set_lane() */
+        struct rate_limit_config limits;         /* with the lock of struct tenants */
+        _Atomic uint64_t arriving_bytes;         /* that requests announced which are being ingested */
+        struct memory_group bodies;              /* what of them is there */
+        struct tenant_metrics *metrics;          /* NULL without configured tenants */
         /* Requested re-symbolizations that run, and the progress of the last. */
         _Atomic uint64_t resymbolize_running, resymbolize_done, resymbolize_all;
 };
@@ -49,6 +49,20 @@ struct tenants_options {
 enum status tenants_open(const struct tenants_options *options, struct tenants **ret, struct error *err) MUST_CHECK;
 /** Flush what is queued, then close; NULL is allowed. */
 void tenants_close(struct tenants *t);
+
+/** What a reload of the tenants file could not change while the service runs. */
+struct tenants_reload {
+        unsigned added, removed; /* tenants that are in one of the files only: a restart is needed for these */
+};
+
+/**
+ * Apply retention rules, limits and the bounds of samples' ages of other options, to the tenants that there are.
+ * One thread at a time.
+ * @param server   the service's options of now; copied from.
+ * @param configs  taken, also on failure; NULL when no tenants are configured, and none may be then.
+ */
+enum status tenants_reload(struct tenants *t, const struct server_options *server, struct tenant_configs *configs,
+                           struct tenants_reload *ret, struct error *err) MUST_CHECK;
 
 /** The stores of all tenants, the default one's first; borrowed. For what works on all of them, and no handler. */
 struct profile_store *const *tenants_get_stores(const struct tenants *t);

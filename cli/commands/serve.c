@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/commands/command.h"
 #include "cli/serve_settings.h"
+#include "common/cleanup.h"
+#include "common/service_notify.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/setup.h"
 
@@ -16,9 +21,78 @@ static const struct usage usage = {
                     "  cairn serve --scan /srv/packages --scan /usr/lib/debug",
 };
 
-static enum status run_service(struct serve_settings *s, struct error *err)
+/* ---- reload ---- */
+
+/* What server_reload() can change while the service runs; the log level is set here. */
+static const char *const reloadable[] = { "token-file", "tls-cert",  "tls-key",   "tenants",
+                                          "rate",       "retain",    "max-age",   "retain-samples",
+                                          "upstream",   "upstreams", "max-ahead", "log-level",
+                                          NULL };
+
+struct reload_source {
+        const struct serve_settings *running; /* of the start */
+        struct serve_settings *current;       /* of the last reload, owned; or running */
+        int argc;
+        char **argv;                   /* as they were given */
+        struct option_change *changed; /* owned */
+};
+
+static void free_reloaded_settings(struct reload_source *r)
 {
+        if (r->current == r->running)
+                return;
+        serve_settings_deinit(r->current);
+        free(r->current);
+}
+
+static enum status parse_settings_again(const struct reload_source *r, struct serve_settings *ret, struct error *err)
+{
+        _cleanup_free_ char **words = calloc((size_t)r->argc + 1, sizeof *words);
+        char **argv = words;
+        int argc = r->argc;
+
+        if (!words)
+                return error_no_memory(err);
+        memcpy(words, r->argv, (size_t)argc * sizeof *words);
+        return serve_settings_parse(ret, &usage, &argc, &argv, err);
+}
+
+static enum status reread_settings(void *context, struct server_reread *ret, struct error *err)
+{
+        struct reload_source *r = context;
+        struct serve_settings *fresh = calloc(1, sizeof *fresh);
+        struct option_change *changed = calloc(SERVE_OPTIONS_MAX, sizeof *changed);
+        enum status st = fresh && changed ? parse_settings_again(r, fresh, err) : error_no_memory(err);
+
+        if (st) {
+                if (fresh)
+                        serve_settings_deinit(fresh);
+                free(fresh);
+                free(changed);
+                return st;
+        }
+        ret->changed_count = configuration_list_changes(
+                &(struct parsed_again){ r->running->specs, r->current->specs, fresh->specs, reloadable }, changed);
+        free_reloaded_settings(r);
+        free(r->changed);
+        r->current = fresh;
+        r->changed = changed;
+        ret->changed = changed;
+        ret->options = &fresh->server;
+        log_set_level(fresh->log_level);
+        return ST_OK;
+}
+
+/* ---- the service ---- */
+
+static enum status run_service(struct serve_settings *s, int argc, char **argv, struct error *err)
+{
+        struct reload_source reload = { .running = s, .current = s, .argc = argc, .argv = argv };
         enum status st;
+
+        service_notify_init();
+        s->server.reread = reread_settings;
+        s->server.reread_context = &reload;
 
         log_set_level(s->log_level);
         st = sandbox_setup("serve", s->worker_user, err);
@@ -27,17 +101,25 @@ static enum status run_service(struct serve_settings *s, struct error *err)
         if (!st)
                 st = server_run(&s->server, err);
         fork_server_destroy(s->server.nursery);
+        free_reloaded_settings(&reload);
+        free(reload.changed);
         return st;
 }
 
 int command_serve(int argc, char **argv)
 {
-        struct serve_settings s;
+        _cleanup_free_ char **given = calloc((size_t)argc + 1, sizeof *given); /* parsing reorders argv */
+        int given_count = argc;
+        struct serve_settings s = { 0 };
         struct error err;
-        enum status st = serve_settings_parse(&s, &usage, &argc, &argv, &err);
+        enum status st = given ? ST_OK : error_no_memory(&err);
 
+        if (given)
+                memcpy(given, argv, (size_t)argc * sizeof *given);
+        if (!st)
+                st = serve_settings_parse(&s, &usage, &argc, &argv, &err);
         if (!st && !configuration_report(&s.configuration, s.specs))
-                st = run_service(&s, &err);
+                st = run_service(&s, given_count, given, &err);
         serve_settings_deinit(&s);
         return st ? command_fail("serve", st, &err) : EXIT_DONE;
 }

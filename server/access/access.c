@@ -12,13 +12,6 @@
 
 static struct metric expires = METRIC_GAUGE("cairn_tls_certificate_expires_timestamp_seconds",
                                             "Expiry of the certificate, in seconds since 1970.", "");
-static struct metric failed_reloads[] = {
-        METRIC_COUNTER("cairn_reload_failures_total", "Failed reloads at SIGHUP; the previous file stays in use.",
-                       "file=\"tokens\""),
-        METRIC_COUNTER("cairn_reload_failures_total", "Failed reloads at SIGHUP; the previous file stays in use.",
-                       "file=\"tls\""),
-};
-
 /* Letters, digits and '-', and none that has another meaning here. */
 static bool is_user_header(const char *name)
 {
@@ -52,7 +45,7 @@ enum status access_check_options(const struct server_options *o, const struct li
                          listen->host);
 }
 
-static void log_certificate(struct access_control *d)
+static void log_certificate(struct access_control *d, const char *path)
 {
         time_t end = (time_t)tls_get_expiry(d->tls);
         struct tm tm;
@@ -63,10 +56,10 @@ static void log_certificate(struct access_control *d)
         metric_set(&expires, end);
         if (end < time(NULL))
                 log_warn("serve",
-                         "the certificate in '%s' expired at %s UTC: clients reject it; renew it and send SIGHUP",
-                         d->options->tls_cert, text);
+                         "the certificate in '%s' expired at %s UTC: clients reject it; renew it and send SIGHUP", path,
+                         text);
         else
-                log_info("serve", "certificate from '%s', valid until %s UTC", d->options->tls_cert, text);
+                log_info("serve", "certificate from '%s', valid until %s UTC", path, text);
 }
 
 enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback, struct error *err)
@@ -90,10 +83,8 @@ enum status access_open(struct access_control *d, const struct server_options *o
                 st = error_set(err, ST_OS, "the kernel gave no random bytes");
         if (st)
                 return st;
-        for (size_t i = 0; i < sizeof failed_reloads / sizeof *failed_reloads; i++)
-                metric_register(&failed_reloads[i]);
         if (d->tls)
-                log_certificate(d);
+                log_certificate(d, o->tls_cert);
         else if (d->tokens && !is_loopback)
                 log_warn("serve",
                          "tokens and data cross the network unencrypted; give --tls-cert and --tls-key, or listen on "
@@ -101,36 +92,26 @@ enum status access_open(struct access_control *d, const struct server_options *o
         return ST_OK;
 }
 
-static void reload_tokens(struct access_control *d)
+enum status access_reload_tokens(struct access_control *d, const char *path, struct error *err)
 {
-        struct error err;
         size_t count;
+        enum status st = tokens_reload(d->tokens, path, &count, err);
 
-        if (tokens_reload(d->tokens, &count, &err)) {
-                metric_add(&failed_reloads[0], 1);
-                log_error("serve", "%s; the previous tokens stay in use", err.text);
-        } else {
-                log_info("serve", "%zu tokens from '%s'", count, d->options->token_file);
-                sessions_end_revoked(d->sessions, d->tokens);
-        }
+        if (st)
+                return st;
+        log_info("serve", "%zu tokens from '%s'", count, path);
+        sessions_end_revoked(d->sessions, d->tokens);
+        return ST_OK;
 }
 
-void access_reload(struct access_control *d)
+enum status access_reload_certificate(struct access_control *d, const char *cert_path, const char *key_path,
+                                      struct error *err)
 {
-        struct error err;
+        enum status st = tls_reload(d->tls, cert_path, key_path, err);
 
-        if (!d->tokens && !d->tls)
-                log_info("serve", "no token file and no certificate to reload");
-        if (d->tokens)
-                reload_tokens(d);
-        if (!d->tls)
-                return;
-        if (tls_reload(d->tls, &err)) {
-                metric_add(&failed_reloads[1], 1);
-                log_error("serve", "%s; the previous certificate stays in use", err.text);
-        } else {
-                log_certificate(d);
-        }
+        if (!st)
+                log_certificate(d, cert_path);
+        return st;
 }
 
 void access_close(struct access_control *d)

@@ -39,8 +39,12 @@ enum status access_check_options(const struct server_options *o, const struct li
  */
 enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback,
                         struct error *err) MUST_CHECK;
-/** Reload the files. An invalid file is logged, and the previous content stays in use. */
-void access_reload(struct access_control *d);
+/** Read the token file again, and end the sessions of tokens that are gone. On failure the previous one stays in use.
+ */
+enum status access_reload_tokens(struct access_control *d, const char *path, struct error *err) MUST_CHECK;
+/** Read certificate and key again. On failure the previous pair stays in use. */
+enum status access_reload_certificate(struct access_control *d, const char *cert_path, const char *key_path,
+                                      struct error *err) MUST_CHECK;
 void access_close(struct access_control *d);
 
 #endif

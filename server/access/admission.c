@@ -2,6 +2,7 @@
 #include "server/access/admission.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct counter {
 
 struct admission {
         struct tokens *tokens;
-        struct rate_limit_config of_address;
+        _Atomic uint64_t address_rate;
         struct rate_limit *by_token, *by_address; /* separate, so that many addresses cannot evict tokens */
 };
 
@@ -74,7 +75,7 @@ enum status admission_create(struct tokens *tokens, uint64_t address_rate, struc
         if (!a)
                 return error_no_memory(err);
         a->tokens = tokens;
-        a->of_address.requests_per_s = address_rate;
+        atomic_init(&a->address_rate, address_rate);
         st = rate_limit_create(&a->by_token, err);
         if (!st)
                 st = rate_limit_create(&a->by_address, err);
@@ -92,6 +93,11 @@ void admission_destroy(struct admission *a)
         rate_limit_destroy(a->by_token);
         rate_limit_destroy(a->by_address);
         free(a);
+}
+
+void admission_set_address_rate(struct admission *a, uint64_t address_rate)
+{
+        atomic_store(&a->address_rate, address_rate);
 }
 
 static void say_why(enum rate_verdict verdict, const char *who, const struct rate_limit_config *limits, uint64_t wait_s,
@@ -121,7 +127,8 @@ uint64_t admission_admit(struct admission *a, const struct request_sender *sende
         char name[HTTP_TOKEN_NAME_SIZE], who[HTTP_TOKEN_NAME_SIZE + 64];
         struct token_limits token;
         bool is_token = a->tokens && tokens_get_limits(a->tokens, get_sender_token(sender), &token);
-        const struct rate_limit_config *limits = is_token ? &token.limits : &a->of_address;
+        const struct rate_limit_config of_address = { .requests_per_s = atomic_load(&a->address_rate) };
+        const struct rate_limit_config *limits = is_token ? &token.limits : &of_address;
         enum rate_verdict verdict;
         uint64_t wait_s = 0;
 

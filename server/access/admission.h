@@ -18,6 +18,8 @@ struct admission;
 enum status admission_create(struct tokens *tokens, uint64_t address_rate, struct admission **ret,
                              struct error *err) MUST_CHECK;
 void admission_destroy(struct admission *a); /* takes NULL */
+/** Change address_rate for requests from now on. */
+void admission_set_address_rate(struct admission *a, uint64_t address_rate);
 
 enum sender_kind {
         SENDER_UNKNOWN, /* nothing says who it is */

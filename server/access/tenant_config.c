@@ -10,9 +10,9 @@
 
 #define RATE_MAX 1000000
 
-static struct tenant_config *find_tenant_config(const struct tenant_configs *c, const char *name)
+struct tenant_config *tenant_configs_find(const struct tenant_configs *c, const char *name)
 {
-        for (size_t i = 0; i < c->count; i++)
+        for (size_t i = 0; c && i < c->count; i++)
                 if (strcmp(c->items[i].name, name) == 0)
                         return &c->items[i];
         return NULL;
@@ -20,7 +20,7 @@ static struct tenant_config *find_tenant_config(const struct tenant_configs *c, 
 
 bool tenant_configs_have(const struct tenant_configs *c, const char *name)
 {
-        return c && (strcmp(name, TENANT_DEFAULT) == 0 || find_tenant_config(c, name));
+        return c && (strcmp(name, TENANT_DEFAULT) == 0 || tenant_configs_find(c, name));
 }
 
 static enum status add_tenant_config(struct tenant_configs *c, const char *name, struct tenant_config **ret,
@@ -34,7 +34,7 @@ static enum status add_tenant_config(struct tenant_configs *c, const char *name,
                 return error_set(err, ST_BAD_DATA,
                                  "'" TENANT_DEFAULT "' is the tenant of requests that name none; the options of the "
                                  "service are its settings");
-        *ret = find_tenant_config(c, name);
+        *ret = tenant_configs_find(c, name);
         if (*ret)
                 return ST_OK;
         if (c->count == LIMIT_TENANTS)

@@ -43,6 +43,9 @@ enum status tenant_configs_parse(char *text, const char *path, struct tenant_con
                                  struct error *err) MUST_CHECK;
 void tenant_configs_destroy(struct tenant_configs *c); /* takes NULL */
 
+/** The configuration of a tenant other than the default one; NULL: none, also when c is NULL. Borrowed. */
+struct tenant_config *tenant_configs_find(const struct tenant_configs *c, const char *name);
+
 /** Whether there is such a tenant; the default one always is, when c is not NULL. */
 bool tenant_configs_have(const struct tenant_configs *c, const char *name);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/options.h"
@@ -208,13 +209,16 @@ enum status tokens_load(const char *path, const struct tenant_configs *tenants, 
         return st;
 }
 
-enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err)
+enum status tokens_reload(struct tokens *t, const char *path, size_t *count_ret, struct error *err)
 {
         struct token_list fresh = { .tenants = t->list.tenants }, old;
-        enum status st = read_list(t->path, &fresh, err);
+        _cleanup_free_ char *copy = strdup(path ? path : t->path);
+        enum status st = copy ? read_list(copy, &fresh, err) : error_no_memory(err);
 
         if (st)
                 return st;
+        free(t->path);
+        t->path = steal_ptr(copy);
         pthread_rwlock_wrlock(&t->lock);
         old = t->list;
         t->list = fresh;

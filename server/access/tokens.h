@@ -28,8 +28,11 @@ struct tokens;
  */
 enum status tokens_load(const char *path, const struct tenant_configs *tenants, struct tokens **ret,
                         struct error *err) MUST_CHECK;
-/** Reload the file; on failure the previous tokens stay in use. */
-enum status tokens_reload(struct tokens *t, size_t *count_ret, struct error *err) MUST_CHECK;
+/**
+ * Read the file again; on failure the previous tokens stay in use. One thread at a time.
+ * @param path  another file from now on, copied; NULL: the same.
+ */
+enum status tokens_reload(struct tokens *t, const char *path, size_t *count_ret, struct error *err) MUST_CHECK;
 void tokens_destroy(struct tokens *t);
 
 /** Names a token without its secret: its SHA-256 digest. */

@@ -116,10 +116,10 @@ START_TEST(tokens_are_read_again_and_stay_when_the_file_is_wrong)
         ck_assert_int_eq(file_write_durable(path, "first-token read\n", 17, &err), ST_OK);
         ck_assert_int_eq(tokens_load(path, NULL, &t, &err), ST_OK);
         ck_assert_int_eq(file_write_durable(path, "other-token read\nshort read\n", 28, &err), ST_OK);
-        ck_assert_int_eq(tokens_reload(t, &count, &err), ST_BAD_DATA);
+        ck_assert_int_eq(tokens_reload(t, NULL, &count, &err), ST_BAD_DATA);
         ck_assert_int_eq(check_token(t, "first-token", SCOPE_READ, name), ACCESS_GRANTED);
         ck_assert_int_eq(file_write_durable(path, "other-token read\n", 17, &err), ST_OK);
-        ck_assert_int_eq(tokens_reload(t, &count, &err), ST_OK);
+        ck_assert_int_eq(tokens_reload(t, NULL, &count, &err), ST_OK);
         ck_assert_uint_eq(count, 1);
         ck_assert_int_eq(check_token(t, "first-token", SCOPE_READ, name), ACCESS_UNKNOWN);
         ck_assert_int_eq(check_token(t, "other-token", SCOPE_READ, name), ACCESS_GRANTED);

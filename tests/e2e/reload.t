@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# SIGHUP: what can change changes while the service runs, what needs a restart is named, and a bad file changes nothing.
+. tests/e2e/lib.sh
+for tool in curl jq python3 openssl; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+
+config=$tmp/cairn.yaml
+export CAIRN_CONFIG="$config"
+# reload: SIGHUP, and wait until it is done; $log has what it logged.
+reload() {
+        before=$(wc -l <"$server_log")
+        kill -HUP "$server_pid"
+        wait_for "the reload" reload_is_done
+        log=$(tail -n "+$((before + 1))" "$server_log")
+}
+reload_is_done() { tail -n "+$((before + 1))" "$server_log" | grep -Eq 'reload: (done|[0-9]+ of its parts failed)'; }
+# get TOKEN PATH [CURL-ARGUMENT]...: sets $code and $body.
+get() { get_token=$1; get_path=$2; shift 2; request -H "Authorization: Bearer $get_token" "$@" "$url$get_path"; }
+get_metric() { get admin-of-all /metrics; printf '%s\n' "$body" | awk -v name="$1" '$1 == name { print $2 }'; }
+
+mkdir -p "$tmp/one/files" "$tmp/two/files"
+for up in one two; do
+        python3 tests/e2e/upstream.py "$tmp/$up" &
+        background_pids="${background_pids:-} $!"
+        wait_for "upstream $up" test -s "$tmp/$up/port"
+done
+one=http://127.0.0.1:$(cat "$tmp/one/port")
+two=http://127.0.0.1:$(cat "$tmp/two/port")
+
+# configure LINE...: the section of the service with these lines.
+configure() {
+        printf 'serve:\n  token-file: %s\n  tenants: %s\n' "$tmp/tokens" "$tmp/tenants" >"$config.new"
+        for line; do printf '  %s\n' "$line" >>"$config.new"; done
+        mv "$config.new" "$config"
+}
+printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\n' >"$tmp/tokens"
+printf 'team-a\nteam-b\n' >"$tmp/tenants"
+configure "upstreams: $tmp/upstreams" 'retain: label=old,age=30d'
+printf '%s\n' "$one" >"$tmp/upstreams"
+start_server --flush-interval 1
+
+# ---- nothing changed ----
+
+reload
+like "$log" 'reload: done, 0 options wait for a restart' "a reload of what is as it was is done"
+unlike "$log" 'reload: --' "  and names no option"
+get admin-of-all /readyz
+is "$body" ready "  and the service is ready"
+
+# ---- options of the file ----
+
+get admin-of-all /api/v1/debuginfo/upstreams
+is "$(printf '%s' "$body" | jq -r '.upstreams[].url')" "$one" "one upstream is asked"
+get admin-of-all /buildid/00000000000000000000000000000000000000a1/debuginfo
+is "$code" 404 "it does not have a file"
+asked=$(wc -l <"$tmp/one/asked")
+printf '%s\n%s token=secret-of-two\n' "$one" "$two" >"$tmp/upstreams"
+configure "upstreams: $tmp/upstreams" 'rate: 5' 'retain: age=1s' 'max-age: 1d' 'query-timeout: 7' 'listen: 127.0.0.1:9'
+reload
+for option in rate retain; do
+        like "$log" "reload: --$option was changed and is applied" "--$option is applied"
+done
+like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "--query-timeout needs a restart"
+unlike "$log" 'reload: --(listen|data|max-age|port-file)' "  and what the command line says is as before"
+like "$log" 'reload: done, 1 options wait for a restart' "  which is counted"
+is "$(get_metric cairn_reload_restart_options)" 1 "  and a metric"
+get admin-of-all /api/v1/debuginfo/upstreams
+is "$(printf '%s' "$body" | jq -r '[.upstreams[].url] | join(" ")')" "$one $two" "the new upstream is asked behind the other"
+is "$(printf '%s' "$body" | jq -r '.upstreams[0].missing')" 1 "  whose figures are kept"
+get admin-of-all /buildid/00000000000000000000000000000000000000a1/debuginfo
+is "$code" 404 "the file that was missing"
+is "$(wc -l <"$tmp/one/asked")" $((asked + 1)) "  is asked for again, as the new one may have it"
+like "$(cat "$tmp/two/asked")" '00a1/debuginfo' "  at both"
+reload
+like "$log" 'reload: --query-timeout was changed and takes effect at the next start' "what needs a restart is named until it has it"
+unlike "$log" 'reload: --(rate|retain) ' "  and what was applied is not"
+wait_for "an address to be limited" sh -c "for i in \$(seq 80); do curl -sS -o /dev/null -w '%{http_code}\n' '$url/metrics'; done | grep -q 429"
+pass "the new rate is in use"
+
+printf '# none\n' >"$tmp/upstreams"
+configure "upstreams: $tmp/upstreams" 'rate: 100000'
+reload
+like "$log" 'reload: done, 0 options wait for a restart' "an option that is as at the start again needs none"
+is "$(get_metric cairn_reload_restart_options)" 0 "  which the metric says too"
+get admin-of-all /api/v1/debuginfo/upstreams
+is "$(printf '%s' "$body" | jq '.upstreams | length')" 0 "upstreams can be taken out"
+
+# ---- debuginfo and samples go by new rules ----
+
+printf 'int main(void) { return 0; }\n' | gcc -g -x c -o "$tmp/prog" - && objcopy --only-keep-debug "$tmp/prog" "$tmp/prog.debug"
+put_object debuginfo "$tmp/prog.debug" -H 'Authorization: Bearer admin-of-all'
+is "$code" 201 "debuginfo is uploaded"
+indexed() { [ "$(get_metric cairn_objects_indexed_total)" -ge 1 ]; }
+wait_for "its symbols" indexed
+configure 'retain: age=1s'
+reload
+gone() { [ "$(get_metric 'cairn_debuginfo_removed_total{reason="age"}')" -ge 1 ]; }
+reload_and_look() { kill -HUP "$server_pid"; gone; }
+wait_for "the object to go" reload_and_look
+pass "a new rule of --retain removes objects, without waiting for the hour"
+before=0
+wait_for "the reloads" reload_is_done
+
+# old_sample TENANT-TOKEN N DAYS: a batch that is so old.
+old_sample() {
+        python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00000000000000000000000000000000000000a1 service=old \
+                values=7 mapping_file=a.so addresses=1000 "at_ns=$((($(date +%s) - $3 * 86400) * 1000000000))"
+        request -H "Authorization: Bearer $1" -H 'Content-Type: application/x-protobuf' \
+                -H "X-Cairn-Batch: $(printf '%032x' "$2")" --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
+}
+rows_of_a() { get_metric 'cairn_tenant_sample_rows{tenant="team-a"}'; }
+old_sample secret-of-a 1 40
+is "$code" 200 "samples of 40 days ago are taken"
+old_sample secret-of-a 2 0
+is "$code" 200 "  and of today"
+has_rows() { [ "$(rows_of_a)" = 2 ]; }
+wait_for "their rows" has_rows
+printf 'team-a retain age=30d\nteam-b\n' >"$tmp/tenants"
+reload
+like "$log" 'reload: done' "the tenants file is read again"
+has_one_row() { [ "$(rows_of_a)" = 1 ]; }
+wait_for "the old row to go" has_one_row
+pass "a tenant's new rule removes its old samples"
+old_sample secret-of-a 3 40
+is "$(get_metric 'cairn_ingest_rejections_total{reason="too_old"}')" 1 "and samples that it would remove are rejected from then on"
+expired=$(get_metric cairn_store_expired_rows_total)
+printf 'team-a retain {service.name="old"},age=2d\nteam-b\n' >"$tmp/tenants"
+reload
+old_sample secret-of-a 4 20
+has_expired_more() { [ "$(get_metric cairn_store_expired_rows_total)" -gt "$expired" ]; }
+wait_for "the row of 20 days ago to go" has_expired_more
+pass "so does a new rule with labels"
+
+# ---- tenants ----
+
+printf 'team-a bytes 1K\nteam-b\nteam-c\n' >"$tmp/tenants"
+reload
+like "$log" "reload: 1 tenants were added to '.*tenants' and 0 removed from it, which takes effect at the next start" "a new tenant needs a restart"
+head -c 4096 /dev/zero >"$tmp/zeros"
+for i in 1 2 3; do
+        get secret-of-a /v1development/profiles -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/zeros"
+done
+is "$code" 429 "a tenant's new limit is in use"
+like "$body" 'tenant team-a has sent the bytes' "  and named"
+printf 'team-a\nteam-b\n' >"$tmp/tenants"
+reload
+
+# ---- bad files ----
+
+printf 'short\n' >"$tmp/tokens"
+reload
+like "$log" "reload: .*tokens' line 1: .*; what was in use before stays in use" "a bad token file is named, with its line"
+like "$log" 'reload: 1 of its parts failed' "  and counted"
+is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "  by a metric, for the tokens before are in use"
+get admin-of-all /readyz
+like "$body" "^warning reload_failing: '.*tokens' line 1: .*; what was in use before stays in use; correct it and send SIGHUP" "/readyz says so"
+is "$code" 200 "  and the service is ready"
+printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecret-of-b read tenant=team-b\n' >"$tmp/tokens"
+get secret-of-b /readyz
+printf 'serve:\n  retain: nonsense\n' >"$config"
+reload
+like "$log" "reload: .*nonsense.*; what was in use before stays in use" "a bad configuration is named"
+is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  and counted"
+get secret-of-b /api/v1/query/label/service.name/values
+is "$code" 200 "  while a good token file beside it is in use"
+printf 'serve:\n  - not a mapping\n' >"$config"
+reload
+like "$log" 'cairn.yaml:2: .*; what was in use before' "so is a file of another shape, with its line"
+printf 'team-a retain nonsense\n' >"$tmp/tenants"
+configure
+reload
+like "$log" "reload: '.*tenants' line 1: .*; what was in use before" "and a bad tenants file"
+is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  which is counted"
+printf 'team-a\nteam-b\n' >"$tmp/tenants"
+reload
+get admin-of-all /readyz
+is "$body" ready "with good files all is well again"
+is "$(get_metric 'cairn_ready_condition{condition="reload_failing"}')" 0 "  in the metrics too"
+stop_server
+
+# ---- a certificate of another path; what begins to be there ----
+
+make_certificate() {
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
+                -addext 'subjectAltName=IP:127.0.0.1' -keyout "$tmp/$1.key" -out "$tmp/$1.pem" 2>/dev/null
+}
+shown_name() { openssl s_client -connect "127.0.0.1:$port" </dev/null 2>/dev/null | openssl x509 -noout -subject; }
+make_certificate first
+make_certificate second
+printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/first.pem" "$tmp/first.key" >"$config"
+start_server
+like "$(shown_name)" 'CN ?= ?first' "the service shows its certificate"
+printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n  token-file: %s\n  upstream: %s\n' "$tmp/second.pem" "$tmp/second.key" \
+        "$tmp/tokens" "$one" >"$config"
+reload
+like "$log" 'reload: --tls-cert was changed and is applied' "another certificate is applied"
+like "$(shown_name)" 'CN ?= ?second' "  and shown"
+like "$log" 'reload: what --token-file says now takes effect at the next start' "the first token file needs a restart"
+like "$log" 'reload: what --upstream says now takes effect at the next start' "  as does the first upstream"
+printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/second.pem" "$tmp/first.key" >"$config"
+reload
+like "$log" 'reload: .*; what was in use before stays in use' "a key of another certificate is refused"
+like "$(shown_name)" 'CN ?= ?second' "  and the one before is shown"
+done_testing
