@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -19,12 +21,15 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/metrics.h"
+#include "common/service_notify.h"
 #include "profile-formats/otlp.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define FLUSH_DEADLINE_MS 15000
 #define FLUSH_SLICE_MS 200
 #define FIRST_UPLOAD_INTERVALS 3
+#define POLL_MOST_MS 60000
 
 struct agent {
         const struct agent_options *o;
@@ -165,6 +170,68 @@ static void update_metrics(struct agent *r)
                 log_warn("agent", "%s, ignoring", err.text);
 }
 
+/* ---- reload ---- */
+
+static struct metric failed_reloads = METRIC_COUNTER(
+        "cairn_agent_reload_failures_total", "Failed reloads at SIGHUP; what was in use before stays in use.", "");
+
+static enum status apply_token(struct agent *r, const char *token, struct error *err)
+{
+        enum status st = r->sender ? sender_set_token(r->sender, token, err) : ST_OK;
+
+        return st || !r->uploads ? st : uploads_set_token(r->uploads, token, err);
+}
+
+static void reload_agent(struct agent *r)
+{
+        struct agent_reread fresh = { 0 };
+        struct error err = { 0 };
+        enum status st;
+
+        service_notify_reloading();
+        st = r->o->reread(r->o->reread_context, &fresh, &err);
+        if (!st)
+                st = apply_token(r, fresh.token, &err);
+        if (st) {
+                log_error("agent", "reload: %s; what was in use before stays in use", err.text);
+                metric_add(&failed_reloads, 1);
+        }
+        for (size_t i = 0; !st && i < fresh.changed_count; i++) {
+                if (fresh.changed[i].needs_restart)
+                        log_warn("agent", "reload: --%s was changed and takes effect at the next start",
+                                 fresh.changed[i].name);
+                else
+                        log_info("agent", "reload: --%s was changed and is applied", fresh.changed[i].name);
+        }
+        if (!st)
+                log_info("agent", "reload: done");
+        free(fresh.token);
+        service_notify_ready();
+}
+
+/* Whether the signal ends the agent. */
+static bool handle_signal(struct agent *r)
+{
+        struct signalfd_siginfo signal;
+
+        if (read(r->signals, &signal, sizeof signal) <= 0)
+                return false;
+        if (signal.ssi_signo != SIGHUP || r->o->output || !r->o->reread)
+                return true;
+        reload_agent(r);
+        return false;
+}
+
+/* In time for the next drain, and for the watchdog. */
+static int choose_poll_ms(int64_t left_ms)
+{
+        int most = service_notify_interval_ms();
+
+        if (most < 0 || most > POLL_MOST_MS)
+                most = POLL_MOST_MS;
+        return left_ms < 0 ? 0 : left_ms < most ? (int)left_ms : most;
+}
+
 /* Until a signal or the end of the duration: handle new processes at once, drain every interval. */
 static enum status run_drain_loop(struct agent *r, struct error *err)
 {
@@ -179,18 +246,11 @@ static enum status run_drain_loop(struct agent *r, struct error *err)
 
                 recorder_get_fds(&r->recorder, fds + 1);
                 /* Poll even when the next drain is due already: a signal may be pending. */
-                if (poll(fds, 1 + RECORDER_FDS,
-                         left_ms < 0       ? 0
-                         : left_ms < 60000 ? (int)left_ms
-                                           : 60000) < 0 &&
-                    errno != EINTR)
+                if (poll(fds, 1 + RECORDER_FDS, choose_poll_ms(left_ms)) < 0 && errno != EINTR)
                         return error_os(err, errno, "cannot wait");
-                if (fds[0].revents) {
-                        struct signalfd_siginfo signal;
-
-                        if (read(r->signals, &signal, sizeof signal) > 0)
-                                return ST_OK;
-                }
+                service_notify_alive();
+                if (fds[0].revents && handle_signal(r))
+                        return ST_OK;
                 recorder_poll(&r->recorder, fds + 1);
                 now = monotonic_ns();
                 if (now >= end)
@@ -253,8 +313,12 @@ enum status agent_run(const struct agent_options *o, struct error *err)
         struct agent r = { .o = o, .signals = -1, .output = -1 };
         enum status st = start_agent(&r, err);
 
-        if (!st)
+        metric_register(&failed_reloads);
+        if (!st) {
+                service_notify_ready();
                 st = run_drain_loop(&r, err);
+        }
+        service_notify_stopping();
         if (!st)
                 st = stop_agent(&r, err);
         uploads_destroy(r.uploads);

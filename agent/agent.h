@@ -14,8 +14,16 @@
 #include "agent/processes/labels.h"
 #include "agent/sampling/sampler.h"
 #include "agent/processes/process_filter.h"
+#include "common/configuration.h"
 #include "common/error.h"
 #include "sandbox/fork_server.h"
+
+/** What the configuration says at SIGHUP. */
+struct agent_reread {
+        char *token;                         /* owned by the caller; NULL: none */
+        const struct option_change *changed; /* borrowed until the next that succeeds */
+        size_t changed_count;
+};
 
 struct agent_options {
         const char *server;         /* unless output is set */
@@ -40,6 +48,10 @@ struct agent_options {
         struct process_filter filter;
         struct fork_server *fork_server;        /* borrowed; NULL none */
         struct fork_server *upload_fork_server; /* of upload_workers; borrowed; NULL none */
+        /* Read configuration and token file again, at SIGHUP. On failure err says what is wrong. NULL: SIGHUP ends the
+           agent, as it does with output. */
+        enum status (*reread)(void *context, struct agent_reread *ret, struct error *err);
+        void *reread_context;
 };
 
 /** ST_OK after a clean stop; ST_BUSY when batches are lost because they could not be delivered. */

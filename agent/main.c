@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/tenant_name.h"
 #include "common/options.h"
+#include "common/service_notify.h"
 #include "common/standard_output.h"
 #include "common/utf8.h"
 #include "debuginfod-client/debuginfod_worker.h"
@@ -23,6 +24,7 @@
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
 #define DEFAULT_SPOOL_BYTES MiB(512)
 #define LEAST_SPOOL_BYTES MiB(1)
+#define OPTIONS_MAX 64
 #define DEFAULT_UPLOAD_RATE MiB(1)
 #define DEFAULT_UPLOAD_MAX MiB(512)
 
@@ -39,11 +41,14 @@ static const struct usage USAGE = {
                     "  cairn-agent --doctor",
 };
 
+/* Not to be moved: the configuration and the specs point into it. */
 struct command_line {
         struct agent_options run;
         const char *token_file, *log_level, *sampler, *worker_user;
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
+        struct configuration configuration;
+        struct option_spec *specs;
 };
 
 static enum status check_option_range(const char *name, uint64_t v, uint64_t low, uint64_t high, struct error *err)
@@ -57,19 +62,15 @@ static enum status check_option_range(const char *name, uint64_t v, uint64_t low
 static enum status check_command_line(struct command_line *c, int argc, char **argv, struct error *err)
 {
         struct agent_options *o = &c->run;
-        enum log_level level;
+        enum log_level level = LOG_INFO;
         enum status st;
 
         o->upload = !c->no_upload;
         if (argc)
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
-        if (c->log_level) {
-                if (log_level_parse(c->log_level, &level))
-                        return error_set(err, ST_USAGE,
-                                         "option '--log-level' takes debug, info, warn or error, not '%s'",
-                                         c->log_level);
-                log_set_level(level);
-        }
+        if (c->log_level && log_level_parse(c->log_level, &level))
+                return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%s'",
+                                 c->log_level);
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         if (c->once && !o->output)
@@ -102,6 +103,8 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                         st = error_set(err, ST_USAGE, "option '--label' takes KEY=VALUE, not '%.100s'",
                                        o->labels.own.items[i]);
         }
+        if (!st)
+                log_set_level(level);
         return st;
 }
 
@@ -186,7 +189,7 @@ static enum status run_agent(struct command_line *c, struct error *err)
         return st;
 }
 
-static void free_option_lists(struct command_line *c)
+static void command_line_deinit(struct command_line *c)
 {
         struct option_list *lists[] = { &c->pids,
                                         &c->run.labels.own,
@@ -199,6 +202,149 @@ static void free_option_lists(struct command_line *c)
 
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
                 options_list_deinit(lists[i]);
+        free(c->specs);
+        configuration_deinit(&c->configuration);
+}
+
+static enum status make_agent_specs(struct command_line *c, struct error *err)
+{
+        const struct option_spec table[] = {
+                OPTION_STRING("server", 's', "URL", &c->run.server, "the service, default " DEFAULT_SERVER),
+                OPTION_STRING("token-file", 0, "FILE", &c->token_file, "file whose first line is the bearer token"),
+                OPTION_STRING("tenant", 0, "NAME", &c->run.tenant, "tenant of the service (the token's)"),
+                OPTION_STRING("ca", 0, "FILE", &c->run.ca_file,
+                              "PEM file of trusted CA certificates, default: the system's"),
+                OPTION_UINT("frequency", 'F', "HZ", &c->run.frequency_hz, "samples per second on each CPU, default 19"),
+                OPTION_UINT("interval", 0, "SECONDS", &c->run.interval_s, "time between two requests, default 10"),
+                OPTION_UINT("duration", 'd', "SECONDS", &c->run.duration_s,
+                            "stop after this time; default: on a signal"),
+                OPTION_STRING("spool", 0, "DIR", &c->run.spool,
+                              "store unacknowledged batches here; default: in memory"),
+                OPTION_UINT("spool-size", 0, "BYTES", &c->run.spool_bytes, "size limit of the spool, default 512 MiB"),
+                OPTION_FLAG("no-upload", 0, &c->no_upload, "do not upload symbols that the service lacks"),
+                OPTION_UINT("upload-rate", 0, "BYTES", &c->run.upload_rate,
+                            "rate limit of symbol uploads per second, default 1 MiB; 0: none"),
+                OPTION_UINT("upload-max-size", 0, "BYTES", &c->run.upload_max_bytes,
+                            "size limit of a symbol file, uncompressed, default 512 MiB"),
+                OPTION_STRING("sampler", 0, "KIND", &c->sampler, "bpf, perf, or auto (default): bpf, else perf"),
+                OPTION_LIST("pid", 'p', "PID", &c->pids, "sample this process only"),
+                OPTION_LIST("exclude-process", 0, "NAME", &c->run.filter.exclude_process,
+                            "exclude processes with this name; a shell pattern"),
+                OPTION_LIST("only-process", 0, "NAME", &c->run.filter.only_process, "exclude all others"),
+                OPTION_LIST("exclude-cgroup", 0, "PATTERN", &c->run.filter.exclude_cgroup,
+                            "exclude processes whose cgroup path, or an element of it, matches"),
+                OPTION_LIST("only-cgroup", 0, "PATTERN", &c->run.filter.only_cgroup, "exclude all others"),
+                OPTION_LIST("label", 'l', "KEY=VALUE", &c->run.labels.own, "add this label to every sample"),
+                OPTION_LIST("keep-label", 0, "KEY", &c->run.labels.keep,
+                            "keep only the agent's labels that match; a shell pattern"),
+                OPTION_LIST("drop-label", 0, "KEY", &c->run.labels.drop, "drop the agent's labels that match"),
+                OPTION_STRING("service-name", 0, "NAME", &c->run.labels.service_name,
+                              "label service.name, default: the executable's name"),
+                OPTION_FLAG("pid-label", 0, &c->run.labels.with_pid, "add the label process.pid to every sample"),
+                OPTION_FLAG("stack-end-label", 0, &c->run.labels.with_stack_end,
+                            "add the label cairn.stack.end to every sample"),
+                OPTION_STRING("worker-user", 0, "USER", &c->worker_user,
+                              "user name or uid of workers when the agent is root, default 61111"),
+                OPTION_STRING("output", 'o', "FILE", &c->run.output,
+                              "write one OTLP request with the whole run to FILE, send nothing"),
+                OPTION_FLAG("once", 0, &c->once, "one interval only; --output implies it"),
+                OPTION_STRING("metrics-file", 0, "FILE", &c->run.metrics_file,
+                              "write counters as Prometheus text after each interval"),
+                OPTION_STRING("metrics-listen", 0, "ADDRESS", &c->run.metrics_listen,
+                              "serve /metrics and /healthz at HOST:PORT; default: off"),
+                OPTION_FLAG("doctor", 0, &c->doctor, "check what this kernel and these rights allow, and exit"),
+                OPTION_FLAG("json", 0, &c->json, "with --doctor: print JSON"),
+                OPTION_STRING("log-level", 0, "LEVEL", &c->log_level, "debug, info (default), warn or error"),
+                OPTIONS_OF_CONFIGURATION(&c->configuration),
+                OPTION_FLAG("version", 'V', &c->version, "print the version"),
+                OPTION_END,
+        };
+
+        _Static_assert(sizeof table / sizeof *table <= OPTIONS_MAX, "OPTIONS_MAX");
+        c->specs = malloc(sizeof table);
+        if (!c->specs)
+                return error_no_memory(err);
+        memcpy(c->specs, table, sizeof table);
+        return ST_OK;
+}
+
+/* @param c  command_line_deinit() also on failure. */
+static enum status parse_command_line(struct command_line *c, int argc, char **argv, struct error *err)
+{
+        enum status st;
+
+        *c = (struct command_line){ .run = { .frequency_hz = 19,
+                                             .interval_s = 10,
+                                             .spool_bytes = DEFAULT_SPOOL_BYTES,
+                                             .upload_rate = DEFAULT_UPLOAD_RATE,
+                                             .upload_max_bytes = DEFAULT_UPLOAD_MAX },
+                                    .configuration = { .section = "agent" } };
+        st = make_agent_specs(c, err);
+        if (!st)
+                st = configuration_parse(&c->configuration, &USAGE, c->specs, &argc, &argv, err);
+        return st ? st : check_command_line(c, argc, argv, err);
+}
+
+/* ---- reload ---- */
+
+struct reload_source {
+        struct command_line *running, *current; /* of the start, and of the last reload: owned unless it is running */
+        int argc;
+        char **argv; /* as they were given */
+        struct option_change changed[OPTIONS_MAX];
+};
+
+static void free_reloaded(struct reload_source *r)
+{
+        if (r->current == r->running)
+                return;
+        command_line_deinit(r->current);
+        free(r->current);
+}
+
+static enum status parse_again(struct reload_source *r, struct command_line *fresh, char **token_ret, struct error *err)
+{
+        _cleanup_free_ char **words = calloc((size_t)r->argc + 1, sizeof *words);
+        enum status st;
+
+        if (!words)
+                return error_no_memory(err);
+        memcpy(words, r->argv, (size_t)r->argc * sizeof *words);
+        st = parse_command_line(fresh, r->argc, words, err);
+        return st || !fresh->token_file ? st : http_client_read_token(fresh->token_file, token_ret, err);
+}
+
+static enum status reread_command_line(void *context, struct agent_reread *ret, struct error *err)
+{
+        static const char *const reloadable[] = { "token-file", "log-level", NULL };
+        struct reload_source *r = context;
+        struct command_line *fresh = calloc(1, sizeof *fresh);
+        enum status st = fresh ? parse_again(r, fresh, &ret->token, err) : error_no_memory(err);
+
+        if (st) {
+                if (fresh)
+                        command_line_deinit(fresh);
+                free(fresh);
+                return st;
+        }
+        ret->changed_count = configuration_list_changes(
+                &(struct parsed_again){ r->running->specs, r->current->specs, fresh->specs, reloadable }, r->changed);
+        ret->changed = r->changed;
+        free_reloaded(r);
+        r->current = fresh;
+        return ST_OK;
+}
+
+static enum status run_reloadable_agent(struct command_line *c, int argc, char **argv, struct error *err)
+{
+        struct reload_source reload = { .running = c, .current = c, .argc = argc, .argv = argv };
+        enum status st;
+
+        c->run.reread = reread_command_line;
+        c->run.reread_context = &reload;
+        st = run_agent(c, err);
+        free_reloaded(&reload);
+        return st;
 }
 
 int main(int argc, char **argv)
@@ -209,78 +355,27 @@ int main(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], "unwind-table") == 0)
                 return run_unwind_table_command(argc - 1, argv + 1);
 
-        struct command_line c = { .run = { .frequency_hz = 19,
-                                           .interval_s = 10,
-                                           .spool_bytes = DEFAULT_SPOOL_BYTES,
-                                           .upload_rate = DEFAULT_UPLOAD_RATE,
-                                           .upload_max_bytes = DEFAULT_UPLOAD_MAX } };
-        _cleanup_configuration_ struct configuration configuration = { .section = "agent" };
-        const struct option_spec specs[] = {
-                OPTION_STRING("server", 's', "URL", &c.run.server, "the service, default " DEFAULT_SERVER),
-                OPTION_STRING("token-file", 0, "FILE", &c.token_file, "file whose first line is the bearer token"),
-                OPTION_STRING("tenant", 0, "NAME", &c.run.tenant, "tenant of the service (the token's)"),
-                OPTION_STRING("ca", 0, "FILE", &c.run.ca_file,
-                              "PEM file of trusted CA certificates, default: the system's"),
-                OPTION_UINT("frequency", 'F', "HZ", &c.run.frequency_hz, "samples per second on each CPU, default 19"),
-                OPTION_UINT("interval", 0, "SECONDS", &c.run.interval_s, "time between two requests, default 10"),
-                OPTION_UINT("duration", 'd', "SECONDS", &c.run.duration_s,
-                            "stop after this time; default: on a signal"),
-                OPTION_STRING("spool", 0, "DIR", &c.run.spool, "store unacknowledged batches here; default: in memory"),
-                OPTION_UINT("spool-size", 0, "BYTES", &c.run.spool_bytes, "size limit of the spool, default 512 MiB"),
-                OPTION_FLAG("no-upload", 0, &c.no_upload, "do not upload symbols that the service lacks"),
-                OPTION_UINT("upload-rate", 0, "BYTES", &c.run.upload_rate,
-                            "rate limit of symbol uploads per second, default 1 MiB; 0: none"),
-                OPTION_UINT("upload-max-size", 0, "BYTES", &c.run.upload_max_bytes,
-                            "size limit of a symbol file, uncompressed, default 512 MiB"),
-                OPTION_STRING("sampler", 0, "KIND", &c.sampler, "bpf, perf, or auto (default): bpf, else perf"),
-                OPTION_LIST("pid", 'p', "PID", &c.pids, "sample this process only"),
-                OPTION_LIST("exclude-process", 0, "NAME", &c.run.filter.exclude_process,
-                            "exclude processes with this name; a shell pattern"),
-                OPTION_LIST("only-process", 0, "NAME", &c.run.filter.only_process, "exclude all others"),
-                OPTION_LIST("exclude-cgroup", 0, "PATTERN", &c.run.filter.exclude_cgroup,
-                            "exclude processes whose cgroup path, or an element of it, matches"),
-                OPTION_LIST("only-cgroup", 0, "PATTERN", &c.run.filter.only_cgroup, "exclude all others"),
-                OPTION_LIST("label", 'l', "KEY=VALUE", &c.run.labels.own, "add this label to every sample"),
-                OPTION_LIST("keep-label", 0, "KEY", &c.run.labels.keep,
-                            "keep only the agent's labels that match; a shell pattern"),
-                OPTION_LIST("drop-label", 0, "KEY", &c.run.labels.drop, "drop the agent's labels that match"),
-                OPTION_STRING("service-name", 0, "NAME", &c.run.labels.service_name,
-                              "label service.name, default: the executable's name"),
-                OPTION_FLAG("pid-label", 0, &c.run.labels.with_pid, "add the label process.pid to every sample"),
-                OPTION_FLAG("stack-end-label", 0, &c.run.labels.with_stack_end,
-                            "add the label cairn.stack.end to every sample"),
-                OPTION_STRING("worker-user", 0, "USER", &c.worker_user,
-                              "user name or uid of workers when the agent is root, default 61111"),
-                OPTION_STRING("output", 'o', "FILE", &c.run.output,
-                              "write one OTLP request with the whole run to FILE, send nothing"),
-                OPTION_FLAG("once", 0, &c.once, "one interval only; --output implies it"),
-                OPTION_STRING("metrics-file", 0, "FILE", &c.run.metrics_file,
-                              "write counters as Prometheus text after each interval"),
-                OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.run.metrics_listen,
-                              "serve /metrics and /healthz at HOST:PORT; default: off"),
-                OPTION_FLAG("doctor", 0, &c.doctor, "check what this kernel and these rights allow, and exit"),
-                OPTION_FLAG("json", 0, &c.json, "with --doctor: print JSON"),
-                OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
-                OPTIONS_OF_CONFIGURATION(&configuration),
-                OPTION_FLAG("version", 'V', &c.version, "print the version"),
-                OPTION_END,
-        };
+        _cleanup_free_ char **given = calloc((size_t)argc + 1, sizeof *given); /* parsing reorders argv */
+        struct command_line c = { 0 };
         struct error err = { 0 };
-        enum status st = configuration_parse(&configuration, &USAGE, specs, &argc, &argv, &err);
+        enum status st = given ? ST_OK : error_no_memory(&err);
         int code = EXIT_DONE;
 
+        if (given)
+                memcpy(given, argv, (size_t)argc * sizeof *given);
+        service_notify_init();
         if (!st)
-                st = check_command_line(&c, argc, argv, &err);
+                st = parse_command_line(&c, argc, argv, &err);
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
                 st = run_doctor(&c, &code, &err);
-        } else if (!st && !configuration_report(&configuration, specs)) {
+        } else if (!st && !configuration_report(&c.configuration, c.specs)) {
                 c.run.server = c.run.server ? c.run.server : DEFAULT_SERVER;
-                st = run_agent(&c, &err);
+                st = run_reloadable_agent(&c, argc, given, &err);
         }
         if (st)
                 fprintf(stderr, "cairn-agent: %s\n", PRINTABLE(err.text));
-        free_option_lists(&c);
+        command_line_deinit(&c);
         return st ? exit_code_from_status(st) : code;
 }

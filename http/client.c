@@ -191,7 +191,9 @@ enum status http_client_read_token(const char *path, char **ret, struct error *e
 
 struct http_client {
         CURL *curl;
-        char *base_url, *user_agent, *token, *tenant, *ca_file, *cert_file, *key_file;
+        char *base_url, *user_agent, *tenant, *ca_file, *cert_file, *key_file;
+        pthread_mutex_t token_lock;
+        char *token;
         uint64_t connect_timeout_ms, request_timeout_ms, idle_timeout_s;
         uint64_t first_pause_ms, longest_pause_ms, send_bytes_per_s;
         unsigned attempts;
@@ -241,6 +243,7 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         c = calloc(1, sizeof *c);
         if (!c)
                 return error_no_memory(err);
+        pthread_mutex_init(&c->token_lock, NULL);
         c->curl = curl_easy_init();
         c->base_url = strdup(o->base_url);
         c->user_agent = strdup(o->user_agent ? o->user_agent : "cairn/" CAIRN_VERSION);
@@ -277,6 +280,7 @@ void http_client_destroy(struct http_client *c)
         curl_easy_cleanup(c->curl);
         free(c->base_url);
         free(c->user_agent);
+        pthread_mutex_destroy(&c->token_lock);
         free(c->token);
         free(c->tenant);
         free(c->ca_file);
@@ -420,7 +424,33 @@ static bool append_request_header(struct curl_slist **list, const char *line)
         return longer != NULL;
 }
 
-static enum status make_request_headers(const struct http_client *c, const struct http_client_request *q, bool ours,
+enum status http_client_set_token(struct http_client *c, const char *token, struct error *err)
+{
+        char *copy = token ? strdup(token) : NULL, *old;
+
+        if (token && !copy)
+                return error_no_memory(err);
+        pthread_mutex_lock(&c->token_lock);
+        old = c->token;
+        c->token = copy;
+        pthread_mutex_unlock(&c->token_lock);
+        free(old);
+        return ST_OK;
+}
+
+/* @param ret  owned; NULL: there is no token.  @return false without memory. */
+static bool make_authorization(struct http_client *c, char **ret)
+{
+        bool ok = true;
+
+        pthread_mutex_lock(&c->token_lock);
+        if (c->token)
+                ok = asprintf(ret, "Authorization: Bearer %s", c->token) >= 0;
+        pthread_mutex_unlock(&c->token_lock);
+        return ok;
+}
+
+static enum status make_request_headers(struct http_client *c, const struct http_client_request *q, bool ours,
                                         struct curl_slist **ret, struct error *err)
 {
         struct curl_slist *list = NULL;
@@ -430,9 +460,9 @@ static enum status make_request_headers(const struct http_client *c, const struc
         for (const char *const *h = q->headers; ok && h && *h; h++)
                 ok = append_request_header(&list, *h);
         /* The token is sent to the configured service only, never to a full URL given by a caller. */
-        if (ok && c->token && ours)
-                ok = asprintf(&authorization, "Authorization: Bearer %s", c->token) >= 0 &&
-                     append_request_header(&list, authorization);
+        if (ok && ours)
+                ok = make_authorization(c, &authorization) &&
+                     (!authorization || append_request_header(&list, authorization));
         if (ok && c->tenant && ours)
                 ok = asprintf(&tenant, TENANT_HEADER ": %s", c->tenant) >= 0 && append_request_header(&list, tenant);
         if (!ok) {

@@ -93,6 +93,9 @@ static inline void http_client_cleanup(struct http_client **c)
 }
 #define _cleanup_http_client_ _cleanup_(http_client_cleanup)
 
+/** Send another token from the next request on; NULL: none. Any thread. @param token copied. */
+enum status http_client_set_token(struct http_client *client, const char *token, struct error *err) MUST_CHECK;
+
 /** Whether a token sent to base_url could be read on the network: http, and not to a loopback address. */
 bool http_client_exposes_token(const char *base_url);
 

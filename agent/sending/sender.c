@@ -296,6 +296,11 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
         return ST_OK;
 }
 
+enum status sender_set_token(struct sender *s, const char *token, struct error *err)
+{
+        return http_client_set_token(s->service.client, token, err);
+}
+
 void sender_destroy(struct sender *s)
 {
         if (!s)

@@ -52,6 +52,9 @@ enum status sender_put(struct sender *s, struct buf *packed, struct error *err) 
 /** Queue a profile, as several batches where one would exceed LIMIT_HTTP_BODY_BYTES. */
 enum status sender_put_profile(struct sender *s, const struct profile *p, struct error *err) MUST_CHECK;
 
+/** Send with another token from now on; NULL: none. */
+enum status sender_set_token(struct sender *s, const char *token, struct error *err) MUST_CHECK;
+
 /** Wait at most deadline_ms for the queue to drain: ST_BUSY on timeout. Retries are quick from then on. */
 enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *err) MUST_CHECK;
 

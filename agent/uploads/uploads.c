@@ -220,6 +220,11 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
         return ST_OK;
 }
 
+enum status uploads_set_token(struct uploads *u, const char *token, struct error *err)
+{
+        return http_client_set_token(u->service.client, token, err);
+}
+
 void uploads_destroy(struct uploads *u)
 {
         if (!u)

@@ -45,6 +45,9 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
 /** Queue the build-ids of a new profile, with the processes it came from. */
 void uploads_add_profile(struct uploads *u, const struct profile *p, const struct process_table *processes);
 
+/** Ask and send with another token from now on; NULL: none. */
+enum status uploads_set_token(struct uploads *u, const char *token, struct error *err) MUST_CHECK;
+
 void uploads_get_stats(struct uploads *u, struct uploads_stats *ret);
 
 /** Stops at once; unsent files are queued again by the next run. NULL is allowed. */
