@@ -311,6 +311,7 @@ static enum status parse_again(struct reload_source *r, struct command_line *fre
                 return error_no_memory(err);
         memcpy(words, r->argv, (size_t)r->argc * sizeof *words);
         st = parse_command_line(fresh, r->argc, words, err);
+        fresh->run.server = fresh->run.server ? fresh->run.server : DEFAULT_SERVER;
         return st || !fresh->token_file ? st : http_client_read_token(fresh->token_file, token_ret, err);
 }
 

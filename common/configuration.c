@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/json_out.h"
@@ -13,6 +14,7 @@
 #include "common/utf8.h"
 
 #define HIDDEN "HIDDEN"
+#define CREDENTIAL_PREFIX "cairn."
 
 /* What says what this run shall do, rather than how the program is set up. */
 static const char *const command_line_only[] = { "config",  "check-config", "print-config", "version", "doctor", "json",
@@ -166,6 +168,30 @@ static enum status apply_file(struct configuration *c, const struct option_spec 
         return st;
 }
 
+/* Source: systemd.exec(5), Credentials. */
+static enum status apply_credentials(struct configuration *c, const struct option_spec *specs, struct error *err)
+{
+        const char *dir = getenv("CREDENTIALS_DIRECTORY");
+
+        for (size_t i = 0; dir && *dir && specs[i].kind != OPTION_KIND_END; i++) {
+                char *path;
+
+                if (specs[i].kind != OPTION_KIND_STRING || strcmp(specs[i].value_name, "FILE") != 0 ||
+                    c->sources[i] != OPTION_DEFAULT || is_command_line_only(specs[i].name))
+                        continue;
+                if (asprintf(&path, "%s/" CREDENTIAL_PREFIX "%s", dir, specs[i].name) < 0)
+                        return error_no_memory(err);
+                if (access(path, F_OK) < 0) {
+                        free(path);
+                        continue;
+                }
+                c->environment[c->environment_count++] = path;
+                *(const char **)specs[i].target = path;
+                mark_source(c, specs, i, OPTION_FROM_CREDENTIAL);
+        }
+        return ST_OK;
+}
+
 enum status configuration_parse(struct configuration *c, const struct usage *usage, const struct option_spec *specs,
                                 int *argc, char ***argv, struct error *err)
 {
@@ -184,7 +210,9 @@ enum status configuration_parse(struct configuration *c, const struct usage *usa
                         mark_source(c, specs, i, OPTION_FROM_COMMAND_LINE);
         if (!st)
                 st = apply_environment(c, specs, err);
-        return st ? st : apply_file(c, specs, err);
+        if (!st)
+                st = apply_file(c, specs, err);
+        return st ? st : apply_credentials(c, specs, err);
 }
 
 /* A URL without user and password, one of which may be a token: what this prints is shown to others. */
@@ -257,6 +285,9 @@ static void put_option(struct buf *out, const struct configuration *c, const str
         switch (c->sources[i]) {
         case OPTION_DEFAULT:
                 buf_append_str(out, "  # default\n");
+                break;
+        case OPTION_FROM_CREDENTIAL:
+                buf_printf(out, "  # credential " CREDENTIAL_PREFIX "%s\n", specs[i].name);
                 break;
         case OPTION_FROM_FILE:
                 buf_printf(out, "  # %s:%zu\n", c->file.path, c->lines[i]);

@@ -6,7 +6,9 @@
  * @file
  * The options of a program from three places, all of one table (common/options.h): the command line, the environment
  * (CAIRN_ and the option's name in capitals, "-" as "_"), and a section of the configuration file. The first of these
- * that has an option decides; a list is taken whole from one place.
+ * that has an option decides; a list is taken whole from one place. An option whose value is a FILE and that none of
+ * them has is the credential of systemd that is named "cairn." and as the option, where there is one: its path below
+ * CREDENTIALS_DIRECTORY.
  *
  *     _cleanup_configuration_ struct configuration c = { .section = "serve" };
  *     const struct option_spec specs[] = {
@@ -24,7 +26,13 @@
 
 #define CONFIGURATION_FILE "/etc/cairn/cairn.yaml" /* read where it exists and nothing else is named */
 
-enum option_source { OPTION_DEFAULT, OPTION_FROM_FILE, OPTION_FROM_ENVIRONMENT, OPTION_FROM_COMMAND_LINE };
+enum option_source {
+        OPTION_DEFAULT,
+        OPTION_FROM_CREDENTIAL,
+        OPTION_FROM_FILE,
+        OPTION_FROM_ENVIRONMENT,
+        OPTION_FROM_COMMAND_LINE
+};
 
 struct configuration {
         const char *section; /* serve, agent or upload */
@@ -32,7 +40,7 @@ struct configuration {
         bool print, check;   /* --print-config, --check-config: the caller calls configuration_report() */
         /* private */
         struct config_section file;
-        char **environment; /* copies of values that are split */
+        char **environment; /* copies of values that are split, and paths of credentials; one of an option at most */
         size_t environment_count;
         enum option_source *sources; /* of each spec */
         size_t *lines;               /* of those from the file */
