@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/exit_code.h"
+#define EXEC_FAILED 127 /* as of a shell, and so is the next */
+#define SIGNAL_CODE 128
 
 const struct config_reader config_readers[CONFIG_READER_COUNT] = { { "serve", "cairn", "serve" },
                                                                    { "agent", "cairn-agent", NULL },
@@ -32,9 +33,9 @@ enum status find_sibling_program(const char *name, char ret[static PATH_MAX], st
 _Noreturn static void exec_sibling_program(const char *const *args, int out)
 {
         if (out >= 0 && (dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0))
-                _exit(EXIT_FAILED);
+                _exit(EXEC_FAILED);
         execv(args[0], (char *const *)args);
-        _exit(EXIT_FAILED);
+        _exit(EXEC_FAILED);
 }
 
 static void read_program_output(int in, struct buf *out)
@@ -69,6 +70,6 @@ enum status run_sibling_program(const char *const *args, struct buf *out, int *c
         while (waitpid(child, &status, 0) < 0)
                 if (errno != EINTR)
                         return error_os(err, errno, "cannot wait for '%s'", args[0]);
-        *code_ret = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+        *code_ret = WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_CODE + WTERMSIG(status);
         return ST_OK;
 }

@@ -30,7 +30,7 @@ extern const struct config_reader config_readers[CONFIG_READER_COUNT];
  * @param args  of execv(): begins with the program's path and ends with NULL.
  * @param out   gets what it writes to stdout and stderr, up to its max; the rest is dropped. NULL: both stay this
  *              process's own.
- * @param code_ret  its exit code; EXIT_FAILED when a signal ended it.
+ * @param code_ret  its exit code; 128 and its number when a signal ended it, 127 when it did not start.
  */
 enum status run_sibling_program(const char *const *args, struct buf *out, int *code_ret, struct error *err) MUST_CHECK;
 

@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/log.h"
 #include "http/trusted_proxy.h"
 
 static enum status check_scanned_trees(const struct server_options *o, size_t count, uint64_t cache_mib,
@@ -188,7 +189,6 @@ static void set_serve_defaults(struct serve_settings *s)
                                                   .query_timeout_s = LIMIT_QUERY_S,
                                                   .session_max_age_s = LIMIT_SESSION_S },
                                       .configuration = { .section = "serve" },
-                                      .log_level = LOG_INFO,
                                       .share_size = "256M",
                                       .share_age = "30d",
                                       .level_name = "info",
@@ -203,8 +203,9 @@ static void set_serve_defaults(struct serve_settings *s)
 static enum status check_serve_numbers(struct serve_settings *s, struct error *err)
 {
         const struct server_options *o = &s->server;
+        enum log_level level;
 
-        if (log_level_parse(s->level_name, &s->log_level))
+        if (log_level_parse(s->level_name, &level))
                 return error_set(err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", s->level_name);
         if (o->max_connections > 60000 || o->max_per_address > 60000)
                 return error_set(err, ST_USAGE, "--max-connections is at most 60000");
@@ -311,6 +312,14 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
         if (!st)
                 fill_server_options(s);
         return st;
+}
+
+void serve_settings_apply_log_level(const struct serve_settings *s)
+{
+        enum log_level level;
+
+        if (!log_level_parse(s->level_name, &level))
+                log_set_level(level);
 }
 
 bool serve_settings_has(const struct serve_settings *s, const char *option)

@@ -10,7 +10,6 @@
  * Threads: one at a time.
  */
 #include "common/configuration.h"
-#include "common/log.h"
 #include "query/sample_rules.h"
 #include "server/server.h"
 #include "server/upstream_list.h"
@@ -20,7 +19,6 @@
 /** Not to be moved: server and the configuration point into it. */
 struct serve_settings {
         struct server_options server; /* what the service runs with; borrows from here */
-        enum log_level log_level;
         const char *worker_user;
         struct configuration configuration;
         struct option_spec *specs; /* the options, as in common/options.h; their targets are in here */
@@ -44,6 +42,9 @@ struct serve_settings {
  */
 enum status serve_settings_parse(struct serve_settings *ret, const struct usage *usage, int *argc, char ***argv,
                                  struct error *err) MUST_CHECK;
+
+/** Log from now on what --log-level says. */
+void serve_settings_apply_log_level(const struct serve_settings *s);
 
 /** Whether an option is set: on the command line, in the environment or in the file. */
 bool serve_settings_has(const struct serve_settings *s, const char *option);

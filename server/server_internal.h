@@ -40,7 +40,7 @@ struct upload_hints {
 struct server {
         const struct server_options *options;  /* of the start */
         const struct server_options *reloaded; /* of the last reload: what it can change is as these say */
-        char *scratch_dir; /* DIR/tmp: unlinked files of running work */
+        char *scratch_dir;                     /* DIR/tmp: unlinked files of running work */
         int lock_fd;
         struct access_control access_control;
         struct upload_hints upload_hints; /* uploads that Connect clients have begun */

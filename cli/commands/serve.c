@@ -79,7 +79,7 @@ static enum status reread_settings(void *context, struct server_reread *ret, str
         r->changed = changed;
         ret->changed = changed;
         ret->options = &fresh->server;
-        log_set_level(fresh->log_level);
+        serve_settings_apply_log_level(fresh);
         return ST_OK;
 }
 
@@ -94,7 +94,7 @@ static enum status run_service(struct serve_settings *s, int argc, char **argv, 
         s->server.reread = reread_settings;
         s->server.reread_context = &reload;
 
-        log_set_level(s->log_level);
+        serve_settings_apply_log_level(s);
         st = sandbox_setup("serve", s->worker_user, err);
         if (!st && s->server.scan_dir_count)
                 st = fork_server_create(NULL, command_worker, &s->server.nursery, err);

@@ -198,7 +198,9 @@ finds Landlock '^(ok|warning): ' "  Landlock"
 finds seccomp '^ok: ' "  seccomp"
 finds 'user namespaces' '^(ok|warning): ' "  user namespaces"
 finds 'confined worker' '^ok: a process can confine itself' "  and a process is confined"
-(ulimit -n 1000 && "$cairn" doctor --json host >"$tmp/found")
+python3 -c 'import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))
+os.execv(sys.argv[1], sys.argv[1:])' "$cairn" doctor --json host >"$tmp/found"
 finds 'file descriptors' '^warning: the hard limit here is 1000, .*; LimitNOFILE=65536' "too few descriptors are a warning"
 doctor --timeout 20 agent
 finds btf '^(ok|warning|error): /sys/kernel/btf/vmlinux: ' "the agent says what it finds"

@@ -137,7 +137,7 @@ printf 'team-a bytes 1K\nteam-b\nteam-c\n' >"$tmp/tenants"
 reload
 like "$log" "reload: 1 tenants were added to '.*tenants' and 0 removed from it, which takes effect at the next start" "a new tenant needs a restart"
 head -c 4096 /dev/zero >"$tmp/zeros"
-for i in 1 2 3; do
+for _ in 1 2 3; do
         get secret-of-a /v1development/profiles -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/zeros"
 done
 is "$code" 429 "a tenant's new limit is in use"
