@@ -4,11 +4,11 @@
 'use strict';
 const { readFileSync } = require('fs');
 
-const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi'];
+const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView'];
 const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
 const kept = new Map();
 const storage = { getItem: k => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v), removeItem: k => kept.delete(k) };
-const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi } =
+const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView } =
   new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
     { documentElement: { dataset: {} } }, () => ({ matches: false, addEventListener() {} }), storage, () => {});
 
@@ -72,6 +72,18 @@ const started = process.hrtime.bigint();
 T.matchers('a="' + '\\'.repeat(100000));
 T.contextAt('a='.repeat(50000) + '"' + 'x'.repeat(100000), 200000);
 equal(process.hrtime.bigint() - started < 20000000000n, true, 'texts that are no selector take no time');
+
+// ---- ids of traces and spans ------------------------------------------------------------------------------
+
+const V = CairnTracesView, trace = '4bf92f3577b34da6a3ce929d0e0e4736', span = '00f067aa0ba902b7';
+equal([`00-${trace}-${span}-01`, trace.toUpperCase(), span, `${trace}, ${span}`, `https://x.example/trace/${trace}?s=1`, '4bf92f35-77b3-4da6-a3ce-929d0e0e4736'].map(V.parseIds),
+  [{ trace_id: trace, span_id: span }, { trace_id: trace }, { span_id: span }, { trace_id: trace, span_id: span }, { trace_id: trace }, { trace_id: trace }], 'ids are found in what is pasted');
+equal(['', 'api', trace + '0', trace.slice(1), 'g'.repeat(32)].map(V.parseIds), [null, null, null, null, null], '  and not in other texts');
+equal([V.withIds('', { trace_id: trace }), V.withIds(`cpu{a="b", span_id="x"}`, { trace_id: trace, span_id: '' }), V.withIds('span_id=~"a.*"', { span_id: span })],
+  [`{trace_id="${trace}"}`, `cpu{a="b", trace_id="${trace}"}`, `{span_id=~"a.*", span_id="${span}"}`], 'a selector gets ids in place of its own');
+equal(['https://t.example/{trace_id}?q={span_id}', 'https://t.example/{other}', 'javascript:alert(1)//{trace_id}', '/{trace_id}', 'data:text/html,{trace_id}', 'https://t.example/' + 'x'.repeat(9000)]
+  .map(t => V.fillLink(t, { trace_id: 'a"/<b>', span_id: 'c d' }).slice(0, 60)),
+['https://t.example/a%22%2F%3Cb%3E?q=c%20d', '', '', '', '', 'https://t.example/' + 'x'.repeat(42)], 'links to a tracing UI are of the web, and encoded');
 
 // ---- what is kept in the browser ------------------------------------------------------------------------
 

@@ -128,7 +128,7 @@ const CairnDiffView = (() => {
     const value = key => r => formatValue(r[key], about.unit);
     const table = CairnTable.create(box, [
       { title: 'Change', key: 'change', number: true, width: 9, text: r => (r.change > 0 ? '▲ +' : r.change < 0 ? '▼ ' : '') + formatValue(r.change, about.unit), explain: 'Of self' },
-      { title: 'Size of change', key: 'size', number: true, wide: true, width: 9.4, text: r => percent(r.size, about.total), explain: 'Of the total after' },
+      { title: 'Size of change', key: 'size', number: true, wide: true, width: 10.2, text: r => percent(r.size, about.total), explain: 'Of the total after' },
       { title: 'Relative', key: 'relative', number: true, width: 7, text: r => Number.isFinite(r.relative) ? (r.relative > 0 ? '+' : '') + (100 * r.relative).toFixed(1) + '%' : 'new' },
       { title: 'Self before', key: 'flat', number: true, wide: true, width: 8.4, text: value('flat') }, { title: 'Self after', key: 'flat_after', number: true, wide: true, width: 7.6, text: value('flat_after') },
       { title: 'Total before', key: 'cumulative', number: true, wide: true, width: 8.8, text: value('cumulative') }, { title: 'Total after', key: 'cumulative_after', number: true, wide: true, width: 8, text: value('cumulative_after') },
