@@ -50,7 +50,7 @@ ok 'the agent runs' within $patience is_active cairn-agent
 ok 'the service is ready' within $patience curl -sf "$server/readyz"
 ok 'the configuration is valid' cairn config check
 ok 'the kernel and the rights are sufficient for the agent' cairn-agent --doctor --sampler perf
-for page in cairn cairn-serve cairn.yaml cairn-agent cairn-upload; do
+for page in cairn cairn-doctor cairn-status cairn-serve cairn.yaml cairn-agent cairn-upload; do
         ok "man $page" shows cairn man -w "$page"
 done
 ok 'bash completes options' shows retain-samples bash -c '. /usr/share/bash-completion/completions/cairn
@@ -65,6 +65,41 @@ ok 'debuginfo is uploaded' cairn-upload /packages/spin.debug
 ok 'the function has its file and line' within $patience shows 'spin_in_c.*spin\.c:[0-9]+|spin\.c:[0-9]+.*spin_in_c' \
         cairn top --from now-10m '{process_executable_name="spin"}'
 ok 'the page is there' shows '<title>Cairn' curl -s "$server/"
+
+# ---- operate ----
+
+ok 'the status is shown' shows '^http://127.0.0.1:7700 is ready$' cairn status
+ok 'the doctor finds no error' shows '^0 errors,' cairn doctor configuration certificates data service
+ok 'the service reloads' systemctl reload cairn
+ok 'the agent reloads' systemctl reload cairn-agent
+ok 'and the service says so' shows 'reload: done' journalctl -u cairn
+ok 'and the agent' shows 'reload: done' journalctl -u cairn-agent
+# give_credential UNIT TEXT: as --token-file.
+give_credential() {
+        printf '%s\n' "$2" >"/root/$1-token"
+        chmod 0600 "/root/$1-token"
+        mkdir -p "/etc/systemd/system/$1.service.d"
+        printf '[Service]\nLoadCredential=cairn.token-file:/root/%s-token\n' "$1" >"/etc/systemd/system/$1.service.d/credential.conf"
+}
+take_credentials() {
+        rm /etc/systemd/system/cairn.service.d/credential.conf /etc/systemd/system/cairn-agent.service.d/credential.conf
+        systemctl daemon-reload && systemctl restart cairn cairn-agent
+}
+give_credential cairn 'a-secret-of-all admin name=ops'
+give_credential cairn-agent a-secret-of-all
+systemctl daemon-reload
+ok 'both start with a credential' systemctl restart cairn cairn-agent
+ok 'the service asks for its token' shows '^401$' curl -s -o /dev/null -w '%{http_code}\n' "$server/metrics"
+ok 'and the agent sends it' within $patience shows '^cairn_ingest_batches_total [1-9]' curl -s -H 'Authorization: Bearer a-secret-of-all' \
+        "$server/metrics"
+printf '[Service]\nWatchdogSec=3\n' >/etc/systemd/system/cairn.service.d/watchdog.conf
+systemctl daemon-reload
+systemctl restart cairn
+systemctl kill -s STOP cairn
+ok 'a service that hangs is started again' within 60 shows '^NRestarts=[1-9]' systemctl show -p NRestarts cairn
+rm /etc/systemd/system/cairn.service.d/watchdog.conf
+ok 'without credentials all is as before' take_credentials
+ok 'and the service is ready' within $patience curl -sf "$server/readyz"
 
 # ---- back up, upgrade, restore ----
 
@@ -91,7 +126,8 @@ ok 'the agent is stopped' is_quiet cairn-agent
 ok 'the data stays' test -d /var/lib/private/cairn/profiles
 ok 'and so does the configuration' test -f /etc/cairn/cairn.yaml
 ok 'the packages are purged' apt-get purge -y -q cairn cairn-agent cairn-upload
-rm -r /etc/systemd/system/cairn-agent.service.d # which the test brought
+rm -r /etc/systemd/system/cairn-agent.service.d /etc/systemd/system/cairn.service.d # which the test brought
+rm /root/cairn-token /root/cairn-agent-token
 find / -xdev \( -path /packages -o -path /var/cache/apt -o -path /var/lib/apt -o -path /proc -o -path /tmp -o -path /var/log \) -prune \
         -o -iname '*cairn*' -print >/tmp/left
 ok 'nothing of them is left' shows '^0$' sh -c 'cat /tmp/left >&2; wc -l </tmp/left'
