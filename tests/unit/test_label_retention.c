@@ -758,6 +758,48 @@ START_TEST(the_background_removes_late_samples_too_and_looks_at_a_file_once)
 }
 END_TEST
 
+static atomic_uint released;
+
+static void count_release(void *context)
+{
+        sample_rules_deinit(context);
+        atomic_fetch_add(&released, 1);
+}
+
+/* The file is noted as done by the first rules: of other rules in their place that says nothing. */
+START_TEST(replaced_rules_are_applied_to_files_that_others_were_done_with)
+{
+        static struct sample_rules first, second, none;
+        struct table_part *part;
+        struct error err;
+
+        begin();
+        check_ok(sample_rules_add(&first, "{env=\"dev\"},age=2d", &err), &err);
+        check_ok(sample_rules_add(&second, "{env=\"prod\"},age=2d", &err), &err);
+        fixture.options.limits = first.limits;
+        fixture.options.compact_interval_ms = 1;
+        store_fixture_reopen(&fixture);
+        append_env(1, "env=prod");
+        append_env(2, "env=prod");
+        append_env(5, "env=test");
+        store_fixture_flush(&fixture);
+        pthread_mutex_lock(&fixture.store->lock);
+        part = fixture.store->tables->parts[TABLE_SAMPLES][0];
+        pthread_mutex_unlock(&fixture.store->lock);
+        while (!atomic_load(&part->done_rules))
+                sched_yield();
+        ck_assert_int_eq(store_fixture_sum(&fixture), 3);
+        check_ok(profile_store_set_limits(fixture.store, &second.limits, count_release, &second, &err), &err);
+        wait_for_sum(1);
+        check_ok(profile_store_set_limits(fixture.store, &none.limits, NULL, NULL, &err), &err);
+        while (!atomic_load(&released))
+                sched_yield();
+        store_fixture_end(&fixture);
+        ck_assert_uint_eq(atomic_load(&released), 1);
+        sample_rules_deinit(&first);
+}
+END_TEST
+
 /* ---- rules ---- */
 
 static void check_refused(const char *text, const char *why)
@@ -808,4 +850,5 @@ TEST_SUITE("label retention", rows_that_a_rule_selects_go_and_all_others_stay,
            a_file_that_another_writer_removes_meanwhile_is_not_brought_back,
            samples_that_are_flushed_meanwhile_stay_until_the_next_run, merges_get_a_turn_between_the_files_of_a_day,
            a_run_that_is_ended_changes_nothing_and_says_so,
+           replaced_rules_are_applied_to_files_that_others_were_done_with,
            the_background_removes_late_samples_too_and_looks_at_a_file_once, a_rule_has_a_selector_and_an_age)
