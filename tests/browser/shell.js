@@ -26,6 +26,8 @@ async function look(browser) {
       check(await page.isHidden('#error'), `  without an error`, await page.textContent('#error'));
       await axe(page, `  axe has no complaint`, name === 'narrow' ? WITHOUT_CONTRAST : {});
       await fitsWidth(page, `  it fits the window`);
+      const heights = await page.$$eval('[role=tabpanel]:not([hidden]) :is(canvas, .table-box .table-scroll)', all => all.filter(e => e.offsetParent).map(e => e.clientHeight));
+      check(heights.every(h => h > 60 && h < page.viewportSize().height), '  and no part is higher than it', heights);
       await screenshot(page, `${view}-${name}`);
     }
     await noProblems(page, `${name}: no console error, no policy violation`);
