@@ -106,6 +106,7 @@ static const struct {
         { "missing", query_answer_missing },
         { "uploads", query_answer_uploads },
         { "disassembly", query_answer_disassembly },
+        { "addresses", query_answer_addresses },
 };
 
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation)

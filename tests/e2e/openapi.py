@@ -230,6 +230,10 @@ def record_queries():
     of_program = everything + "selector=" + urllib.parse.quote('{service_name="shop"}')
     record("GET", q + "lines", of_program + "&function=main")
     record("GET", q + "disassembly", of_program + "&function=main")
+    record("GET", q + "addresses", of_program + "&function=main")
+    record("GET", q + "addresses", everything + "function=.*")
+    record("GET", q + "addresses", everything + "build_id=" + BUILD_ID)
+    record("GET", q + "addresses", everything, 400)
     for name in ("types", "labels", "missing", "uploads"):
         record("GET", q + name, everything)
     record("GET", q + "values", everything + "name=version")

@@ -74,7 +74,7 @@ class Service:
 
 def query_requests():
     for operation in ("top", "folded", "flame", "tree", "export", "pprof", "types", "labels", "values", "series", "spans", "diff",
-                      "lines", "quality", "missing", "uploads", "autofdo", "firefox", "services"):
+                      "lines", "addresses", "quality", "missing", "uploads", "autofdo", "firefox", "services"):
         for parameters in ("", "&name=service_name", "&format=json", "&format=csv", "&q=" + urllib.parse.quote("{}"),
                            "&function=" + MARKER + "-function", "&sum-by=service_name", "&group-by=service_name"):
             yield "GET", f"/api/v1/query/{operation}?from=0&to=now{parameters}", None, b""
