@@ -71,6 +71,10 @@
 #define LIMIT_SIGN_IN_INTERVAL_S 6    /* failed attempts of an address: one in so long, RATE_LIMIT_BURST_S at once */
 #define LIMIT_SIGN_IN_BYTES KiB(4)    /* body of a sign-in */
 
+/* Who sends samples */
+#define LIMIT_SENDERS 10000         /* of a tenant that are remembered; the one heard from longest ago makes room */
+#define LIMIT_SENDERS_PER_BATCH 256 /* hosts of one batch that are told apart; its further ones are not remembered */
+
 /* gRPC; where no name is here, those of HTTP hold */
 #define LIMIT_GRPC_STREAMS 64               /* calls of one connection at one time */
 #define LIMIT_GRPC_HEADER_BYTES KiB(8)      /* header list of a call: the default of gRPC */

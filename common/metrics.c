@@ -69,18 +69,34 @@ int64_t metric_get(struct metric *m)
         return atomic_load_explicit(&m->value, memory_order_relaxed);
 }
 
+void metrics_visit(void (*visit)(void *context, struct metric *m), void *context)
+{
+        pthread_mutex_lock(&lock);
+        for (struct metric *m = first; m; m = m->next)
+                visit(context, m);
+        pthread_mutex_unlock(&lock);
+}
+
+struct text_writer {
+        struct buf *out;
+        const char *family;
+};
+
+static void write_metric(void *context, struct metric *m)
+{
+        struct text_writer *w = context;
+
+        if (strcmp(w->family, m->name) != 0) {
+                buf_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
+                w->family = m->name;
+        }
+        buf_printf(w->out, m->labels[0] ? "%s{%s} %" PRId64 "\n" : "%s%s %" PRId64 "\n", m->name, m->labels,
+                   metric_get(m));
+}
+
 void metrics_write(struct buf *out)
 {
-        const char *family = "";
+        struct text_writer w = { out, "" };
 
-        pthread_mutex_lock(&lock);
-        for (struct metric *m = first; m; m = m->next) {
-                if (strcmp(family, m->name) != 0) {
-                        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
-                        family = m->name;
-                }
-                buf_printf(out, m->labels[0] ? "%s{%s} %" PRId64 "\n" : "%s%s %" PRId64 "\n", m->name, m->labels,
-                           metric_get(m));
-        }
-        pthread_mutex_unlock(&lock);
+        metrics_visit(write_metric, &w);
 }

@@ -50,6 +50,12 @@ void metric_unregister(struct metric *m);
 /** Append the label NAME="VALUE", escaped. Source: Prometheus text format 0.0.4. */
 void metric_label(struct buf *to, const char *name, const char *value);
 
+/**
+ * Call visit for each registered metric, families together, sorted by name. Under the lock: visit may only use
+ * metric_get().
+ */
+void metrics_visit(void (*visit)(void *context, struct metric *m), void *context);
+
 /** All registered metrics, families together, into out. */
 void metrics_write(struct buf *out);
 

@@ -37,7 +37,8 @@ struct readiness {
         struct watched_store *stores; /* of is read without the lock */
         bool stop;
         uint64_t asked_count, answered_count;
-        int64_t stat_ns; /* monotonic, of the last statistics */
+        int64_t stat_ns;                      /* monotonic, of the last statistics */
+        uint64_t disk_free_bytes, disk_bytes; /* 0: not known */
         uint64_t clock_steps;
         int64_t clock_step_ns;                      /* monotonic, when the last of them was noticed */
         struct state states[READY_CONDITION_COUNT]; /* the others */
@@ -116,6 +117,8 @@ static void watch_disk(struct readiness *r)
                 return;
         free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
         pthread_mutex_lock(&r->lock);
+        r->disk_free_bytes = free_bytes;
+        r->disk_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
         set_state(&r->states[READY_DISK_FULL], free_bytes < LIMIT_DISK_LOW_BYTES,
                   "%" PRIu64 " MiB are free in '%s', less than %zu", free_bytes >> 20, r->dir,
                   (size_t)(LIMIT_DISK_LOW_BYTES >> 20));
@@ -242,17 +245,10 @@ static bool are_all_queues_full(const struct readiness *r)
         return true;
 }
 
-/* @param tenant NULL: not named.  @return whether it is an error. */
-static bool write_condition(const struct readiness *r, enum ready_condition condition, const struct state *s,
-                            const char *tenant, struct buf *to)
+static bool is_condition_error(const struct readiness *r, enum ready_condition condition)
 {
-        bool is_error = strcmp(kinds[condition].severity, "error") == 0 &&
-                        (condition != READY_QUEUE_FULL || are_all_queues_full(r));
-
-        buf_printf(to, "%s %s: %s%s%s%s; %s\n", is_error ? "error" : "warning", kinds[condition].name,
-                   tenant ? "tenant " : "", tenant ? tenant : "", tenant ? ": " : "", s->text,
-                   kinds[condition].next_step);
-        return is_error;
+        return strcmp(kinds[condition].severity, "error") == 0 &&
+               (condition != READY_QUEUE_FULL || are_all_queues_full(r));
 }
 
 /* Of what the stores report, what they say counts. */
@@ -263,7 +259,8 @@ static bool is_of_stores(enum ready_condition condition)
                condition == READY_RETENTION_FAILING;
 }
 
-bool readiness_write(struct readiness *r, struct buf *to)
+bool readiness_visit(struct readiness *r, void (*visit)(void *context, const struct readiness_condition *c),
+                     void *context)
 {
         bool is_ready = true;
         int64_t late_s;
@@ -275,21 +272,55 @@ bool readiness_write(struct readiness *r, struct buf *to)
         for (size_t k = 0; k < r->store_count; k++)
                 look_at_store_health(&r->stores[k]);
         for (unsigned i = 0; i < READY_CONDITION_COUNT; i++) {
+                struct readiness_condition c = { .name = kinds[i].name,
+                                                 .next_step = kinds[i].next_step,
+                                                 .text = r->states[i].text,
+                                                 .store = READINESS_SERVICE,
+                                                 .is_error = is_condition_error(r, i) };
                 bool holds = !is_of_stores(i) && r->states[i].holds;
 
                 if (holds)
-                        is_ready &= !write_condition(r, i, &r->states[i], NULL, to);
+                        visit(context, &c);
                 for (size_t k = 0; k < r->store_count && is_of_stores(i); k++) {
                         const struct watched_store *w = &r->stores[k];
 
                         holds |= w->states[i].holds;
+                        c.text = w->states[i].text;
+                        c.store = k;
+                        c.tenant = w->of.tenant;
                         if (w->states[i].holds)
-                                is_ready &= !write_condition(r, i, &w->states[i], w->of.tenant, to);
+                                visit(context, &c);
                 }
+                is_ready &= !holds || !c.is_error;
                 metric_set(&metrics[i], holds);
         }
         pthread_mutex_unlock(&r->lock);
         return is_ready;
+}
+
+static void write_condition(void *to, const struct readiness_condition *c)
+{
+        buf_printf(to, "%s %s: %s%s%s%s; %s\n", c->is_error ? "error" : "warning", c->name, c->tenant ? "tenant " : "",
+                   c->tenant ? c->tenant : "", c->tenant ? ": " : "", c->text, c->next_step);
+}
+
+bool readiness_write(struct readiness *r, struct buf *to)
+{
+        return readiness_visit(r, write_condition, to);
+}
+
+bool readiness_get_disk(struct readiness *r, uint64_t *free_ret, uint64_t *size_ret)
+{
+        bool is_known;
+
+        pthread_mutex_lock(&r->lock);
+        is_known = r->disk_bytes != 0;
+        if (is_known) {
+                *free_ret = r->disk_free_bytes;
+                *size_ret = r->disk_bytes;
+        }
+        pthread_mutex_unlock(&r->lock);
+        return is_known;
 }
 
 /* ---- start and stop ---- */

@@ -15,6 +15,7 @@
  * Threads: any, but for start and stop.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/buf.h"
 #include "common/error.h"
@@ -58,6 +59,27 @@ void readiness_stop(struct readiness *r);
  * report.
  */
 void readiness_report(struct readiness *r, enum ready_condition condition, const struct error *err);
+
+/** A condition that holds. Texts are constants but `text`, which is valid during the call. */
+struct readiness_condition {
+        const char *name, *next_step;
+        const char *text;   /* what happened */
+        size_t store;       /* number of the store that reports it, or READINESS_SERVICE */
+        const char *tenant; /* of that store; NULL: not named */
+        bool is_error;      /* else a warning */
+};
+#define READINESS_SERVICE SIZE_MAX
+
+/**
+ * Call visit for each condition that holds, and set the metrics.
+ * @param visit  called under the lock: it may not call functions of this file.
+ * @return false when one of them is an error.
+ */
+bool readiness_visit(struct readiness *r, void (*visit)(void *context, const struct readiness_condition *c),
+                     void *context);
+
+/** Bytes of the file system of the data directory, as last looked at; false when they are not known. */
+bool readiness_get_disk(struct readiness *r, uint64_t *free_ret, uint64_t *size_ret);
 
 /** Append a line for each condition that holds, and set the metrics. @return false when one of them is an error. */
 bool readiness_write(struct readiness *r, struct buf *to);

@@ -42,7 +42,7 @@ struct tenants {
         struct profile_store **stores; /* theirs */
         struct rule_set *rules;        /* reference */
         size_t count;
-        pthread_mutex_t lock; /* of items[].limits */
+        pthread_mutex_t lock; /* of items[].limits, and of rules, which the reload replaces */
         bool are_configured, read_only;
         struct rate_limit *rate_limit;
         size_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
@@ -194,6 +194,8 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 tenants->stores[i] = t->profiles;
         if (!st)
                 st = share_store_open(base, &shares, options.read_only, &t->shares, err);
+        if (!st)
+                st = ingest_history_create(&t->ingested, err);
         if (!st && o->configs)
                 st = register_tenant_metrics(t, err);
         return st;
@@ -261,6 +263,7 @@ static void close_tenant(struct tenant *t, bool read_only)
                 log_error("serve", "%s; queued batches stay queued", err.text);
         profile_store_close(t->profiles);
         share_store_close(t->shares);
+        ingest_history_destroy(t->ingested);
         unregister_tenant_metrics(t);
         free(t->tables_dir);
 }
@@ -313,6 +316,18 @@ static enum status replace_tenant_rules(struct tenants *t, struct rule_set *fres
         return st;
 }
 
+/* @return the previous one, with its reference. */
+static struct rule_set *exchange_rule_set(struct tenants *t, struct rule_set *fresh)
+{
+        struct rule_set *old;
+
+        pthread_mutex_lock(&t->lock);
+        old = t->rules;
+        t->rules = fresh;
+        pthread_mutex_unlock(&t->lock);
+        return old;
+}
+
 enum status tenants_reload(struct tenants *t, const struct server_options *server, struct tenant_configs *configs,
                            struct tenants_reload *ret, struct error *err)
 {
@@ -336,10 +351,23 @@ enum status tenants_reload(struct tenants *t, const struct server_options *serve
                         t->items[i].limits = c->limits;
                 pthread_mutex_unlock(&t->lock);
         }
-        release_rule_set(st ? fresh : t->rules);
         if (!st)
-                t->rules = fresh;
+                fresh = exchange_rule_set(t, fresh);
+        release_rule_set(fresh);
         return st;
+}
+
+void tenants_visit_limits(struct tenants *t, const struct tenant *tenant,
+                          void (*visit)(void *context, const struct sample_limits *limits), void *context)
+{
+        struct rule_set *set;
+
+        pthread_mutex_lock(&t->lock);
+        set = t->rules;
+        atomic_fetch_add(&set->references, 1);
+        pthread_mutex_unlock(&t->lock);
+        visit(context, &set->chosen[tenant->lane]->limits);
+        release_rule_set(set);
 }
 
 struct profile_store *const *tenants_get_stores(const struct tenants *t)

@@ -17,6 +17,7 @@
 #include "http/server.h"
 #include "profile-store/store.h"
 #include "server/access/tenant_config.h"
+#include "server/ingest_history.h"
 #include "server/server.h"
 #include "server/share/share_store.h"
 
@@ -25,6 +26,7 @@ struct tenant {
         char *tables_dir; /* PROFILES/tables */
         struct profile_store *profiles;
         struct share_store *shares;              /* profiles by link */
+        struct ingest_history *ingested;         /* what came lately, and from whom */
         _Atomic uint64_t max_age_s, max_ahead_s; /* of samples that are accepted; 0: no bound */
         unsigned lane;                           /* its index: http_set_lane() */
         struct rate_limit_config limits;         /* with the lock of struct tenants */
@@ -69,6 +71,10 @@ struct profile_store *const *tenants_get_stores(const struct tenants *t);
 size_t tenants_count(const struct tenants *t);
 /** The name of a store's tenant; NULL when there is only the default one. */
 const char *tenants_get_name(const struct tenants *t, size_t i);
+
+/** Call visit with the retention of a tenant's samples as it is now; valid during the call. */
+void tenants_visit_limits(struct tenants *t, const struct tenant *tenant,
+                          void (*visit)(void *context, const struct sample_limits *limits), void *context);
 
 /** Remove shares that are over their age. */
 void tenants_expire_shares(struct tenants *t);

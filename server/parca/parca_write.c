@@ -6,23 +6,22 @@
 #include "server/parca/parca_methods.h"
 #include "server/routes/ingest.h"
 
-static enum status ingest_write_raw(struct grpc_call *call, struct error *err)
+static enum status ingest_write_raw(struct grpc_call *call, struct ingest_batch *batch, struct error *err)
 {
         struct batch_source source = { .header = grpc_call_metadata(call, "x-cairn-batch"),
                                        .uri = grpc_call_path(call),
                                        .token = grpc_call_token(call) };
-        struct hash128 id;
         struct profile p;
         enum status st;
 
         source.body = grpc_call_message(call, &source.size);
-        st = compute_batch_id(&source, &id, err);
+        st = compute_batch_id(&source, &batch->id, err);
         if (!st)
                 st = push_decode_write_raw(source.body, source.size, grpc_call_deadline(call), &p, err);
         if (st)
                 return st;
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(grpc_call_tenant(call), &p, id, false, NULL, err);
+        st = append_ingested_batch(batch, &p, NULL, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);
         profile_deinit(&p);
@@ -31,13 +30,14 @@ static enum status ingest_write_raw(struct grpc_call *call, struct error *err)
 
 void handle_parca_write_raw(struct grpc_call *call, void *context)
 {
+        struct ingest_batch batch = begin_grpc_batch(call);
         struct error err;
-        enum status st = ingest_write_raw(call, &err);
+        enum status st = ingest_write_raw(call, &batch, &err);
         struct buf nothing; /* WriteRawResponse has no fields */
 
         (void)context;
         if (st) {
-                (void)report_ingest_failure(st, &err);
+                (void)report_ingest_failure(&batch, st, &err);
                 grpc_call_fail_status(call, st, &err);
                 return;
         }
@@ -47,8 +47,10 @@ void handle_parca_write_raw(struct grpc_call *call, void *context)
 
 void refuse_parca_arrow(struct grpc_call *call, void *context)
 {
+        const struct ingest_batch batch = begin_grpc_batch(call);
+
         (void)context;
-        count_ingest_failure(ST_UNSUPPORTED);
+        count_ingest_failure(&batch, ST_UNSUPPORTED, "Arrow records of parca-agent are not read");
         grpc_call_fail(
                 call, GRPC_UNIMPLEMENTED, 0,
                 "Cairn does not read the Arrow records that parca-agent sends; run cairn-agent or the "

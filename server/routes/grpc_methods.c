@@ -25,20 +25,21 @@ static void handle_grpc_export(struct grpc_call *call, void *context)
         struct batch_source source = { .header = grpc_call_metadata(call, "x-cairn-batch"),
                                        .uri = grpc_call_path(call),
                                        .token = grpc_call_token(call) };
-        struct otlp_batch batch = { 0 };
+        struct ingest_batch batch = begin_grpc_batch(call);
+        struct otlp_body body = { 0 };
         struct otlp_outcome outcome;
         struct buf answer;
         struct error err;
         enum status st;
 
         (void)context;
-        batch.body = source.body = grpc_call_message(call, &batch.size);
-        source.size = batch.size;
+        body.bytes = source.body = grpc_call_message(call, &body.size);
+        source.size = body.size;
         st = compute_batch_id(&source, &batch.id, &err);
         if (!st)
-                st = ingest_otlp_batch(grpc_call_tenant(call), &batch, &outcome, &err);
+                st = ingest_otlp_batch(&batch, &body, &outcome, &err);
         if (st) {
-                (void)report_ingest_failure(st, &err);
+                (void)report_ingest_failure(&batch, st, &err);
                 grpc_call_fail_status(call, st, &err);
                 return;
         }

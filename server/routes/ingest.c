@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/metrics.h"
 #include "common/stable_clock.h"
+#include "grpc/grpc_server.h"
 #include "profile-formats/otlp.h"
 #include "profile-formats/otlp_json.h"
 #include "profile-formats/profile_accept.h"
@@ -71,8 +72,23 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
         return compute_batch_id(&source, ret, err);
 }
 
+struct ingest_batch begin_http_batch(const struct http_request *req)
+{
+        return (struct ingest_batch){ .tenant = get_request_tenant(req),
+                                      .agent = http_header(req, "User-Agent"),
+                                      .address = http_peer(req) };
+}
+
+struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
+{
+        return (struct ingest_batch){ .tenant = grpc_call_tenant(call),
+                                      .agent = grpc_call_metadata(call, "user-agent"),
+                                      .address = grpc_call_peer(call) };
+}
+
 bool check_history(struct http_request *req, bool *ret)
 {
+        const struct ingest_batch batch = begin_http_batch(req);
         const char *header = http_header(req, HISTORY_HEADER);
 
         *ret = header;
@@ -80,7 +96,7 @@ bool check_history(struct http_request *req, bool *ret)
                 return true;
         if (strcmp(header, "1") == 0)
                 return http_check_scope(req, SCOPE_HISTORY);
-        count_ingest_failure(ST_USAGE);
+        count_ingest_failure(&batch, ST_USAGE, HISTORY_HEADER " takes 1");
         http_fail_code(req, 400, "usage", HISTORY_HEADER " takes 1");
         return false;
 }
@@ -99,32 +115,52 @@ static struct profile_window get_accepted_window(const struct tenant *t, bool is
         return w;
 }
 
-static void count_rejections(const struct profile *profile, const struct profile_rejections *by_reason)
+static void note_refusal(const struct ingest_batch *batch, enum ingest_problem problem, uint64_t count,
+                         const char *text)
+{
+        const struct ingest_refusal r = { problem, count, text, batch->agent, batch->address };
+
+        if (batch->tenant) /* NULL: refused before it was chosen */
+                ingest_history_add_refusal(batch->tenant->ingested, &r, ingest_time_now());
+}
+
+static void count_rejections(const struct ingest_batch *batch, const struct profile *profile,
+                             const struct profile_rejections *by_reason)
 {
         uint64_t here = by_reason->too_old + by_reason->too_far_ahead + by_reason->long_label_key;
+        const char *text = profile->rejected_reason;
 
         metric_add(&rejected, (int64_t)profile->rejected_samples);
         metric_add(&too_old, (int64_t)by_reason->too_old);
         metric_add(&too_far_ahead, (int64_t)by_reason->too_far_ahead);
         metric_add(&long_label_key, (int64_t)by_reason->long_label_key);
         metric_add(&malformed, (int64_t)(profile->rejected_samples - here));
+        note_refusal(batch, INGEST_TOO_OLD, by_reason->too_old, text);
+        note_refusal(batch, INGEST_TOO_FAR_AHEAD, by_reason->too_far_ahead, text);
+        note_refusal(batch, INGEST_LABEL_KEY, by_reason->long_label_key, text);
+        note_refusal(batch, INGEST_MALFORMED, profile->rejected_samples - here, text);
 }
 
-enum status append_ingested_batch(struct tenant *t, struct profile *profile, struct hash128 batch_id, bool is_history,
-                                  bool *duplicate_ret, struct error *err)
+enum status append_ingested_batch(const struct ingest_batch *batch, struct profile *profile, bool *duplicate_ret,
+                                  struct error *err)
 {
-        const struct profile_window window = get_accepted_window(t, is_history);
+        struct tenant *t = batch->tenant;
+        const struct profile_window window = get_accepted_window(t, batch->is_history);
+        _cleanup_free_ struct batch_hosts *hosts = batch_hosts_create(profile);
+        struct ingested_batch noted = { profile, hosts, batch->agent, batch->address, false };
         struct profile_rejections by_reason;
         bool duplicate = false;
         enum status st = profile_reject_unacceptable(profile, &window, &by_reason, err);
 
         if (!st && profile->samples.count)
-                st = profile_store_append(t->profiles, profile, batch_id, &duplicate, err);
+                st = profile_store_append(t->profiles, profile, batch->id, &duplicate, err);
         if (st)
                 return st;
         metric_add(&batches, 1);
         tenant_count_batch(t, duplicate ? 0 : profile->samples.count);
-        count_rejections(profile, &by_reason);
+        noted.is_duplicate = duplicate;
+        ingest_history_add_batch(t->ingested, &noted, ingest_time_now());
+        count_rejections(batch, profile, &by_reason);
         if (duplicate)
                 metric_add(&duplicates, 1);
         else
@@ -156,48 +192,57 @@ static void describe_otlp_outcome(const struct profile *p, bool duplicate, struc
                 snprintf(ret->message, sizeof ret->message, "%s", again);
 }
 
-enum status ingest_otlp_batch(struct tenant *t, const struct otlp_batch *batch, struct otlp_outcome *ret,
+enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
                               struct error *err)
 {
         bool duplicate = false;
         struct profile p;
-        enum status st = batch->is_json ? otlp_json_decode(batch->body, batch->size, &p, err)
-                                        : otlp_decode(batch->body, batch->size, &p, err);
+        enum status st = body->is_json ? otlp_json_decode(body->bytes, body->size, &p, err)
+                                       : otlp_decode(body->bytes, body->size, &p, err);
 
         if (st)
                 return st;
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(t, &p, batch->id, batch->is_history, &duplicate, err);
+        st = append_ingested_batch(batch, &p, &duplicate, err);
         if (!st)
                 describe_otlp_outcome(&p, duplicate, ret);
         profile_deinit(&p);
         return st;
 }
 
-void count_ingest_failure(enum status st)
+static enum ingest_problem get_ingest_problem(enum status st)
 {
         switch (st) {
         case ST_BAD_DATA:
         case ST_USAGE:
-                metric_add(&bad_data, 1);
-                break;
+                return INGEST_BAD_DATA;
         case ST_TOO_BIG:
-                metric_add(&too_big, 1);
-                break;
+                return INGEST_TOO_BIG;
         case ST_BUSY:
-                metric_add(&busy, 1);
-                break;
+                return INGEST_BUSY;
         case ST_UNSUPPORTED:
-                metric_add(&unsupported, 1);
-                break;
+                return INGEST_UNSUPPORTED;
         default:
-                metric_add(&internal, 1);
+                return INGEST_INTERNAL;
         }
 }
 
-bool report_ingest_failure(enum status st, const struct error *err)
+void count_ingest_failure(const struct ingest_batch *batch, enum status st, const char *text)
 {
-        count_ingest_failure(st);
+        static struct metric *const counters[] = { [INGEST_BAD_DATA] = &bad_data,
+                                                   [INGEST_TOO_BIG] = &too_big,
+                                                   [INGEST_BUSY] = &busy,
+                                                   [INGEST_UNSUPPORTED] = &unsupported,
+                                                   [INGEST_INTERNAL] = &internal };
+        enum ingest_problem problem = get_ingest_problem(st);
+
+        metric_add(counters[problem], 1);
+        note_refusal(batch, problem, 1, text);
+}
+
+bool report_ingest_failure(const struct ingest_batch *batch, enum status st, const struct error *err)
+{
+        count_ingest_failure(batch, st, err->text);
         if (st != ST_OS && st != ST_NO_MEMORY)
                 return false;
         log_error("ingest", "%s", err->text);
@@ -206,7 +251,9 @@ bool report_ingest_failure(enum status st, const struct error *err)
 
 void fail_ingest(struct http_request *req, enum status st, const struct error *err)
 {
-        if (!report_ingest_failure(st, err)) {
+        const struct ingest_batch batch = begin_http_batch(req);
+
+        if (!report_ingest_failure(&batch, st, err)) {
                 http_fail(req, st, err);
                 return;
         }

@@ -27,6 +27,20 @@ enum status compute_batch_id(const struct batch_source *source, struct hash128 *
  */
 enum status read_batch_id(const struct http_request *req, struct hash128 *ret, struct error *err) MUST_CHECK;
 
+/** A batch as its request has it. Texts are borrowed from the request. */
+struct ingest_batch {
+        struct tenant *tenant;
+        struct hash128 id;
+        bool is_history;             /* accept samples of any age */
+        const char *agent, *address; /* User-Agent and address of the client; NULL: not known */
+};
+
+struct grpc_call;
+
+/** All but the id and is_history. */
+struct ingest_batch begin_http_batch(const struct http_request *req);
+struct ingest_batch begin_grpc_batch(const struct grpc_call *call);
+
 #define HISTORY_HEADER "X-Cairn-History"
 
 /**
@@ -36,13 +50,12 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
 bool check_history(struct http_request *req, bool *ret);
 
 /**
- * Reject samples that may not be stored (profile_reject_unacceptable()), append the others and count both. The samples
- * are durable when it returns ST_OK.
- * @param is_history  accept samples of any age.
+ * Reject samples that may not be stored (profile_reject_unacceptable()), append the others, count both, and note the
+ * sender. The samples are durable when it returns ST_OK.
  * @param duplicate_ret  the batch was received before: nothing was added. May be NULL.
  */
-enum status append_ingested_batch(struct tenant *t, struct profile *profile, struct hash128 batch_id, bool is_history,
-                                  bool *duplicate_ret, struct error *err) MUST_CHECK;
+enum status append_ingested_batch(const struct ingest_batch *batch, struct profile *profile, bool *duplicate_ret,
+                                  struct error *err) MUST_CHECK;
 
 /**
  * For protocols that cannot report rejected samples, which cairn_ingest_rejected_samples_total counts: ST_BAD_DATA when
@@ -50,11 +63,10 @@ enum status append_ingested_batch(struct tenant *t, struct profile *profile, str
  */
 enum status fail_if_all_rejected(const struct profile *p, struct error *err) MUST_CHECK;
 
-struct otlp_batch {
-        const void *body; /* unpacked */
+struct otlp_body {
+        const void *bytes; /* unpacked */
         size_t size;
-        bool is_json, is_history;
-        struct hash128 id;
+        bool is_json;
 };
 
 /** What a response to OTLP says. */
@@ -67,14 +79,14 @@ struct otlp_outcome {
  * Decode an ExportProfilesServiceRequest and append it, whatever protocol brought it.
  * @param ret untouched on failure. A failure is not counted here.
  */
-enum status ingest_otlp_batch(struct tenant *t, const struct otlp_batch *batch, struct otlp_outcome *ret,
+enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
                               struct error *err) MUST_CHECK;
 
-/** Count a refused request by its reason. */
-void count_ingest_failure(enum status st);
+/** Count a refused batch by its reason. @param text why */
+void count_ingest_failure(const struct ingest_batch *batch, enum status st, const char *text);
 
 /** Count a failure, and log one of the service itself. @return whether it is one. */
-bool report_ingest_failure(enum status st, const struct error *err);
+bool report_ingest_failure(const struct ingest_batch *batch, enum status st, const struct error *err);
 
 /**
  * Report a failure and respond. A full disk or memory is 503 with Retry-After: OTLP clients retry only after 429, 502,

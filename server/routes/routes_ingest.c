@@ -60,14 +60,15 @@ static void answer_otlp_success(struct http_request *req, const struct otlp_outc
 static void handle_otlp_ingest(struct http_request *req, void *context)
 {
         const char *type = http_header(req, "Content-Type");
-        struct otlp_batch batch = { .is_json = http_is_type(type, JSON) };
+        struct ingest_batch batch = begin_http_batch(req);
+        struct otlp_body body = { .is_json = http_is_type(type, JSON) };
         struct otlp_outcome outcome;
         struct error err;
         enum status st;
 
         (void)context;
-        if (!batch.is_json && !http_is_type(type, PROTOBUF)) {
-                count_ingest_failure(ST_UNSUPPORTED);
+        if (!body.is_json && !http_is_type(type, PROTOBUF)) {
+                count_ingest_failure(&batch, ST_UNSUPPORTED, "its Content-Type is neither " PROTOBUF " nor " JSON);
                 http_fail_code(req, 415, "unsupported",
                                "Content-Type '%.60s' is not supported; send OTLP as " PROTOBUF " or " JSON,
                                type ? type : "(none)");
@@ -75,14 +76,14 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
         }
         if (!check_history(req, &batch.is_history))
                 return;
-        batch.body = http_body(req, &batch.size);
+        body.bytes = http_body(req, &body.size);
         st = read_batch_id(req, &batch.id, &err);
         if (!st)
-                st = ingest_otlp_batch(get_request_tenant(req), &batch, &outcome, &err);
+                st = ingest_otlp_batch(&batch, &body, &outcome, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else
-                answer_otlp_success(req, &outcome, batch.is_json);
+                answer_otlp_success(req, &outcome, body.is_json);
 }
 
 static const struct http_route routes[] = {

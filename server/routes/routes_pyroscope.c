@@ -319,17 +319,17 @@ static enum status complete_ingested(struct http_request *req, struct app_name *
         return st;
 }
 
-static enum status ingest_profile(struct http_request *req, const struct server *s, bool is_history, struct error *err)
+static enum status ingest_profile(struct http_request *req, const struct server *s, struct ingest_batch *batch,
+                                  struct error *err)
 {
         const char *name = http_query(req, "name");
         _cleanup_app_name_ struct app_name app = { 0 };
         struct profile p;
-        struct hash128 id;
         enum status st;
 
         if (!name)
                 return error_set(err, ST_USAGE, "the query parameter 'name' is missing");
-        st = read_batch_id(req, &id, err);
+        st = read_batch_id(req, &batch->id, err);
         if (!st)
                 st = app_name_parse(name, &app, err);
         if (!st)
@@ -338,7 +338,7 @@ static enum status ingest_profile(struct http_request *req, const struct server 
                 return st;
         st = complete_ingested(req, &app, &p, err);
         if (!st)
-                st = append_ingested_batch(get_request_tenant(req), &p, id, is_history, NULL, err);
+                st = append_ingested_batch(batch, &p, NULL, err);
         if (!st)
                 st = fail_if_all_rejected(&p, err);
         profile_deinit(&p);
@@ -347,13 +347,13 @@ static enum status ingest_profile(struct http_request *req, const struct server 
 
 static void handle_ingest(struct http_request *req, void *context)
 {
+        struct ingest_batch batch = begin_http_batch(req);
         struct error err;
-        bool is_history;
         enum status st;
 
-        if (!check_history(req, &is_history))
+        if (!check_history(req, &batch.is_history))
                 return;
-        st = ingest_profile(req, context, is_history, &err);
+        st = ingest_profile(req, context, &batch, &err);
         if (st)
                 fail_ingest(req, st, &err);
         else
@@ -364,24 +364,23 @@ static void handle_ingest(struct http_request *req, void *context)
 
 static void handle_push(struct http_request *req, void *context)
 {
+        struct ingest_batch batch = begin_http_batch(req);
         enum connect_codec codec;
         struct profile p;
-        struct hash128 id;
         struct error err;
         const uint8_t *body;
-        bool is_history;
         size_t n;
         enum status st;
 
         (void)context;
-        if (!check_history(req, &is_history))
+        if (!check_history(req, &batch.is_history))
                 return;
         if (!connect_read_codec(req, &codec)) {
-                count_ingest_failure(ST_UNSUPPORTED);
+                count_ingest_failure(&batch, ST_UNSUPPORTED, "its Content-Type is not one of this call");
                 return;
         }
         body = http_body(req, &n);
-        st = read_batch_id(req, &id, &err);
+        st = read_batch_id(req, &batch.id, &err);
         if (!st)
                 st = push_decode(body, n, codec == CONNECT_JSON, http_request_deadline(req), &p, &err);
         if (st) {
@@ -389,7 +388,7 @@ static void handle_push(struct http_request *req, void *context)
                 return;
         }
         profile_set_missing_times(&p, wall_clock_ns());
-        st = append_ingested_batch(get_request_tenant(req), &p, id, is_history, NULL, &err);
+        st = append_ingested_batch(&batch, &p, NULL, &err);
         if (!st)
                 st = fail_if_all_rejected(&p, &err);
         profile_deinit(&p);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /healthz, /readyz, /metrics */
+/* /healthz, /readyz, /metrics, and the same for people: docs/formats/status.md */
 #include <inttypes.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "common/metrics.h"
+#include "common/options.h"
+#include "server/access/identify.h"
+#include "server/routes/status_report.h"
 #include "server/server_internal.h"
 
 static void handle_health(struct http_request *req, void *context)
@@ -93,17 +97,71 @@ static void gather_metrics(struct server *s)
         metric_set(&unresolved, (int64_t)stat.unresolved_locations);
 }
 
+static pthread_mutex_t gathering = PTHREAD_MUTEX_INITIALIZER; /* of two the slower one would write what was */
+
 static void handle_metrics(struct http_request *req, void *context)
 {
-        static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* of two the slower one would write what was */
         struct buf text;
 
         buf_init(&text, MiB(16));
-        pthread_mutex_lock(&one);
+        pthread_mutex_lock(&gathering);
         gather_metrics(context);
         metrics_write(&text);
-        pthread_mutex_unlock(&one);
+        pthread_mutex_unlock(&gathering);
         http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
+}
+
+/* ---- for people ---- */
+
+/* As TENANCY_WHOLE has it: a token that is bound to a tenant may not. */
+static bool may_see_service(struct server *s, const struct http_request *req)
+{
+        char says[TENANT_NAME_SIZE];
+
+        if (!s->access_control.tokens)
+                return true;
+        return access_get_tenant(&s->access_control, http_sender(req), says) &&
+               (!says[0] || strcmp(says, TOKEN_ANY_TENANT) == 0);
+}
+
+static void handle_status(struct http_request *req, void *context)
+{
+        struct buf body;
+        struct error err;
+
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        respond_result(
+                req, write_tenant_status(context, get_request_tenant(req), may_see_service(context, req), &body, &err),
+                &body, &err);
+}
+
+static void handle_senders(struct http_request *req, void *context)
+{
+        const char *text = http_query(req, "limit");
+        uint64_t limit = LIMIT_SENDERS;
+        struct buf body;
+        struct error err;
+
+        (void)context;
+        if (text && !parse_uint(text, &limit)) {
+                http_fail_code(req, 400, "usage", "limit is not a number");
+                return;
+        }
+        buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
+        respond_result(req, write_tenant_senders(get_request_tenant(req), limit, &body, &err), &body, &err);
+}
+
+/* Not from the budget, whose metrics are among those that are written. */
+static void handle_service_status(struct http_request *req, void *context)
+{
+        struct buf body;
+
+        buf_init(&body, MiB(16));
+        pthread_mutex_lock(&gathering);
+        gather_metrics(context);
+        write_service_status(context, &body);
+        pthread_mutex_unlock(&gathering);
+        respond_json(req, &body);
 }
 
 static const struct http_route routes[] = {
@@ -115,5 +173,23 @@ static const struct http_route routes[] = {
           .scope = SCOPE_READ,
           .tenancy = TENANCY_WHOLE,
           .handle = handle_metrics },
+        { .pool = POOL_STATUS,
+          .method = "GET",
+          .path = "/api/v1/status",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = handle_status },
+        { .pool = POOL_STATUS,
+          .method = "GET",
+          .path = "/api/v1/status/senders",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_OWN,
+          .handle = handle_senders },
+        { .pool = POOL_STATUS,
+          .method = "GET",
+          .path = "/api/v1/status/service",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_WHOLE,
+          .handle = handle_service_status },
 };
 const struct route_table status_routes = ROUTE_TABLE(routes);

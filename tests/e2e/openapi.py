@@ -332,6 +332,9 @@ def record_status():
     for path in ("/healthz", "/readyz", "/metrics", "/"):
         record("GET", path, "")
     record("GET", "/api/v1/session", "")
+    for more in ("", "/senders", "/service"):
+        record("GET", "/api/v1/status" + more, "")
+    record("GET", "/api/v1/status/senders", "?limit=x", 400)
     record("POST", "/login", "", 400, {"token": "x"})
     record("GET", "/assets/{name}", "/assets/odd.js", 404)
 

@@ -51,12 +51,12 @@ class Strings:
 
 
 def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at_ns=None, stack=None, attribute=None,
-         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label="", sent=(), frame_type=""):
+         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label="", sent=(), frame_type="", host=""):
     """One profile; values are those of its samples, one sample each, all of the one stack.
 
     sent: for each address what the sender says of it, "FUNCTION:FILE:LINE:START_LINE". frame_type: of all addresses.
     names: frames known by name, leaf first, in place of addresses. stack, attribute, location_mapping: indices to put
-    where right ones belong. label: "KEY=VALUE", one more.
+    where right ones belong. label: "KEY=VALUE", one more. host: value of host.name.
     """
     s = Strings()
     attributes, functions, locations = b"", b"", []
@@ -87,6 +87,8 @@ def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at
                         packed(4, [value]))
     profile = blob(1, sample_type) + samples + fixed64(3, at_ns) + num(4, 10**9) + blob(5, sample_type) + num(6, 10**7)
     resource = blob(1, blob(1, "service.name") + blob(2, blob(1, service)))
+    if host:
+        resource += blob(1, blob(1, "host.name") + blob(2, blob(1, host)))
     if label:
         key, value = label.split("=", 1)
         resource += blob(1, blob(1, key) + blob(2, blob(1, value)))

@@ -155,6 +155,9 @@ def own_requests(foreign, share, otlp):
         ("POST", "/cairn/{key...}"): ([("POST", "/cairn/samples/x.parquet", None, b"PAR1")], False),
         ("DELETE", "/cairn/{key...}"): ([("DELETE", "/cairn/" + name, None, b"") for name in foreign[:2]], False),
         ("GET", "/api/v1/resymbolize"): ([("GET", "/api/v1/resymbolize", None, b"")], False),
+        ("GET", "/api/v1/status"): ([("GET", "/api/v1/status", None, b"")], True),
+        ("GET", "/api/v1/status/senders"): (
+            [("GET", "/api/v1/status/senders" + q, None, b"") for q in ("", "?limit=1000000", "?tenant=beta")], True),
         ("POST", "/api/v1/resymbolize"): ([("POST", "/api/v1/resymbolize", JSON, b"{}")], False),
         ("POST", "/api/v1/store/compact"): ([("POST", "/api/v1/store/compact", JSON, b"{}")], False),
         ("POST", "/api/v1/store/expire"): (

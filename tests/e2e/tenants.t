@@ -60,7 +60,7 @@ for tenant in alpha beta anonymous; do
         python3 tests/e2e/profiles.py otlp "$tmp/$tenant-head.otlp" "addresses=401000" "build_id=${id%3}4" \
                 "mapping_file=marker-of-$tenant-program" "service=marker-of-$tenant" values=5
         python3 tests/e2e/profiles.py otlp "$tmp/$tenant-object.otlp" "addresses=401000" "build_id=$id" \
-                "mapping_file=program" "service=marker-of-$tenant" values=3
+                "mapping_file=program" "service=marker-of-$tenant" "host=marker-of-$tenant-host" values=3
 done
 grpc_port=$(free_port)
 start_server --flush-interval 3600 --tenants "$tmp/tenants" --token-file "$tmp/tokens" --listen-otlp-grpc "127.0.0.1:$grpc_port"
@@ -75,6 +75,8 @@ for tenant in alpha beta; do
         send $tenant-token "$tmp/$tenant-head.otlp"
         send $tenant-token "$tmp/$tenant-object.otlp"
         is "$code" 200 "$tenant has samples in its queue"
+        send $tenant-token "$tmp/tenants" -A "marker-of-$tenant-agent"
+        is "$code" 400 "$tenant has sent a batch that is refused"
 done
 python3 tests/e2e/tenants.py routes "$url" "$id" "$tmp/alpha.otlp" "$tmp/beta.otlp" >"$tmp/tap" || bail_out "the client failed"
 show "$tmp/tap"

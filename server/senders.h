@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_SERVER_SENDERS_H
+#define CAIRN_SERVER_SENDERS_H
+
+/**
+ * @file
+ * Who sends a tenant's samples, in memory: for each host and program the last batch, and counts since it was first
+ * seen. At most LIMIT_SENDERS are kept, with LRU eviction, and fewer when the memory budget (MEMORY_CACHES) is short:
+ * then, too, the one heard from longest ago makes room. Texts are the sender's, cut to their size.
+ *
+ * Threads: any, except create and destroy.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define SENDER_HOST_SIZE 128
+#define SENDER_AGENT_SIZE 96
+#define SENDER_ADDRESS_SIZE 64
+
+/** What a request says of who sent it; "" for what it does not. Borrowed. */
+struct sender_name {
+        const char *host;    /* a label of the samples */
+        const char *agent;   /* User-Agent: a sender is told apart by its text before the first '/' */
+        const char *address; /* tells senders without a host apart */
+};
+
+/** One batch, or the part of it that is of one host. */
+struct sender_batch {
+        uint64_t samples, rejected;
+        int64_t newest_unix_ns; /* time of its newest sample; 0: unknown */
+        int64_t now_unix_ns;
+};
+
+struct sender {
+        char host[SENDER_HOST_SIZE], agent[SENDER_AGENT_SIZE], address[SENDER_ADDRESS_SIZE]; /* as last seen */
+        int64_t first_unix_ns, last_unix_ns;                                                 /* of its batches */
+        int64_t newest_unix_ns; /* of the last batch: sender_batch.newest_unix_ns */
+        uint64_t batches, samples, rejected;
+        uint64_t last_samples; /* of the last batch */
+};
+
+struct senders;
+
+enum status senders_create(struct senders **ret, struct error *err) MUST_CHECK;
+void senders_destroy(struct senders *s); /* takes NULL */
+
+void senders_note_batch(struct senders *s, const struct sender_name *name, const struct sender_batch *batch);
+
+/** How many are kept, and how many made room for others since the start. */
+void senders_count(struct senders *s, size_t *kept_ret, uint64_t *forgotten_ret);
+
+/**
+ * A copy of the most recent ones, the latest first.
+ * @param ret owned by the caller, free(); room for `max` is reserved by the caller.
+ */
+enum status senders_copy(struct senders *s, size_t max, struct sender **ret, size_t *count_ret,
+                         struct error *err) MUST_CHECK;
+
+#endif
