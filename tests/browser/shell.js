@@ -5,7 +5,7 @@
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
 const [url, saved] = process.argv.slice(2);
-const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'source', 'traces', 'missing'];
+const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'source', 'traces']; // debuginfo and status: debuginfo.js
 // Colours are the same in narrow windows; to look at them is most of axe's work.
 const WITHOUT_CONTRAST = { rules: { 'color-contrast': { enabled: false } } };
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['narrow', { width: 360, height: 740 }]];

@@ -13,6 +13,9 @@ const CairnApi = (() => {
     return text ? path + '?' + text : path;
   }
 
+  // The service's own address, as commands have to name it.
+  const serverUrl = () => new URL('.', location.href).href.replace(/\/$/, '');
+
   async function fail(answer) {
     let text = await answer.text().catch(() => ''), reason = '';
     try {
@@ -58,5 +61,5 @@ const CairnApi = (() => {
     };
   }
 
-  return { create, makeUrl };
+  return { create, makeUrl, serverUrl };
 })();

@@ -17,7 +17,8 @@
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'source', title: 'Source', view: CairnSourceView },
     { id: 'traces', title: 'Traces', view: CairnTracesView },
-    { id: 'missing', title: 'Missing debuginfo', view: CairnMissingView },
+    { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView },
+    { id: 'status', title: 'Status', view: CairnStatusView },
   ];
   const LIVE_MS = 5000; // as the label of the switch says
   const { make } = CairnDom, $ = id => document.getElementById(id);

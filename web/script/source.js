@@ -40,10 +40,11 @@ const CairnSourceView = (() => {
     return items;
   }
 
-  function missingBox(missing, what) {
+  // more: what else there is to do, or null.
+  function missingBox(missing, what, more) {
     return make('div', { className: 'missing', role: 'note' }, make('p', { textContent: `${what}: ${visible(missing.reason)}.` }),
       missing.next_step ? make('p', { textContent: 'Next: ' + missing.next_step + (missing.command ? ':' : '.') }) : null,
-      missing.command ? make('code', { className: 'mono', textContent: visible(missing.command) }) : null);
+      missing.command ? make('code', { className: 'mono', textContent: visible(missing.command) }) : null, more);
   }
 
   function create(root, context) {
@@ -65,7 +66,7 @@ const CairnSourceView = (() => {
     let about = { unit: '', total: 0 };
     const table = CairnTable.create(top, CairnTable.costColumns(() => about), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
       open: row => context.go({ function: row.function }) });
-    const paramsOf = selection => ({ ...CairnSelection.params(selection), ...CairnFilters.params(selection), function_name: selection.function, server: location.origin });
+    const paramsOf = selection => ({ ...CairnSelection.params(selection), ...CairnFilters.params(selection), function_name: selection.function, server: CairnApi.serverUrl() });
     form.append(name, ...panels, file, object, syntax, ...steps, place);
     form.addEventListener('submit', event => {
       event.preventDefault();
@@ -124,7 +125,9 @@ const CairnSourceView = (() => {
         entry = one.files[0] || found;
       }
       current = { lines: sumLines(answer.rows, found.file), text: entry.text, opened: new Set(), answer };
-      notice.replaceChildren(...(entry.text === undefined && entry.missing ? [missingBox(entry.missing, 'There is no text of these lines')] : []));
+      const why = context.canShow('debuginfo') && !answer.rows.some(r => r.line) ? make('p', {}, make('button', { type: 'button', textContent: 'Why it has no lines',
+        onclick: () => context.go({ view: 'debuginfo', panel: 'why', function: selection.function }) })) : null;
+      notice.replaceChildren(...(entry.text === undefined && entry.missing ? [missingBox(entry.missing, 'There is no text of these lines', why)] : []));
       linesBox.hidden = false;
       const items = makeItems(current.lines, current.text, current.opened);
       lines.show(items, answer);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Debuginfo: what is missing, by samples, with the command that uploads it; what is stored; how upstreams do; and why an
+// address has the name that it has. Keys of the selection: panel ('' or that of a part); those of a part.
+'use strict';
+const CairnDebuginfoView = (() => {
+  const { make } = CairnDom, { display } = CairnNames, { formatValue } = CairnUnits, { commandBox, ago, duration, sentence } = CairnRecordTable;
+  const bytes = n => formatValue(n, 'bytes'), count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
+  const shortId = id => make('span', { className: 'mono', textContent: id.length > 16 ? id.slice(0, 16) + '…' : id || 'none', title: id });
+  const heading = text => make('h2', { textContent: text });
+
+  // ---- what is missing ----
+
+  function createMissing(root, context) {
+    let about = { samples: 0, unit: '' };
+    const why = r => make('button', { type: 'button', textContent: 'Why', 'aria-label': `Why ${display(r.mapping, 80)} has no names`, onclick: () => context.go({ panel: 'why', build_id: r.build_id, address: null, function: null }) });
+    const columns = reason => [
+      { title: 'Samples', key: 'samples', number: true, text: r => count(r.samples) },
+      { title: 'Share', key: 'percent', number: true, text: r => r.percent.toFixed(2) + '%', explain: 'Of all samples of the selection' },
+      { title: 'Cost', key: 'value', number: true, text: r => r.value === undefined ? '' : formatValue(r.value, about.unit) },
+      { title: 'Addresses', key: 'locations', number: true, text: r => count(r.locations) },
+      reason,
+      { title: 'Object', key: 'mapping', className: 'mono', text: r => r.mapping || '(unknown)' },
+      { title: 'Build id', key: 'build_id', node: r => shortId(r.build_id) },
+    ];
+    const detail = r => make('div', { className: 'help' }, commandBox(r.command, r.mapping || r.build_id), why(r), make('p', { textContent: sentence(r.next_step) }));
+    const filter = r => [r.mapping, r.build_id, r.state, r.quality];
+    const sum = make('p', { className: 'soft' }), missingBox = make('div', { className: 'table-box' }), poorBox = make('div', { className: 'table-box' });
+    const copyAll = make('button', { type: 'button', textContent: 'Copy all commands' }), said = make('span', { className: 'soft', role: 'status' });
+    const note = make('p', { className: 'soft', textContent: 'Run a command where the object is: on the host that was profiled, or where it was built. A service with tokens wants one of scope upload: cairn-upload --token-file FILE, or CAIRN_TOKEN.' });
+    root.append(heading('Objects whose samples lack names'), sum, note, make('div', { className: 'bar' }, copyAll, said), missingBox,
+      heading('Objects with names only'), make('p', { className: 'soft', textContent: 'Debuginfo would add their files, lines and inlined calls.' }), poorBox);
+    const missing = CairnRecordTable.create(missingBox, columns({ title: 'Reason', key: 'state', text: r => words(r.state) }),
+      { caption: 'Missing debuginfo', thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'Nothing is missing in this range.' });
+    const poor = CairnRecordTable.create(poorBox, columns({ title: 'Names by', key: 'quality', text: r => r.state === 'sender' ? 'the sender' : words(r.quality) }),
+      { caption: 'Objects with names only', thing: 'object', things: 'objects', sort: 'samples', filter, detail, page: 20, empty: 'All other objects have lines.' });
+    let all = [];
+    copyAll.onclick = async () => {
+      const text = all.map(r => r.command).join('\n') + '\n';
+      said.textContent = await CairnFlameMenu.copyText(text) ? `${all.length} commands copied, the most useful first` : 'The browser does not allow it';
+    };
+    return async (selection, signal) => {
+      about = await context.api.query('uploads', { ...CairnSelection.params(selection), server: CairnApi.serverUrl() }, signal);
+      all = about.missing;
+      copyAll.parentElement.hidden = note.hidden = !all.length;
+      said.textContent = '';
+      sum.textContent = !about.samples ? 'No samples here. Try a longer time range or another selector.' :
+        all.length ? `${count(about.samples)} samples; the first object is in ${about.missing[0].percent.toFixed(2)}% of them.` : `${count(about.samples)} samples, all with names.`;
+      missing.show(about.missing);
+      poor.show(about.poor);
+      context.about('');
+    };
+  }
+
+  // ---- what is stored ----
+
+  // 'upload (by NAME, label)'
+  const originOf = o => o.source + (o.token ? ` by ${o.token}` : '') + (o.label ? `, ${o.label}` : '');
+  function createObjects(root, context) {
+    let now = 0;
+    const sum = make('p', { className: 'soft' }), box = make('div', { className: 'table-box' });
+    root.append(heading('Stored objects'), sum, box);
+    const table = CairnRecordTable.create(box, [
+      { title: 'Object', key: 'name', className: 'mono', text: o => o.name || '(no name)' },
+      { title: 'Kind', key: 'kind' },
+      { title: 'Quality', key: 'quality', text: o => words(o.quality), explain: 'What its symbols come from' },
+      { title: 'Index', key: 'state', text: o => words(o.state) + (o.partial ? ', partial' : '') },
+      { title: 'Origin', key: 'origin' },
+      { title: 'Size', key: 'size', number: true, text: o => bytes(o.size) },
+      { title: 'On disk', key: 'stored_bytes', number: true, text: o => bytes(o.stored_bytes) },
+      { title: 'Stored', key: 'stored_unix_s', number: true, node: o => ago(o.stored_unix_s, now) },
+      { title: 'Last use', key: 'used_unix_s', number: true, node: o => ago(o.used_unix_s, now) },
+      { title: 'Build id', key: 'build_id', node: o => make('button', { type: 'button', className: 'link mono', title: o.build_id, textContent: o.build_id.slice(0, 16) + (o.build_id.length > 16 ? '…' : ''),
+        onclick: () => context.go({ panel: 'why', build_id: o.build_id, address: null, function: null }) }) },
+    ], { caption: 'Stored objects', thing: 'object', things: 'objects', sort: 'used_unix_s', empty: 'Nothing is stored. cairn-upload sends debuginfo; upstreams and --scan bring their own.',
+      filter: o => [o.name, o.kind, o.quality, o.state, o.origin, o.build_id, o.error, o.pinned ? 'pinned' : ''],
+      detail: o => o.error || o.partial || o.pinned ? make('div', { className: 'help' }, make('p', { textContent: display([o.error && `Not indexed: ${o.error}.`, o.partial && `Partial: ${o.partial}.`, o.pinned && 'Pinned: retention never removes it.'].filter(Boolean).join(' ')) })) : null });
+    return async (selection, signal) => {
+      const { objects } = await context.api.get('api/v1/debuginfo', {}, signal);
+      now = Date.now() / 1000;
+      const total = key => objects.reduce((s, o) => s + o[key], 0), failed = objects.filter(o => o.index.state === 'failed').length;
+      sum.textContent = objects.length ? `${count(objects.length)} objects, ${bytes(total('size'))}, ${bytes(total('stored_bytes'))} on disk` + (failed ? `; ${count(failed)} could not be indexed` : '') : '';
+      table.show(objects.map(o => ({ ...o, state: o.index.state, error: o.index.error, partial: o.index.partial, origin: originOf(o) })));
+      context.about('');
+    };
+  }
+
+  // ---- upstreams ----
+
+  const BREAKERS = { closed: 'works', open: 'left alone', 'half-open': 'tried again', half_open: 'tried again' };
+  function createUpstreams(root, context) {
+    let now = 0;
+    const sum = make('p', { className: 'soft' }), box = make('div', { className: 'table-box' });
+    root.append(heading('Upstream debuginfod servers'), sum, box);
+    const number = (title, key, explain) => ({ title, key, number: true, text: u => count(u[key]), explain });
+    const table = CairnRecordTable.create(box, [
+      { title: 'Asked', key: 'order', number: true, text: u => `${u.order}.`, explain: 'In this order' },
+      { title: 'Upstream', key: 'url', className: 'mono' },
+      { title: 'State', key: 'breaker', text: u => (BREAKERS[u.breaker] || words(u.breaker)) + (u.retry_in_s ? ` for ${duration(u.retry_in_s)}` : '') },
+      number('Found', 'found'), number('Missing', 'missing', 'It does not have it'), number('Refused', 'refused', 'What it sent was not what was asked for'),
+      number('Failed', 'failed'), number('Unsure', 'unsure', 'It may have it, and could not say'), number('Skipped', 'skipped', 'Not asked, while it was left alone'),
+      { title: 'Mean', key: 'mean_ms', number: true, text: u => formatValue(u.mean_ms * 1e6, 'nanoseconds') },
+      { title: 'Slowest', key: 'slowest_ms', number: true, text: u => formatValue(u.slowest_ms * 1e6, 'nanoseconds') },
+      { title: 'Received', key: 'bytes', number: true, text: u => bytes(u.bytes) },
+      number('In flight', 'in_flight'),
+    ], { caption: 'Upstreams', thing: 'upstream', things: 'upstreams', sort: 'order', up: true, empty: 'No upstream is configured: cairn serve --upstream URL.',
+      detail: u => u.last_error ? make('div', { className: 'help' }, make('p', {}, `Last error, `, ago(u.last_error_unix_s, now), `: ${display(u.last_error)}`)) : null });
+    return async (selection, signal) => {
+      context.about('');
+      const answer = await context.api.get('api/v1/debuginfo/upstreams', {}, signal).catch(e => { if (e.status !== 403) throw e; return e; });
+      if (answer instanceof Error) { // of a token that is bound to a tenant
+        sum.textContent = sentence(answer.message);
+        box.hidden = true;
+        return;
+      }
+      now = Date.now() / 1000;
+      const q = answer.questions;
+      sum.textContent = `${count(q.queued)} questions wait, ${count(q.in_flight)} are being asked; ${count(q.known_missing)} answers “missing” and ${count(q.known_failed)} failures are remembered.`;
+      sum.hidden = !answer.upstreams.length;
+      table.show(answer.upstreams.map((u, i) => ({ ...u, order: i + 1 })));
+    };
+  }
+
+  // ---- the view ----
+
+  const PANELS = [['', 'Missing', createMissing], ['objects', 'Objects', createObjects], ['upstreams', 'Upstreams', createUpstreams], ['why', 'Why', (...all) => CairnWhy.create(...all)]];
+
+  function create(root, context) {
+    const parts = PANELS.map(([id, title, start]) => ({ id, start, box: make('div', { className: 'panel', hidden: true }), show: null,
+      button: make('button', { type: 'button', textContent: title, 'aria-pressed': 'false', onclick: () => context.go({ panel: id || null }) }) }));
+    root.append(make('div', { className: 'bar', role: 'group', 'aria-label': 'Parts of this view' }, ...parts.map(p => p.button)), ...parts.map(p => p.box));
+    return {
+      async show(selection, signal) {
+        const part = parts.find(p => p.id === (selection.panel || '')) || parts[0];
+        for (const p of parts) {
+          p.button.setAttribute('aria-pressed', p === part);
+          p.box.hidden = p !== part;
+        }
+        if (!part.show) part.show = part.start(part.box, context);
+        await part.show(selection, signal);
+      },
+      destroy() {},
+    };
+  }
+
+  return { create };
+})();
