@@ -73,6 +73,7 @@ struct scrape_loop {
         struct scrape_loop *next_ready;
         bool is_done; /* with once */
         struct scrape_result result;
+        enum fetch_failure last_failure; /* when result has an error */
         /* Of the thread that runs it. */
         struct counter_totals totals;
         int64_t totals_unix_ns, totals_ns; /* when they were read; the latter monotonic */
@@ -393,14 +394,15 @@ static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_o
         profile_deinit(&fetched.profile);
 }
 
-/* Failures are logged when they begin, and when the text changes; called with the lock held. */
+/* Failures are logged when they begin, and when the kind changes: texts have times in them. Called with the lock held.
+ */
 static void log_scrape_result(const struct scrape_loop *l, const struct scrape_outcome *o)
 {
         const struct target_labels *labels = &l->owner->target.labels;
         const char *job = target_labels_get(labels, "job"), *instance = target_labels_get(labels, "instance");
         const struct scrape_result *before = &l->result;
 
-        if (o->status && strcmp(before->error, o->err.text) != 0)
+        if (o->status && (!before->error[0] || l->last_failure != o->failure))
                 log_warn("scrape", "job '%s', %s, %s%s: %s", PRINTABLE(job), PRINTABLE(instance),
                          l->owner->target.base_url, l->profile->path, PRINTABLE(o->err.text));
         else if (!o->status && before->error[0])
@@ -425,6 +427,7 @@ static void note_scrape_result(struct scrape_loop *l, const struct scrape_outcom
         r->body_bytes = o->body_bytes;
         snprintf(r->error, sizeof r->error, "%s", o->status ? o->err.text : "");
         if (o->status) {
+                l->last_failure = o->failure;
                 r->failures++;
                 metric_add(&failure_metrics[o->failure], 1);
                 return;

@@ -21,6 +21,7 @@ start_target() {
 }
 # start_scraper CONFIG [OPTION]...: sets $scraper_pid and $scraper_url.
 start_scraper() {
+        rm -f scrape.log # of the one before
         "$cairn" scrape --server "$url" --metrics-listen 127.0.0.1:0 "$@" 2>scrape.log &
         scraper_pid=$!
         background_pids="${background_pids:-} $scraper_pid"
@@ -149,7 +150,7 @@ wait "$target_pid" 2>/dev/null
 is_down() { [ "$(scraped '[.profiles[] | select(.profile == "memory") | .health] | join(" ")')" = down ]; }
 wait_for "the target to be down" is_down
 like "$(curl -sS "$scraper_url/metrics")" "^cairn_scrape_up\{job=\"go\",instance=\"$real\",profile=\"memory\"\} 0" "it is down"
-like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*connect" "the log names the target and says why"
+like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof/allocs: .*(onnect|eply)" "the log names the target and says why"
 like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_failures_total\{reason="unreachable"\} [1-9]' "and it is counted"
 before=$(cost memory:alloc_objects main.allocateBlocks)
 start_target go "${real#*:}"
