@@ -184,6 +184,7 @@ async function tryStatus(browser) {
   equal(cards, ['Ingest', 'Queue', 'Storage of samples', 'Compaction', 'Re-symbolization', 'Retention', 'Debuginfo', 'Memory', 'Requests', 'Disk'],
     'ingest, queue, storage, and work have a card each');
   match(await page.getAttribute('.bars', 'aria-label'), new RegExp(`^Samples of each of the last 60 minutes: ${status.ingest.samples.toLocaleString('en')} in all`), '  the last hour of samples is drawn, and said');
+  match(await page.textContent('.card >> nth=0'), /Last 5 minutes[1-9][\d,.]* samples\/s/, '  with the rate of now');
   match(await page.textContent('.card >> nth=5'), /Samples are kept30 d/, '  retention');
   const reasons = await column(page, 'Errors', 'Reason');
   check(reasons.includes('bad data') && reasons.includes('too far ahead'), 'errors are listed by reason', reasons);

@@ -43,8 +43,9 @@ const CairnStatusView = (() => {
     }));
   }
   function ingestCard(s) {
-    const { minutes } = s.ingest, whole = minutes.slice(-6, -1);
-    const rate = (key, per) => (whole.reduce((sum, m) => sum + m[key], 0) * per / (60 * whole.length)).toLocaleString('en', { maximumFractionDigits: 1 });
+    const { minutes } = s.ingest, recent = minutes.slice(-5);
+    const seconds = Math.max(1, s.now_unix_s - Math.max(recent[0].start_unix_s, s.ingest.since_unix_s)); // the last minute is not over
+    const rate = (key, per) => (recent.reduce((sum, m) => sum + m[key], 0) * per / seconds).toLocaleString('en', { maximumFractionDigits: 1 });
     return card('Ingest', [
       ['Last 5 minutes', `${rate('samples', 1)} samples/s`], ['', `${rate('batches', 60)} batches/min`],
       ['Since the start', things(s.ingest.samples, 'sample')], ['', batches(s.ingest.batches)], ['Started', day(s.ingest.since_unix_s)],
