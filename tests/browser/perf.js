@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // perf.js URL: how long the flame graph takes in the browser: from the answer's last byte to the picture, for each picture while
 // it is moved, and its memory. CPU times are the main thread's, of Chromium's trace, so that other work of the machine does not
-// count. Ends with 1 when they are longer than docs/performance.md promises. The answers are made
-// here, the page is the service's.
+// count in them. Ends with 1 when the first picture (elapsed, the best of three) or the frames (CPU) take longer than
+// docs/performance.md promises. The answers are made here, the page is the service's.
 'use strict';
 const fs = require('fs');
 const { run, check, openPage, noProblems, screenshot } = require('./support');
@@ -69,7 +69,7 @@ async function measureFirst(browser, nodes, body) {
     }).observe(document, { subtree: true, childList: true, characterData: true });
   });
   await page.route('**/api/v1/query/flame?*', route => route.fulfill({ contentType: 'application/json', body }));
-  await page.goto(`${url}/#view=missing&from=now-1h&to=now`);
+  await page.goto(`${url}/#view=traces&from=now-1h&to=now`);
   await page.waitForSelector('[role=tabpanel]:not([hidden])[aria-busy=false]');
   await waitForRest(browser);
   const events = await trace(browser, page, async () => {
@@ -140,9 +140,9 @@ run(async browser => {
       cpus.push(first.cpu);
       ({ page } = first);
     }
-    const best = Math.min(...cpus), list = all => all.map(t => t.toFixed(0)).join(', ');
+    const best = Math.min(...times), list = all => all.map(t => t.toFixed(0)).join(', ');
     console.log(`${nodes.toLocaleString('en')} nodes, ${(body.length / 1e6).toFixed(1)} MB of answer: drawn after ${list(times)} ms, of which CPU ${list(cpus)} ms`);
-    check(best < BUDGET_MS[nodes], `the first picture of ${nodes.toLocaleString('en')} nodes takes less than ${BUDGET_MS[nodes]} ms of CPU`, best);
+    check(best < BUDGET_MS[nodes], `the first picture of ${nodes.toLocaleString('en')} nodes takes less than ${BUDGET_MS[nodes]} ms`, best);
     const moves = await measureMoves(browser, page);
     for (const [what, frames] of Object.entries(moves)) {
       const p95 = quantile(frames, 0.95);
