@@ -152,7 +152,8 @@ const CairnTable = (() => {
       const list = [];
       for (let i = from; i < to; i++) list.push(makeRow(i));
       if (!some.length)
-        list.push(make('tr', {}, make('td', { colSpan: visible.length, textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' })));
+        list.push(make('tr', {}, make('td', { colSpan: visible.length, className: 'none' },
+          make('div', { textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' }))));
       if (body.contains(document.activeElement)) table.focus({ preventScroll: true }); // a button that was clicked
       space.style.paddingTop = from * ROW + 'px';
       body.replaceChildren(...list);
