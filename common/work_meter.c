@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,13 @@
 #include "common/limits.h"
 
 #define SORT_RUN 16384 /* items that are sorted at a time: about 2 ms */
+
+static _Atomic(int64_t) urgent_tasks;
+
+void work_meter_add_urgent_tasks(int64_t change)
+{
+        atomic_fetch_add_explicit(&urgent_tasks, change, memory_order_relaxed);
+}
 
 void work_meter_init(struct work_meter *m, work_interrupted *interrupted, void *context)
 {
@@ -25,7 +33,8 @@ enum status work_meter_check(struct work_meter *m, struct error *err)
                 return ST_OK;
         m->units = 0;
         /* A kernel without preemption switches to a thread that became runnable only here, or at its next tick. */
-        (void)sched_yield();
+        if (atomic_load_explicit(&urgent_tasks, memory_order_relaxed) > 0)
+                (void)sched_yield();
         if (!m->failed && m->interrupted) {
                 m->checks++;
                 m->failed = m->interrupted(m->context, &m->error);

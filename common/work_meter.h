@@ -7,11 +7,12 @@
  * Cooperative cancellation and step budgets of one query.
  *
  * Every loop over data reports its work in units (a row, a node, a byte of a name: a few nanoseconds each). Every
- * WORK_CHECK_UNITS the meter offers the CPU to other threads, so that ingest beside queries does not wait for a tick of
- * the scheduler, and checks for an interruption: deadline, disconnected client, shutdown of the server. The first
- * failure is kept and returned by all later calls, so a loop may end early without an error; the next check reports it.
+ * WORK_CHECK_UNITS the meter checks for an interruption: deadline, disconnected client, shutdown of the server. The
+ * first failure is kept and returned by all later calls, so a loop may end early without an error; the next check
+ * reports it. While there are urgent tasks each check also yields the CPU, so that ingest beside queries does not wait
+ * for a tick of the scheduler.
  *
- * Threads: one meter belongs to one thread.
+ * Threads: one meter belongs to one thread; any thread may add urgent tasks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +34,9 @@ struct work_meter {
         enum status failed;        /* ST_OK: go on */
         struct error error;        /* of `failed` */
 };
+
+/** Tasks of the process that metered work should let go first have come or ended. */
+void work_meter_add_urgent_tasks(int64_t change);
 
 /** A meter with the whole budget of regular expressions. */
 void work_meter_init(struct work_meter *m, work_interrupted *interrupted, void *context);

@@ -2,6 +2,7 @@
 #include "debuginfo-store/seekable.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zstd.h>

@@ -138,6 +138,7 @@ struct handler_pool {
         unsigned thread_count;
         unsigned at_once; /* limit of working */
         unsigned working, waiting;
+        int64_t told_urgent; /* tasks of a pool without niceness that work_meter_add_urgent_tasks() was told of */
         bool stop;
 };
 

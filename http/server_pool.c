@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/work_meter.h"
+
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream or a worker.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
 static _Thread_local struct pool_lane *lane_of_thread; /* of the task that runs */
@@ -77,6 +79,10 @@ static void update_pool_metrics(struct handler_pool *p)
         handler_pool_check(p);
         metric_set(&p->metrics[BUSY], p->working);
         metric_set(&p->metrics[QUEUED], p->queued);
+        if (!p->options.niceness) {
+                work_meter_add_urgent_tasks((int64_t)p->working + p->queued - p->told_urgent);
+                p->told_urgent = (int64_t)p->working + p->queued;
+        }
 }
 
 /* The next lane whose turn it is and that may start a task; NULL: none. Under the lock. */
@@ -171,6 +177,7 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
         p->at_once = threads;
         p->options = *options;
         p->queued = 0;
+        p->told_urgent = 0;
         p->threads = calloc(threads + LIMIT_HTTP_WAITING, sizeof *p->threads);
         if (!p->threads)
                 return error_no_memory(err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cairn config`: asks each program that reads the configuration file what it makes of its section. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 

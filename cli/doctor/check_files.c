@@ -2,6 +2,7 @@
 /* The files that an operator writes: configuration, tokens, tenants, certificates. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
