@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `go tool pprof URL` asks beside a profile that has addresses without names: it posts them to "symbolz" in the
- * profile's folder, and gives up when nobody answers there. All names that Cairn knows are in the profile, so the
- * answer has none. Source: pprof, internal/symbolz/symbolz.go.
+ * profile's folder, or in the root folder (Go 1.19), and gives up when nobody answers there. All names that Cairn knows
+ * are in the profile, so the answer has none. Source: pprof, internal/symbolz/symbolz.go.
  */
 #include <string.h>
 
@@ -19,6 +19,12 @@ static void handle_symbolz(struct http_request *req, void *context)
 static const struct http_route routes[] = {
         { .method = "POST",
           .path = "/api/v1/query/symbolz",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_SHARED,
+          .max_body = LIMIT_HTTP_BODY_BYTES,
+          .handle = handle_symbolz },
+        { .method = "POST",
+          .path = "/symbolz",
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SHARED,
           .max_body = LIMIT_HTTP_BODY_BYTES,

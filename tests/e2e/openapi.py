@@ -221,6 +221,7 @@ def record_queries():
     record("GET", q + "pprof", everything)
     record("GET", q + "autofdo", everything)
     record("POST", q + "symbolz", "", 200, b"0x10+0x20")
+    record("POST", "/symbolz", "", 200, b"0x10+0x20")
     names = [row["function"] for row in record("GET", q + "top", everything)["rows"][:3]]
     for name in map(urllib.parse.quote, map(re.escape, names)):
         record("GET", q + "sandwich", everything + "function=" + name)
