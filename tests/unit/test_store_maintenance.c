@@ -274,7 +274,7 @@ START_TEST(removed_files_go_although_samples_cannot_be_expired)
         check_ok(profile_store_append(fixture.store, &t.p, store_fixture_batch_id(1), NULL, &err), &err);
         test_profile_deinit(&t);
         store_fixture_flush(&fixture);
-        fixture.store->options.limits.age_s = 2 * 86400; /* the samples of T0 */
+        fixture.store->limits->limits.age_s = 2 * 86400; /* the samples of T0 */
         move_in_store(SAMPLES_LOG, "away");
         check_cleaned_after_failure(ST_OS);
         move_in_store("away", SAMPLES_LOG);
