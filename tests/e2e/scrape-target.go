@@ -80,15 +80,15 @@ func main() {
 	runtime.SetBlockProfileRate(1)
 	runtime.SetMutexProfileFraction(1)
 
-	http.HandleFunc("/work/allocate", func(w http.ResponseWriter, r *http.Request) {
+	http.HandleFunc("/load/allocate", func(w http.ResponseWriter, r *http.Request) {
 		allocateBlocks(number(r))
 		kept = nil
 		for i := 0; i < 3; i++ { // a heap profile is of the last collection
 			runtime.GC()
 		}
 	})
-	http.HandleFunc("/work/contend", func(w http.ResponseWriter, r *http.Request) { contendLocks(number(r)) })
-	http.HandleFunc("/work/burn", func(w http.ResponseWriter, r *http.Request) {
+	http.HandleFunc("/load/contend", func(w http.ResponseWriter, r *http.Request) { contendLocks(number(r)) })
+	http.HandleFunc("/load/burn", func(w http.ResponseWriter, r *http.Request) {
 		labels := pprof.Labels("job", "evil", "service.name", "evil", "endpoint", "hot")
 		go pprof.Do(context.Background(), labels, func(context.Context) { burnProcessor() })
 	})

@@ -95,8 +95,8 @@ like "$?:$(cat err)" "64:.*sd/two.json:[12]: not YAML" "so is a broken file"
 # ---- a real program: totals become differences ----
 start_target go 0
 real=$at
-curl -sS "http://$real/work/allocate?n=50" # before the first scrape: not ours
-curl -sS "http://$real/work/burn"
+curl -sS "http://$real/load/allocate?n=50" # before the first scrape: not ours
+curl -sS "http://$real/load/burn"
 cat >real.yaml <<END
 global: {scrape_interval: 2s}
 scrape_configs:
@@ -109,10 +109,10 @@ is "$(cost memory:alloc_objects main.allocateBlocks)" 0 "what was allocated befo
 curl -sS -o before.pb.gz "http://$real/debug/pprof/allocs"
 curl -sS -o mutex-before.pb.gz "http://$real/debug/pprof/mutex"
 curl -sS -o block-before.pb.gz "http://$real/debug/pprof/block"
-curl -sS "http://$real/work/allocate?n=7"
-curl -sS "http://$real/work/contend?n=5"
+curl -sS "http://$real/load/allocate?n=7"
+curl -sS "http://$real/load/contend?n=5"
 wait_scrapes memory 2
-curl -sS "http://$real/work/allocate?n=5"
+curl -sS "http://$real/load/allocate?n=5"
 wait_scrapes memory 2
 wait_scrapes mutex 2
 wait_scrapes block 2
@@ -154,7 +154,7 @@ like "$(cat scrape.log)" "warn scrape: job 'go', $real, http://$real/debug/pprof
 like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_failures_total\{reason="unreachable"\} [1-9]' "and it is counted"
 before=$(cost memory:alloc_objects main.allocateBlocks)
 start_target go "${real#*:}"
-curl -sS "http://$real/work/allocate?n=3"
+curl -sS "http://$real/load/allocate?n=3"
 is_reset() { [ "$(scraped '[.profiles[] | select(.profile == "memory") | .resets] | add')" -ge 1 ]; }
 wait_for "the reset to be seen" is_reset
 wait_scrapes memory 1
@@ -167,7 +167,7 @@ stop_scraper "a real program"
 
 # ---- the same bytes: every value that go tool pprof has ----
 curl -sS -o fixed.pb.gz "http://$real/debug/pprof/profile?seconds=1" # of an idle program
-curl -sS "http://$real/work/burn"
+curl -sS "http://$real/load/burn"
 curl -sS -o port.go.fixed "http://$real/debug/pprof/profile?seconds=2"
 cat >fixed.yaml <<END
 global: {scrape_interval: 1s}

@@ -39,6 +39,23 @@ bool is_promised(unsigned number)
         return *promised >> number & 1;
 }
 
+enum status take_open_steps(const unsigned *order, unsigned count,
+                            enum status (*take)(unsigned number, struct error *err), struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (unsigned i = 0; !st && i < count; i++) {
+                unsigned number = order ? order[i] : i;
+
+                if (is_promised(number))
+                        continue;
+                st = take(number, err);
+                if (!st)
+                        promise(number);
+        }
+        return st;
+}
+
 /* In memory if possible: thousands of states are made. */
 static const char *place(void)
 {

@@ -31,6 +31,10 @@ const char *fault_about(void);
 
 void promise(unsigned number);
 bool is_promised(unsigned number);
+/** Take the steps that are not promised yet, each then a promise, until the first failure. @param order NULL: 0, 1, ...
+ */
+enum status take_open_steps(const unsigned *order, unsigned count,
+                            enum status (*take)(unsigned number, struct error *err), struct error *err);
 
 /** Killed at each step; then what was promised is there, and the rest goes on. */
 void fault_loop_kills(const struct scenario *s);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/store_fixture.h"
 
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
+#include "common/cleanup.h"
 #include "common/file.h"
+#include "common/limits.h"
 #include "profile-store/scan.h"
 #include "tests/support/profiles.h"
 #include "tests/support/suite.h"
@@ -116,4 +122,22 @@ struct profile_store_stat store_fixture_stat(struct store_fixture *f)
 
         check_ok(profile_store_stat(f->store, &stat, &err), &err);
         return stat;
+}
+
+void store_fixture_check_last_commit(const struct store_fixture *f, const char *table, const char *word)
+{
+        _cleanup_free_ char *name = NULL, *pattern = NULL;
+        _cleanup_buf_ struct buf text;
+        struct error err;
+        glob_t files;
+
+        ck_assert_int_gt(asprintf(&name, "tables/%s/_delta_log/*.json", table), 0);
+        pattern = store_fixture_path(f, name);
+        ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);
+        buf_init(&text, MiB(1));
+        check_ok(file_read(files.gl_pathv[files.gl_pathc - 1], &text, &err), &err);
+        globfree(&files);
+        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), word));
+        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"dataChange\":true"));
+        ck_assert_ptr_null(strstr(buf_cstr(&text), "\"dataChange\":false"));
 }

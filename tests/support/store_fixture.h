@@ -40,6 +40,10 @@ void store_fixture_append(struct store_fixture *f, unsigned batch, uint64_t addr
 int64_t store_fixture_sum(struct store_fixture *f);
 size_t store_fixture_count_stacks(struct store_fixture *f);
 
+/* The last commit of a table says that data changed (no rearrangement, which readers of changes skip), and this word.
+ */
+void store_fixture_check_last_commit(const struct store_fixture *f, const char *table, const char *word);
+
 struct profile_store_stat store_fixture_stat(struct store_fixture *f);
 
 #endif

@@ -80,14 +80,7 @@ static enum status go_on(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since) /* what a service's flush thread does by itself */
                 st = profile_store_flush(store, err);
-        for (unsigned i = 0; !st && i < PROMISES; i++) {
-                if (is_promised(i))
-                        continue;
-                st = take_step(i, err);
-                if (!st)
-                        promise(i);
-        }
-        return st;
+        return st ? st : take_open_steps(NULL, PROMISES, take_step, err);
 }
 
 /* ---- what is there ---- */

@@ -103,14 +103,7 @@ static enum status go_on_with_sweep(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
-        for (unsigned i = 0; !st && i < PROMISES; i++) {
-                if (is_promised(i))
-                        continue;
-                st = take_sweep_step(i, err);
-                if (!st)
-                        promise(i);
-        }
-        return st;
+        return st ? st : take_open_steps(NULL, PROMISES, take_sweep_step, err);
 }
 
 static void report_problem(void *context, const char *table, const char *file, const char *problem)

@@ -163,16 +163,7 @@ static enum status step(unsigned number, struct error *err)
 
 static enum status go_on(struct error *err)
 {
-        enum status st = ST_OK;
-
-        for (unsigned i = 0; !st && i < PROMISES; i++) {
-                if (is_promised(i))
-                        continue;
-                st = step(i, err);
-                if (!st)
-                        promise(i);
-        }
-        return st;
+        return take_open_steps(NULL, PROMISES, step, err);
 }
 
 /* ---- what is there ---- */

@@ -141,14 +141,7 @@ static enum status go_on(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since) /* what a service's flush thread does by itself */
                 st = profile_store_flush(store, err);
-        for (unsigned i = 0; !st && i < PROMISES; i++) {
-                if (is_promised(order[i]))
-                        continue;
-                st = step(order[i], err);
-                if (!st)
-                        promise(order[i]);
-        }
-        return st;
+        return st ? st : take_open_steps(order, PROMISES, step, err);
 }
 
 /* ---- what is there ---- */
@@ -336,14 +329,7 @@ static enum status quarantine_go_on(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
-        for (size_t i = 0; !st && i < sizeof order / sizeof *order; i++) {
-                if (is_promised(order[i]))
-                        continue;
-                st = step(order[i], err);
-                if (!st)
-                        promise(order[i]);
-        }
-        return st;
+        return st ? st : take_open_steps(order, sizeof order / sizeof *order, step, err);
 }
 
 static const struct scenario quarantine_scenario = { open_both, quarantine_go_on, close_both, check_quarantine,

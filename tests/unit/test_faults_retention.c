@@ -130,14 +130,7 @@ static enum status go_on_expiring(struct error *err)
                 st = profile_store_flush(store, err);
         if (!st && store->behind) /* as the maintenance and each flush begin */
                 st = store_maintain(store, err);
-        for (unsigned i = 0; !st && i < PROMISES; i++) {
-                if (is_promised(order[i]))
-                        continue;
-                st = take_step(order[i], err);
-                if (!st)
-                        promise(order[i]);
-        }
-        return st;
+        return st ? st : take_open_steps(order, PROMISES, take_step, err);
 }
 
 /* Each batch counts at most once; those that retention did not select are there. */

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include <glob.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -251,23 +250,6 @@ static size_t count_sample_files(void)
         return ret;
 }
 
-/* Readers of changes must not take a removal for a rearrangement. */
-static void check_last_commit_changes_data(void)
-{
-        _cleanup_free_ char *pattern = store_fixture_path(&fixture, "tables/samples/_delta_log/*.json");
-        _cleanup_buf_ struct buf text;
-        glob_t files;
-        struct error err;
-
-        ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);
-        buf_init(&text, MiB(1));
-        check_ok(file_read(files.gl_pathv[files.gl_pathc - 1], &text, &err), &err);
-        globfree(&files);
-        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"UPDATE\""));
-        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"dataChange\":true"));
-        ck_assert_ptr_null(strstr(buf_cstr(&text), "\"dataChange\":false"));
-}
-
 START_TEST(files_with_no_other_rows_go_unread_and_their_stacks_with_the_day)
 {
         struct expiry e;
@@ -298,7 +280,7 @@ START_TEST(files_with_no_other_rows_go_unread_and_their_stacks_with_the_day)
                 ck_assert_int_eq(store_fixture_sum(&fixture), is_dry ? 4 : 2);
                 expiry_deinit(&e);
         }
-        check_last_commit_changes_data();
+        store_fixture_check_last_commit(&fixture, "samples", "\"UPDATE\"");
         ck_assert_uint_eq(count_sample_files(), 2);
         ck_assert_uint_eq(store_fixture_count_stacks(&fixture), 2);
         end();

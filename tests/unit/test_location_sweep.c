@@ -106,22 +106,6 @@ static void check_references(void)
         ck_assert_uint_eq(r.problems, 0);
 }
 
-static void check_last_commit_changes_data(void)
-{
-        _cleanup_free_ char *pattern = store_fixture_path(&fixture, "tables/locations/_delta_log/*.json");
-        _cleanup_buf_ struct buf text;
-        glob_t files;
-        struct error err;
-
-        ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);
-        buf_init(&text, MiB(1));
-        check_ok(file_read(files.gl_pathv[files.gl_pathc - 1], &text, &err), &err);
-        globfree(&files);
-        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"remove\""));
-        ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"dataChange\":true"));
-        ck_assert_ptr_null(strstr(buf_cstr(&text), "\"dataChange\":false"));
-}
-
 static struct expired_day sweep_now(const struct sweep_request *request)
 {
         struct sweep_result r;
@@ -150,7 +134,7 @@ START_TEST(locations_of_removed_stacks_go_and_all_others_stay)
                 ck_assert_uint_eq(e.days[2].rewritten, is_compacted ? 1 : 2);
                 ck_assert_uint_eq(e.days[2].files, is_compacted ? 0 : 1); /* all of its rows */
                 expiry_deinit(&e);
-                check_last_commit_changes_data();
+                store_fixture_check_last_commit(&fixture, "locations", "\"remove\"");
                 ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
                 check_references();
                 e = expire_old_day(true);
