@@ -25,6 +25,9 @@ all) want="$build $tests" ;;
         ;;
 esac
 
+# Packages of Node.js from elsewhere bring npm with them and conflict with Debian's package of it.
+! command -v npm >/dev/null || want=$(echo "$want" | sed 's/ npm$//; s/ npm / /')
+
 missing=
 for p in $want; do
         dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $p"
