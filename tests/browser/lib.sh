@@ -18,7 +18,8 @@ exec 8>"$browser_kept/.lock"
 flock 8
 if ! cmp -s tests/browser/package-lock.json "$browser_kept/installed.json"; then
         cp tests/browser/package.json tests/browser/package-lock.json "$browser_kept"
-        npm ci --prefix "$browser_kept" --silent --no-audit --no-fund --ignore-scripts >"$browser_kept/npm.log" 2>&1 8>&- ||
+        # Not with --prefix, which is where npm would look for the machine's settings too, such as cafile.
+        (cd "$browser_kept" && npm ci --silent --no-audit --no-fund --ignore-scripts >npm.log 2>&1 8>&-) ||
                 lack_browser "tests/browser/package-lock.json cannot be installed, see $browser_kept/npm.log"
         cp tests/browser/package-lock.json "$browser_kept/installed.json"
 fi
