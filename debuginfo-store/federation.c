@@ -78,6 +78,7 @@ static bool is_requested_object_stored(struct federation *f, const struct fetch_
 static void execute_fetch(struct federation *f, struct fetch_entry *entry)
 {
         struct fetch_context context = { f, entry };
+        uint64_t upstream_changes = f->upstream_changes;
         struct stored_object object;
         struct error err = { 0 };
         enum federation_outcome outcome;
@@ -99,6 +100,8 @@ static void execute_fetch(struct federation *f, struct fetch_entry *entry)
 
                 entry->state = outcome == FEDERATION_MISSING ? FETCH_ENTRY_MISSING : FETCH_ENTRY_FAILED;
                 entry->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
+                if (upstream_changes != f->upstream_changes)
+                        entry->forget_ns = 0; /* others may have it */
         }
         pthread_cond_broadcast(&f->changed);
 }

@@ -74,6 +74,7 @@ struct federation {
         pthread_mutex_t lock;
         pthread_cond_t changed; /* an entry's state, client_fetches, or stop */
         struct fetch_queue table;
+        uint64_t upstream_changes; /* how often upstreams were added, or their headers changed: old answers are void */
         struct fetch_entry *queue_first, **queue_last;
         unsigned client_fetches; /* threads that run one */
         unsigned client_fetches_by_hops[FORWARD_LIMIT];

@@ -101,8 +101,10 @@ enum status federation_set_upstreams(struct federation *f, const char *const *ur
         bool has_new = false;
 
         for (size_t i = 0; !st && i < fresh->count; i++) {
-                has_new |= !find_upstream(old, urls[i]);
-                st = upstream_set_header(fresh->items[i], headers ? headers[i] : NULL, err);
+                bool is_changed = false;
+
+                st = upstream_set_header(fresh->items[i], headers ? headers[i] : NULL, &is_changed, err);
+                has_new |= is_changed || !find_upstream(old, urls[i]);
         }
         release_upstream_set(old);
         if (st) {
@@ -116,6 +118,7 @@ enum status federation_set_upstreams(struct federation *f, const char *const *ur
         release_upstream_set(old);
         if (has_new) {
                 pthread_mutex_lock(&f->lock);
+                f->upstream_changes++;
                 fetch_queue_expire(&f->table);
                 pthread_mutex_unlock(&f->lock);
         }

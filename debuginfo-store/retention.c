@@ -88,6 +88,14 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
         return ST_OK;
 }
 
+/* source and kind are static names, so that equal ones are one text. */
+bool retention_rules_are_equal(const struct retention_rule *a, const struct retention_rule *b)
+{
+        return strcmp(a->label, b->label) == 0 && strcmp(a->token, b->token) == 0 && a->source == b->source &&
+               a->kind == b->kind && a->age_s == b->age_s && a->unused_s == b->unused_s &&
+               a->size_bytes == b->size_bytes;
+}
+
 enum status retention_rules_parse(const char *const *texts, size_t count,
                                   struct retention_rule ret[static RETENTION_RULES_MAX], struct error *err)
 {

@@ -28,6 +28,8 @@ struct retention_rule {
 
 enum status retention_rule_parse(const char *text, struct retention_rule *ret, struct error *err) MUST_CHECK;
 
+bool retention_rules_are_equal(const struct retention_rule *a, const struct retention_rule *b);
+
 /** Parse all rules; ST_USAGE when there are more than RETENTION_RULES_MAX. */
 enum status retention_rules_parse(const char *const *texts, size_t count,
                                   struct retention_rule ret[static RETENTION_RULES_MAX], struct error *err) MUST_CHECK;

@@ -29,7 +29,7 @@ struct upstream {
         uint64_t pause_s;     /* when it opens next */
         int64_t ask_again_ns; /* monotonic; while open */
         bool is_probed;       /* half open and a probe of this epoch is in flight */
-        uint64_t epoch;       /* number of times it opened */
+        uint64_t epoch;       /* number of times it opened, or got another header */
         uint64_t recent_ms[RECENT];
         uint64_t answered, answered_ms;
         struct metric metrics[METRIC_COUNT];
@@ -46,20 +46,6 @@ const char *upstream_state_name(enum upstream_state s)
 const char *upstream_get_url(const struct upstream *u)
 {
         return u->url;
-}
-
-enum status upstream_set_header(struct upstream *u, const char *header, struct error *err)
-{
-        char *copy = header ? strdup(header) : NULL, *old;
-
-        if (header && !copy)
-                return error_no_memory(err);
-        pthread_mutex_lock(&u->lock);
-        old = u->header;
-        u->header = copy;
-        pthread_mutex_unlock(&u->lock);
-        free(old);
-        return ST_OK;
 }
 
 enum status upstream_copy_header(struct upstream *u, char **ret, struct error *err)
@@ -195,6 +181,32 @@ static enum upstream_change close_breaker(struct upstream *u)
         u->pause_s = u->first_pause_s;
         metric_set(&u->metrics[OPEN], 0);
         return was_closed ? UPSTREAM_UNCHANGED : UPSTREAM_RETURNED;
+}
+
+/* Under the lock. */
+static bool has_header(const struct upstream *u, const char *header)
+{
+        return u->header && header ? strcmp(u->header, header) == 0 : !u->header && !header;
+}
+
+enum status upstream_set_header(struct upstream *u, const char *header, bool *is_changed_ret, struct error *err)
+{
+        char *copy = header ? strdup(header) : NULL, *old = copy;
+
+        if (header && !copy)
+                return error_no_memory(err);
+        pthread_mutex_lock(&u->lock);
+        *is_changed_ret = !has_header(u, header);
+        if (*is_changed_ret) {
+                old = u->header;
+                u->header = copy;
+                close_breaker(u);
+                u->epoch++; /* failures of requests with the previous header do not count */
+                u->is_probed = false;
+        }
+        pthread_mutex_unlock(&u->lock);
+        free(old);
+        return ST_OK;
 }
 
 /* Called with the lock held, for a request that began after the breaker last opened. */

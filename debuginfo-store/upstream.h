@@ -58,8 +58,14 @@ enum status upstream_create(const struct upstream_options *options, struct upstr
 struct upstream *upstream_ref(struct upstream *u);      /* returns u */
 void upstream_unref(struct upstream *u);                /* upstream_create() gives the first reference; takes NULL */
 const char *upstream_get_url(const struct upstream *u); /* borrowed; may hold a password */
-/** Replace the header; requests that run have the previous one. @param header copied; NULL none. */
-enum status upstream_set_header(struct upstream *u, const char *header, struct error *err) MUST_CHECK;
+/**
+ * Replace the header; requests that run have the previous one. Another header closes the breaker, as what failed may
+ * have been the previous one.
+ * @param header  copied; NULL none.
+ * @param is_changed_ret  whether it is another one than before.
+ */
+enum status upstream_set_header(struct upstream *u, const char *header, bool *is_changed_ret,
+                                struct error *err) MUST_CHECK;
 /** The header of now, owned; NULL in ret: none. */
 enum status upstream_copy_header(struct upstream *u, char **ret, struct error *err) MUST_CHECK;
 

@@ -154,12 +154,23 @@ static void copy_gc_rules(struct gc_thread *c, const struct retention_rule *rule
         }
 }
 
+static bool are_gc_rules_equal(const struct gc_rules *a, const struct retention_rule *rules, size_t count)
+{
+        bool are_equal = a->count == count;
+
+        for (size_t i = 0; are_equal && i < count; i++)
+                are_equal = retention_rules_are_equal(&a->items[i], &rules[i]);
+        return are_equal;
+}
+
 void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count)
 {
         pthread_mutex_lock(&c->lock);
-        copy_gc_rules(c, rules, count);
-        c->has_new_rules = true;
-        pthread_cond_signal(&c->wake);
+        if (!are_gc_rules_equal(&c->rules, rules, count)) {
+                copy_gc_rules(c, rules, count);
+                c->has_new_rules = true;
+                pthread_cond_signal(&c->wake);
+        }
         pthread_mutex_unlock(&c->lock);
 }
 

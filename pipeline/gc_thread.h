@@ -30,7 +30,7 @@ enum status gc_thread_start(const struct gc_thread_options *options, struct gc_t
 void gc_thread_stop(struct gc_thread *c);
 void gc_thread_destroy(struct gc_thread *c);
 
-/** Replace the rules, and collect by them soon. A collection that runs ends with the previous ones. */
+/** Replace the rules, and collect by them soon if they differ. A collection that runs ends with the previous ones. */
 void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count);
 
 /** So many bytes were stored. */

@@ -50,8 +50,9 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens && !access_get_tenant(&s->access_control, &sender, says)) {
-                grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0, "the token is not known here");
+        if (tokens && !access_get_tenant(&s->access_control, &sender, grpc_call_method(call)->scope, says)) {
+                grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0,
+                               "the tokens were changed: the token may not do this any more");
                 return;
         }
         refused = tenants_choose(s->tenants, &r, &tenant, &err);

@@ -109,6 +109,7 @@ struct batch_host {
 struct batch_hosts {
         struct batch_host slots[HOST_SLOTS];
         size_t count;
+        uint64_t samples; /* of all hosts, also past LIMIT_SENDERS_PER_BATCH */
 };
 
 /* The string of the value that names a sample's host; 0, the empty string: none does. */
@@ -176,6 +177,7 @@ struct batch_hosts *batch_hosts_create(const struct profile *p)
 
         if (!hosts)
                 return NULL;
+        hosts->samples = p->samples.count;
         sum_batch_hosts(p, false, hosts);
         if (!hosts->count) /* of a batch without samples */
                 find_or_add_host(hosts, 0);
@@ -185,13 +187,11 @@ struct batch_hosts *batch_hosts_create(const struct profile *p)
 /* Samples that the decoder rejected have no host any more: they are told of the first one. */
 static void note_batch_senders(struct ingest_history *h, const struct ingested_batch *b, struct ingest_time now)
 {
-        uint64_t unknown = b->profile->rejected_samples, sent = 0;
+        uint64_t dropped = b->hosts->samples - b->profile->samples.count; /* that have a host */
+        uint64_t unknown = b->profile->rejected_samples - dropped;        /* of the decoder */
 
-        for (size_t i = 0; i < HOST_SLOTS; i++)
-                sent += b->hosts->slots[i].sent;
-        if (sent > b->profile->samples.count) {
+        if (dropped) {
                 sum_batch_hosts(b->profile, true, b->hosts);
-                unknown -= sent - b->profile->samples.count < unknown ? sent - b->profile->samples.count : unknown;
         } else {
                 for (size_t i = 0; i < HOST_SLOTS; i++)
                         b->hosts->slots[i].kept = b->hosts->slots[i].sent;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/reload.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -22,6 +24,7 @@ static struct metric failures[PART_COUNT] = {
         [TENANTS] = FAILURES("tenants"),
         [UPSTREAMS] = FAILURES("upstreams"),
 };
+static const char *const part_names[PART_COUNT] = { "configuration", "tokens", "tls", "tenants", "upstreams" };
 static struct metric waiting = METRIC_GAUGE("cairn_reload_restart_options",
                                             "Options that were changed in the configuration and need a restart.", "");
 
@@ -30,7 +33,7 @@ struct reload {
         struct server_reread fresh;
         bool has_failed[PART_COUNT];
         bool needs_restart[PART_COUNT]; /* it begins or ends to be there at all */
-        struct error first;
+        bool has_applied_limits;        /* the service's own bounds and rules of samples, which tenants_reload() sets */
         unsigned failed_count, restart_count;
 };
 
@@ -45,8 +48,7 @@ static void fail_part(struct reload *r, enum part part, const struct error *err)
 {
         metric_add(&failures[part], 1);
         log_error("serve", "reload: %s; what was in use before stays in use", err->text);
-        if (!r->failed_count++)
-                r->first = *err;
+        r->failed_count++;
         r->has_failed[part] = true;
 }
 
@@ -97,6 +99,7 @@ static void reload_tenants(struct reload *r)
         st = is_there ? tenant_configs_load(o->tenant_file, &configs, &err) : ST_OK;
         if (!st)
                 st = tenants_reload(r->s->tenants, o, configs, &left, &err);
+        r->has_applied_limits = !st;
         if (st)
                 fail_part(r, TENANTS, &err);
         else if (left.added || left.removed)
@@ -146,12 +149,21 @@ static enum part find_part(const char *option)
         return PART_COUNT;
 }
 
+/* The default of each tenant, so that they are applied with the tenants or not at all. */
+static bool is_limit_of_samples(const char *option)
+{
+        return strcmp(option, "retain-samples") == 0 || strcmp(option, "max-age") == 0 ||
+               strcmp(option, "max-ahead") == 0;
+}
+
 static void report_changed_option(struct reload *r, const struct option_change *c)
 {
         enum part part = find_part(c->name);
 
         if (part != PART_COUNT && r->has_failed[part]) {
                 log_warn("serve", "reload: --%s was changed and is not applied", c->name);
+        } else if (is_limit_of_samples(c->name) && !r->has_applied_limits) {
+                log_warn("serve", "reload: --%s was changed and is not applied, as --tenants is not", c->name);
         } else if (part != PART_COUNT && r->needs_restart[part]) {
                 return; /* report_waiting_parts() */
         } else if (c->needs_restart) {
@@ -177,6 +189,22 @@ static void report_waiting_parts(struct reload *r)
         }
 }
 
+/* Of /readyz, which anyone may read: the parts alone, as a message may quote the file, and with it a secret. */
+static void report_failed_parts(const struct reload *r)
+{
+        char names[80];
+        size_t used = 0;
+        struct error err;
+
+        for (size_t i = 0; i < PART_COUNT; i++)
+                if (r->has_failed[i])
+                        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                                 part_names[i]);
+        assert(used && used < sizeof names);
+        error_set(&err, ST_BAD_DATA, "%s could not be reloaded, and the log names file and line", names);
+        readiness_report(r->s->readiness, READY_RELOAD_FAILING, &err);
+}
+
 void server_reload(struct server *s)
 {
         struct reload r = { .s = s };
@@ -192,10 +220,12 @@ void server_reload(struct server *s)
         report_waiting_parts(&r);
         if (!r.has_failed[CONFIGURATION])
                 metric_set(&waiting, r.restart_count);
-        readiness_report(s->readiness, READY_RELOAD_FAILING, r.failed_count ? &r.first : NULL);
-        if (r.failed_count)
+        if (r.failed_count) {
+                report_failed_parts(&r);
                 log_error("serve", "reload: %u of its parts failed", r.failed_count);
-        else
+        } else {
+                readiness_report(s->readiness, READY_RELOAD_FAILING, NULL);
                 log_info("serve", "reload: done, %u options wait for a restart", r.restart_count);
+        }
         service_notify_ready();
 }

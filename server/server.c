@@ -127,9 +127,8 @@ static void select_http_tenant(void *context, struct http_request *req)
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens &&
-            !access_get_tenant(&s->access_control, http_sender(req), says)) { /* the tokens were reloaded just now */
-                http_fail_code(req, 401, "bad_token", "the token is not known here");
+        if (tokens && !access_get_tenant(&s->access_control, http_sender(req), http_route(req)->scope, says)) {
+                http_fail_code(req, 401, "bad_token", "the tokens were changed: the token may not do this any more");
                 return;
         }
         refused = tenants_choose(s->tenants, &r, &tenant, &err);

@@ -44,6 +44,7 @@ struct tenants {
         size_t count;
         pthread_mutex_t lock; /* of items[].limits, and of rules, which the reload replaces */
         bool are_configured, read_only;
+        bool are_rules_mixed; /* a reload failed midway: stores may have other rules than these */
         struct rate_limit *rate_limit;
         size_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
 };
@@ -305,7 +306,7 @@ static enum status replace_tenant_rules(struct tenants *t, struct rule_set *fres
         enum status st = ST_OK;
 
         for (size_t i = 0; i < t->count && !st; i++) {
-                if (sample_rules_are_equal(t->rules->chosen[i], fresh->chosen[i]))
+                if (!t->are_rules_mixed && sample_rules_are_equal(t->rules->chosen[i], fresh->chosen[i]))
                         continue;
                 atomic_fetch_add(&fresh->references, 1);
                 st = profile_store_set_limits(t->items[i].profiles, &fresh->chosen[i]->limits, release_rule_set, fresh,
@@ -313,6 +314,7 @@ static enum status replace_tenant_rules(struct tenants *t, struct rule_set *fres
                 if (st)
                         release_rule_set(fresh);
         }
+        t->are_rules_mixed = st;
         return st;
 }
 

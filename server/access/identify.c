@@ -168,11 +168,11 @@ enum http_access access_authorize(const struct access_control *d, const struct r
                                                                                                  : access;
 }
 
-bool access_get_tenant(const struct access_control *d, const struct request_sender *sender,
+bool access_get_tenant(const struct access_control *d, const struct request_sender *sender, enum http_scope scope,
                        char ret[static TENANT_NAME_SIZE])
 {
         if (sender->kind != SENDER_USER)
-                return tokens_get_tenant(d->tokens, get_sender_token(sender), ret);
+                return tokens_get_tenant(d->tokens, get_sender_token(sender), scope, ret);
         ret[0] = 0;
-        return true;
+        return scope == SCOPE_READ;
 }

@@ -30,9 +30,9 @@ enum http_access access_authorize(const struct access_control *d, const struct r
 
 /**
  * What the sender's token says of its tenant, as tokens_get_tenant(); of a proxy's user "", as of a token that says
- * nothing. False for an unknown token.
+ * nothing. False for a sender without the scope.
  */
-bool access_get_tenant(const struct access_control *d, const struct request_sender *sender,
+bool access_get_tenant(const struct access_control *d, const struct request_sender *sender, enum http_scope scope,
                        char ret[static TENANT_NAME_SIZE]);
 
 /** Name of the session cookie for this request: "__Host-cairn" over https, which a browser takes over https only. */

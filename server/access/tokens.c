@@ -286,7 +286,8 @@ enum http_access tokens_check(struct tokens *t, const struct token_id *token, en
         return access;
 }
 
-bool tokens_get_tenant(struct tokens *t, const struct token_id *token, char ret[static TENANT_NAME_SIZE])
+bool tokens_get_tenant(struct tokens *t, const struct token_id *token, enum http_scope scope,
+                       char ret[static TENANT_NAME_SIZE])
 {
         const struct token *found;
 
@@ -294,6 +295,8 @@ bool tokens_get_tenant(struct tokens *t, const struct token_id *token, char ret[
                 return false;
         pthread_rwlock_rdlock(&t->lock);
         found = find_token(t, token->digest);
+        if (found && !(found->scopes & 1u << scope))
+                found = NULL;
         if (found)
                 memcpy(ret, found->tenant, sizeof found->tenant);
         pthread_rwlock_unlock(&t->lock);

@@ -50,8 +50,13 @@ bool tokens_has(struct tokens *t, const struct token_id *token);
 enum http_access tokens_check(struct tokens *t, const struct token_id *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE]);
 
-/** @param ret what its line says: a name, TOKEN_ANY_TENANT, or "".  @return false for an unknown token (NULL: none). */
-bool tokens_get_tenant(struct tokens *t, const struct token_id *token, char ret[static TENANT_NAME_SIZE]);
+/**
+ * @param scope  that the token must have: tokens_check() may have looked at a file that was replaced since.
+ * @param ret    what its line says: a name, TOKEN_ANY_TENANT, or "".
+ * @return false for a token that is unknown (NULL: none) or lacks the scope.
+ */
+bool tokens_get_tenant(struct tokens *t, const struct token_id *token, enum http_scope scope,
+                       char ret[static TENANT_NAME_SIZE]);
 #define TOKEN_ANY_TENANT "*"
 
 struct token_limits {

@@ -105,13 +105,14 @@ bool check_history(struct http_request *req, bool *ret)
 static struct profile_window get_accepted_window(const struct tenant *t, bool is_history)
 {
         struct profile_window w = { INT64_MIN, INT64_MAX };
+        uint64_t max_age_s = t->max_age_s, max_ahead_s = t->max_ahead_s; /* a reload changes them */
         int64_t earliest, latest;
 
         stable_clock_get_range(&earliest, &latest);
-        if (!is_history && t->max_age_s && earliest > 0 && t->max_age_s < (uint64_t)earliest / NS_PER_S)
-                w.oldest_unix_ns = earliest - (int64_t)t->max_age_s * NS_PER_S;
-        if (t->max_ahead_s && (latest < 0 || t->max_ahead_s < (uint64_t)(INT64_MAX - latest) / NS_PER_S))
-                w.newest_unix_ns = latest + (int64_t)t->max_ahead_s * NS_PER_S;
+        if (!is_history && max_age_s && earliest > 0 && max_age_s < (uint64_t)earliest / NS_PER_S)
+                w.oldest_unix_ns = earliest - (int64_t)max_age_s * NS_PER_S;
+        if (max_ahead_s && (latest < 0 || max_ahead_s < (uint64_t)(INT64_MAX - latest) / NS_PER_S))
+                w.newest_unix_ns = latest + (int64_t)max_ahead_s * NS_PER_S;
         return w;
 }
 

@@ -120,7 +120,7 @@ static bool may_see_service(struct server *s, const struct http_request *req)
 
         if (!s->access_control.tokens)
                 return true;
-        return access_get_tenant(&s->access_control, http_sender(req), says) &&
+        return access_get_tenant(&s->access_control, http_sender(req), SCOPE_READ, says) &&
                (!says[0] || strcmp(says, TOKEN_ANY_TENANT) == 0);
 }
 

@@ -11,6 +11,7 @@ DIR/asked. What it does instead is in DIR/mode, read for each question:
     redirect URL                send to URL and the path
     cut                         end in order after half of the body
     hold                        send half of the body, and the rest once DIR/go is there
+    late                        answer once DIR/go is there
     large                       announce 5 GiB
     page                        200 with a page of HTML
     chunked                     no Content-Length
@@ -50,6 +51,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with open(os.path.join(DIR, "asked"), "a") as f:
             f.write(self.path + "\n")
         mode = (read("mode") or b"").decode().split()
+        while mode[:1] == ["late"] and read("go") is None:
+            time.sleep(0.05)
         if mode[:1] == ["status"]:
             self.plain(int(mode[1]), b"", [("Retry-After", mode[2])] if len(mode) > 2 else [])
             return

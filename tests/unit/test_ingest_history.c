@@ -279,6 +279,37 @@ START_TEST(rejected_samples_are_of_their_host)
 }
 END_TEST
 
+START_TEST(nothing_is_rejected_of_hosts_that_are_not_counted)
+{
+        enum { HOSTS = LIMIT_SENDERS_PER_BATCH + 10 };
+        static char names[HOSTS][16];
+        static const char *hosts[HOSTS];
+        struct ingest_history *h = create_history();
+        struct profile p;
+        struct ingested_batch b = { .profile = &p };
+        struct sender *items;
+        size_t count;
+
+        for (int i = 0; i < HOSTS; i++) {
+                snprintf(names[i], sizeof names[0], "h%d", i);
+                hosts[i] = names[i];
+        }
+        make_batch(&p, hosts, HOSTS);
+        b.hosts = batch_hosts_create(&p);
+        p.samples.count = LIMIT_SENDERS_PER_BATCH; /* those of the first ones */
+        p.rejected_samples = 10;
+        ingest_history_add_batch(h, &b, (struct ingest_time){ 1, 1 });
+        free(b.hosts);
+        profile_deinit(&p);
+        ck_assert_int_eq(senders_copy(ingest_history_get_senders(h), HOSTS, &items, &count, NULL), ST_OK);
+        ck_assert_uint_eq(count, LIMIT_SENDERS_PER_BATCH);
+        for (size_t i = 0; i < count; i++)
+                ck_assert_uint_eq(items[i].rejected, 0);
+        free(items);
+        ingest_history_destroy(h);
+}
+END_TEST
+
 START_TEST(a_refusal_keeps_the_last_text)
 {
         struct ingest_history *h = create_history();
@@ -308,4 +339,5 @@ END_TEST
 
 TEST_SUITE("ingest_history", a_sender_is_a_host_and_a_program, the_one_heard_from_longest_ago_makes_room,
            without_memory_fewer_are_kept, long_texts_are_cut_and_still_one_sender, a_minute_is_forgotten_after_an_hour,
-           a_batch_of_very_many_hosts_notes_some, rejected_samples_are_of_their_host, a_refusal_keeps_the_last_text)
+           a_batch_of_very_many_hosts_notes_some, rejected_samples_are_of_their_host,
+           nothing_is_rejected_of_hosts_that_are_not_counted, a_refusal_keeps_the_last_text)

@@ -486,6 +486,29 @@ START_TEST(rules_that_say_nothing_or_nonsense_are_refused)
 }
 END_TEST
 
+START_TEST(rules_are_equal_in_all_their_parts)
+{
+        static const char *const texts[] = { "age=1d",
+                                             "age=2d",
+                                             "unused=1d",
+                                             "size=1G",
+                                             "age=1d,unused=1d",
+                                             "label=a,age=1d",
+                                             "token=a,age=1d",
+                                             "label=b,age=1d",
+                                             "source=upload,age=1d",
+                                             "kind=executable,age=1d" };
+        const size_t count = sizeof texts / sizeof *texts;
+        struct retention_rule first[RETENTION_RULES_MAX], second[RETENTION_RULES_MAX];
+
+        ck_assert_int_eq(retention_rules_parse(texts, count, first, NULL), ST_OK);
+        ck_assert_int_eq(retention_rules_parse(texts, count, second, NULL), ST_OK);
+        for (size_t i = 0; i < count; i++)
+                for (size_t k = 0; k < count; k++)
+                        ck_assert_int_eq(retention_rules_are_equal(&first[i], &second[k]), i == k);
+}
+END_TEST
+
 START_TEST(records_of_version_1_are_read)
 {
         static const uint8_t record[] = { 1, 0, 6, 0, 0x10, 0, 0, 0, 0, 0, 0, 0,    4,    0, 0, 0, 0, 0,   0, 9, 9,
@@ -524,6 +547,7 @@ int main(void)
                 symbols_go_when_something_as_good_is_stored,
                 symbols_that_are_pinned_or_alone_have_a_name_stay,
                 rules_that_say_nothing_or_nonsense_are_refused,
+                rules_are_equal_in_all_their_parts,
                 records_of_version_1_are_read,
         };
 

@@ -61,6 +61,23 @@ START_TEST(tokens_carry_the_scopes_of_their_line)
 }
 END_TEST
 
+START_TEST(a_tenant_is_told_with_the_scope_only)
+{
+        char says[TENANT_NAME_SIZE] = "before";
+        struct tokens *t = NULL;
+        struct token_id id;
+
+        ck_assert_int_eq(load("reader-token read\n", &t, NULL), ST_OK);
+        ck_assert(token_identify("reader-token", &id));
+        ck_assert(!tokens_get_tenant(t, &id, SCOPE_INGEST, says));
+        ck_assert_str_eq(says, "before");
+        ck_assert(tokens_get_tenant(t, &id, SCOPE_READ, says));
+        ck_assert_str_eq(says, "");
+        ck_assert(!tokens_get_tenant(t, NULL, SCOPE_READ, says));
+        tokens_destroy(t);
+}
+END_TEST
+
 START_TEST(tokens_have_names_and_may_be_written_as_digests)
 {
         char name[HTTP_TOKEN_NAME_SIZE];
@@ -319,7 +336,8 @@ START_TEST(addresses_are_parsed_and_loopback_is_known)
 }
 END_TEST
 
-TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, tokens_have_names_and_may_be_written_as_digests,
-           tokens_have_limits, tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
+TEST_SUITE("server_access", tokens_carry_the_scopes_of_their_line, a_tenant_is_told_with_the_scope_only,
+           tokens_have_names_and_may_be_written_as_digests, tokens_have_limits,
+           tokens_are_read_again_and_stay_when_the_file_is_wrong, a_wrong_token_file_names_its_line,
            every_route_that_changes_something_needs_a_scope_and_is_audited, every_route_answers_with_security_headers,
            addresses_are_parsed_and_loopback_is_known)

@@ -88,6 +88,26 @@ START_TEST(failures_in_a_row_open_it_and_others_do_not)
 }
 END_TEST
 
+START_TEST(another_header_closes_it_and_the_same_does_not)
+{
+        uint64_t late = begin();
+        bool is_changed;
+
+        open_breaker();
+        ck_assert_int_eq(upstream_set_header(upstream, NULL, &is_changed, NULL), ST_OK);
+        ck_assert(!is_changed && is_refused());
+        ck_assert_int_eq(upstream_set_header(upstream, "Authorization: Bearer new", &is_changed, NULL), ST_OK);
+        ck_assert(is_changed);
+        for (int i = 0; i < FAILURES - 1; i++)
+                end(begin(), UPSTREAM_FAILED);
+        ck_assert_int_eq(end(late, UPSTREAM_FAILED), UPSTREAM_UNCHANGED); /* of the previous header */
+        ck_assert_int_eq(status().state, UPSTREAM_CLOSED);
+        ck_assert_int_eq(upstream_set_header(upstream, "Authorization: Bearer new", &is_changed, NULL), ST_OK);
+        ck_assert(!is_changed);
+        ck_assert_uint_eq(status().failures, FAILURES - 1);
+}
+END_TEST
+
 START_TEST(questions_from_before_it_opened_leave_the_probe_alone)
 {
         uint64_t unsure = begin(), failed = begin(), probe;
@@ -121,6 +141,7 @@ int main(void)
 {
         const TTest *const tests[] = {
                 failures_in_a_row_open_it_and_others_do_not,
+                another_header_closes_it_and_the_same_does_not,
                 questions_from_before_it_opened_leave_the_probe_alone,
                 a_question_from_before_it_opened_that_is_answered_closes_it,
         };
