@@ -2,6 +2,7 @@
 #include "cli/metrics_text.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,8 @@ static bool parse_metric_line(char *line, struct metric_sample *ret)
                 return false;
         }
         ret->value = strtod(at, &end);
+        if (!(fabs(ret->value) < METRIC_VALUE_END)) /* nor is NaN */
+                return false;
         return end != at && (*end == 0 || *end == ' ' || *end == '\t' || *end == '\r');
 }
 
@@ -121,7 +124,7 @@ double metrics_text_sum(const struct metrics_text *m, const char *name, const ch
         for (size_t i = 0; i < m->count; i++)
                 if (strcmp(m->samples[i].name, name) == 0 && (!label || has_label_text(m->samples[i].labels, label)))
                         sum += m->samples[i].value;
-        return sum;
+        return fmax(-METRIC_VALUE_END, fmin(sum, METRIC_VALUE_END));
 }
 
 bool metrics_text_has(const struct metrics_text *m, const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn status: how a running service does, on one screen, from /readyz, /metrics and its list of upstreams. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "common/limits.h"
 #include "common/text.h"
 #include "common/utf8.h"
+#include "query/unit_text.h"
 
 #define INTERVAL_MOST_S 3600
 #define REQUEST_TIMEOUT_MS 15000
@@ -211,7 +213,9 @@ static double compute_figure(const struct service_view *v, const struct figure *
         if (f->kind != FIGURE_RATE)
                 return now;
         before = metrics_text_sum(&v->before, f->metric, f->label);
-        return now > before && v->elapsed_s > 0 ? (now - before) / v->elapsed_s : 0; /* less: it was restarted */
+        return now > before && v->elapsed_s > 0 /* less: it was restarted */
+                       ? fmin((now - before) / v->elapsed_s, METRIC_VALUE_END)
+                       : 0;
 }
 
 /* ---- as text ---- */
@@ -229,20 +233,6 @@ static void format_byte_count(double bytes, char *ret, size_t size)
         snprintf(ret, size, u && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }
 
-/* With commas between thousands. */
-static void format_whole_number(double value, char *ret, size_t size)
-{
-        char digits[40];
-        int n = snprintf(digits, sizeof digits, "%.0f", value), at = 0;
-
-        for (int i = 0; i < n && at + 2 < (int)size; i++) {
-                if (i && (n - i) % 3 == 0 && digits[i - 1] != '-')
-                        ret[at++] = ',';
-                ret[at++] = digits[i];
-        }
-        ret[at] = 0;
-}
-
 static void put_figure_text(struct buf *out, const struct figure *f, double value)
 {
         char number[64];
@@ -252,7 +242,7 @@ static void put_figure_text(struct buf *out, const struct figure *f, double valu
         else if (f->kind == FIGURE_RATE && value < 100)
                 snprintf(number, sizeof number, "%.1f", value);
         else
-                format_whole_number(value, number, sizeof number);
+                format_value((int64_t)llround(value), "count", number, sizeof number);
         buf_printf(out, "%s%s%s", number, *f->unit ? " " : "", f->unit);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics as text: each sample has a name, and sums do not read past a label. */
+/* Metrics as text: each sample has a name, and sums do not read past a label and are bounded. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (!*m.samples[i].name || strpbrk(m.samples[i].name, "{} \n") ||
                     !metrics_text_has(&m, m.samples[i].name))
                         abort();
-                (void)metrics_text_sum(&m, m.samples[i].name, m.samples[i].labels);
+                if (!(fabs(metrics_text_sum(&m, m.samples[i].name, m.samples[i].labels)) <= METRIC_VALUE_END))
+                        abort();
         }
         metrics_text_deinit(&m);
         return 0;
