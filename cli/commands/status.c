@@ -28,6 +28,7 @@ static const struct usage usage = {
         .about = "Shows how a running service does: whether it is ready and why not, what it takes in, its queue and\n"
                  "storage, compaction, retention, re-symbolization, debuginfo and upstreams. Rates are of the last\n"
                  "--interval seconds. With tokens it needs one with the scope read that is bound to no tenant.\n"
+                 "With --watch a service that does not answer is asked again.\n"
                  "Exit status: 0 ready, 1 not ready or not reachable, 64 wrong usage or token.",
         .examples = "  cairn status\n"
                     "  cairn status --server https://cairn.example --token-file ./token --json\n"
@@ -400,6 +401,13 @@ static void put_status_json(struct buf *out, const struct status_options *o, str
 
 /* ---- the command ---- */
 
+#define CLEAR_SCREEN "\033[H\033[2J" /* home, clear */
+
+static bool is_screen(const struct status_options *o)
+{
+        return o->watch && !o->json && isatty(STDOUT_FILENO);
+}
+
 static enum status show_status(struct http_client *client, const struct status_options *o, bool *ready_ret,
                                struct error *err)
 {
@@ -410,8 +418,8 @@ static enum status show_status(struct http_client *client, const struct status_o
         buf_init(&out, MiB(1));
         if (st)
                 return st;
-        if (o->watch && isatty(STDOUT_FILENO))
-                buf_append_str(&out, "\033[H\033[2J"); /* home, clear */
+        if (is_screen(o))
+                buf_append_str(&out, CLEAR_SCREEN);
         if (o->json)
                 put_status_json(&out, o, &v);
         else
@@ -420,6 +428,30 @@ static enum status show_status(struct http_client *client, const struct status_o
         fflush(stdout);
         *ready_ret = v.is_ready;
         return buf_status(&out, err, "the status");
+}
+
+/*
+ * Until it is interrupted: a service that restarts, or is not there yet, is what one watches for. What does not pass by
+ * itself ends it: a refused token, a URL that is none.
+ */
+static enum status watch_status(struct http_client *client, const struct status_options *o, struct error *err)
+{
+        for (;;) {
+                bool is_ready;
+                enum status st = show_status(client, o, &is_ready, err);
+
+                if (!st)
+                        continue;
+                if (st == ST_USAGE || st == ST_NO_MEMORY)
+                        return st;
+                if (is_screen(o)) { /* old figures would pass for those of now */
+                        fputs(CLEAR_SCREEN, stdout);
+                        fflush(stdout);
+                }
+                fprintf(stderr, "cairn status: %s; asking again in %" PRIu64 " s\n", PRINTABLE(err->text),
+                        o->interval_s);
+                wait_for_interval(o->interval_s);
+        }
 }
 
 int command_status(int argc, char **argv)
@@ -447,9 +479,7 @@ int command_status(int argc, char **argv)
                 st = error_set(&err, ST_USAGE, "--interval takes 1 to %d seconds", INTERVAL_MOST_S);
         if (!st)
                 st = service_connect(&o.service, &how, &client, &err);
-        do {
-                if (!st)
-                        st = show_status(client, &o, &is_ready, &err);
-        } while (!st && o.watch);
+        if (!st)
+                st = o.watch ? watch_status(client, &o, &err) : show_status(client, &o, &is_ready, &err);
         return st ? command_fail("status", st, &err) : is_ready ? EXIT_DONE : EXIT_FAILED;
 }

@@ -63,13 +63,38 @@ like "$out" "^upstreams +$up answers, 0 found, [1-9][0-9]* missing, 0 failed, me
 unlike "$out" ' 0 merges failed| 0 requests refused' "  and no failures where there are none"
 ok "  on one screen" test "$(printf '%s\n' "$out" | wc -l)" -le 24
 
-"$cairn" status --watch --server "$url" >"$tmp/watched" &
+"$cairn" status --watch --server "$url" >"$tmp/watched" 2>"$tmp/watched.err" &
 watch_pid=$!
 background_pids="$background_pids $watch_pid"
-is_shown_twice() { [ "$(grep -c ' is ready$' "$tmp/watched")" -ge 2 ]; }
-wait_for "two screens" is_shown_twice
-kill "$watch_pid"
+is_shown() { [ "$(grep -c ' is ready$' "$tmp/watched")" -ge "$1" ]; }
+wait_for "two screens" is_shown 2
 pass "--watch shows it again and again"
+stop_server
+says_so() { grep -q 'asking again in 1 s$' "$tmp/watched.err"; }
+wait_for "a failure to be said" says_so
+like "$(cat "$tmp/watched.err")" '^cairn status: .*is the service running.*; asking again in 1 s$' "  says that the service is away"
+shown=$(grep -c ' is ready$' "$tmp/watched")
+start_server --flush-interval 1 --upstream "$up" --listen "127.0.0.1:$port"
+wait_for "the service to be shown again" is_shown $((shown + 1))
+pass "  and goes on when it is back"
+kill "$watch_pid"
+# A terminal is cleared before each screen; JSON is not for the eye.
+python3 - "$cairn" "$url" >"$tmp/terminal" <<'PYTHON'
+import os, pty, re, sys
+def watch(want, *options):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(sys.argv[1], [sys.argv[1], "status", "--watch", "--server", sys.argv[2], *options])
+    text = b""
+    while text.count(want) < 2:
+        text += os.read(fd, 65536)
+    os.kill(pid, 15)
+    os.waitpid(pid, 0)
+    os.close(fd)
+    return text.count(b"\033")
+print("text:", watch(b" is ready"), "json:", watch(b'"ready":true', "--json"))
+PYTHON
+like "$(cat "$tmp/terminal")" '^text: [4-9] json: 0$' "a terminal is cleared for text, and gets no escape sequences with JSON"
 
 # ---- conditions, tokens, nobody there ----
 
@@ -88,6 +113,8 @@ like "$(figure '.conditions[0].text')" '^1 batches of 8 bytes are set aside; see
 like "$("$cairn" status --server "$url" --token-file "$tmp/token")" '^  warning quarantine: ' "  on the screen too"
 status --token-file "$tmp/upload-token"
 is "$code" 64 "a token without the scope read is refused"
+"$cairn" status --watch --server "$url" --token-file "$tmp/upload-token" >/dev/null 2>&1
+is $? 64 "  which --watch does not wait for to pass"
 status
 is "$code" 64 "as is none"
 stop_server
