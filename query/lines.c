@@ -196,7 +196,7 @@ static enum status add_line_frame(struct line_table *t, const struct merged_prof
         st = find_or_add_site(t, row, l->frames[k + 1], &site);
         if (st)
                 return st;
-        if (is_top)
+        if (is_top && site->seen != entry + 1) /* recursion may be inlined more than once into one location */
                 add_wrapping(&site->flat, value);
         add_entry_value(&site->cumulative, &site->seen, entry, value);
         return ST_OK;

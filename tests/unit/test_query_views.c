@@ -525,6 +525,40 @@ START_TEST(lines_cost_and_show_their_source)
 }
 END_TEST
 
+START_TEST(inlined_recursion_costs_its_call_once)
+{
+        struct hash128 batch = { { ++batches } };
+        _cleanup_profile_ struct profile p;
+        struct profile_location l = { .mapping = PROFILE_NONE, .line_count = 4, .kind = ADDRESS_NONE };
+        struct profile_sample s = { .time_unix_ns = NOW - S, .value = 7 };
+        uint32_t location, number;
+        bool duplicate;
+
+        make_store();
+        ck_assert_int_eq(profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add_id(&p, CPU, 0, &s.type, NULL), ST_OK);
+        for (unsigned i = 0; i < l.line_count; i++) { /* walk() calls itself twice in line 5, and then leaf() */
+                struct profile_line line = { .function = i ? add_text(&p, "walk", 4) : add_text(&p, "leaf", 4),
+                                             .file = add_text(&p, "tree.c", 6),
+                                             .line = i ? 5 : 9 };
+                uint32_t at;
+
+                ck_assert_int_eq(profile_add_line(&p, &line, i ? &at : &l.first_line, NULL), ST_OK);
+        }
+        ck_assert_int_eq(profile_add_location(&p, &l, &location, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_stack(&p, &location, 1, &s.stack, NULL), ST_OK);
+        ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        ck_assert_int_eq(profile_store_append(store, &p, batch, &duplicate, NULL), ST_OK);
+        {
+                ASK(text, "lines", "function=walk", "from=now-30s", "format=text");
+
+                EXPECT(text, "\n     7.00 ns      7.00 ns          inlined walk\n");
+                EXPECT(text, "\n     7.00 ns      7.00 ns          inlined leaf\n");
+        }
+        remove_store();
+}
+END_TEST
+
 /* ---- diff ---- */
 
 START_TEST(a_relative_diff_scales_the_base)
@@ -709,5 +743,6 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            a_diff_converts_the_types_of_both_sides, groups_by_labels_sum_apart_and_the_smallest_together,
            csv_quotes_what_would_break_a_field, search_matches_any_part_of_a_text, frames_filter_as_in_pprof,
            callers_and_callees_of_all_matching_functions, lines_cost_and_show_their_source,
-           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
+           inlined_recursion_costs_its_call_once, a_relative_diff_scales_the_base,
+           samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)
