@@ -8,6 +8,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "http/trusted_proxy.h"
+#include "server/access/access.h"
 
 static enum status check_scanned_trees(const struct server_options *o, size_t count, uint64_t cache_mib,
                                        struct error *err)
@@ -288,6 +289,7 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
                                  struct error *err)
 {
         const char *urls = getenv("DEBUGINFOD_URLS");
+        struct listeners listen; /* for the service, which looks again when it starts */
         enum status st;
 
         set_serve_defaults(s);
@@ -309,9 +311,10 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
                 st = collect_upstreams(&s->upstreams, &s->urls, s->upstreams_path, s->environment_urls, err);
         if (!st)
                 st = parse_serve_rules(s, err);
-        if (!st)
-                fill_server_options(s);
-        return st;
+        if (st)
+                return st;
+        fill_server_options(s);
+        return access_check_options(&s->server, &listen, err);
 }
 
 void serve_settings_apply_log_level(const struct serve_settings *s)

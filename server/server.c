@@ -65,8 +65,6 @@ static void log_clock_steps(struct clock_watch *w)
                 log_warn("clock", "the wall clock was set; check the time synchronization");
 }
 
-#define DEFAULT_PORT 7700
-#define OTLP_GRPC_PORT 4317
 #define DESCRIPTORS_MAX 65536
 #define BACKGROUND_NICENESS 10 /* of pools whose clients can wait, compared with ingest */
 #define MALLOC_MMAP_BYTES (256 << 10)
@@ -518,10 +516,10 @@ static enum status announce_ready(struct server *s, const struct listen_address 
         return file_write_durable(s->options->port_file, port, strlen(port), err);
 }
 
-static enum status start_server(struct server *s, const struct listen_address *listen,
-                                const struct listen_address *grpc, struct error *err)
+static enum status start_server(struct server *s, const struct listeners *listen, struct error *err)
 {
-        enum status st = access_open(&s->access_control, s->options, listen->is_loopback && grpc->is_loopback, err);
+        bool is_loopback = listen->http.is_loopback && listen->grpc.is_loopback;
+        enum status st = access_open(&s->access_control, s->options, is_loopback, err);
 
         pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
         if (!st)
@@ -536,10 +534,10 @@ static enum status start_server(struct server *s, const struct listen_address *l
                 st = start_missing_retry(s, err);
         pthread_mutex_unlock(&s->federation_lock);
         if (!st)
-                st = start_http(s, listen, err);
+                st = start_http(s, &listen->http, err);
         if (!st && s->options->listen_otlp_grpc)
-                st = start_grpc_listener(s, grpc, err);
-        return st ? st : announce_ready(s, listen, err);
+                st = start_grpc_listener(s, &listen->grpc, err);
+        return st ? st : announce_ready(s, &listen->http, err);
 }
 
 /* Failures that were logged. */
@@ -644,16 +642,10 @@ enum status server_run(const struct server_options *options, struct error *err)
                             .lock_fd = -1,
                             .federation_lock = PTHREAD_MUTEX_INITIALIZER,
                             .upload_hints.lock = PTHREAD_MUTEX_INITIALIZER };
-        struct listen_address listen, grpc = { .is_loopback = true };
+        struct listeners listen;
         sigset_t signals;
-        enum status st = parse_listen_address(options->listen, DEFAULT_PORT, &listen, err);
+        enum status st = access_check_options(options, &listen, err);
 
-        if (!st)
-                st = access_check_options(options, &listen, err);
-        if (!st && options->listen_otlp_grpc)
-                st = parse_listen_address(options->listen_otlp_grpc, OTLP_GRPC_PORT, &grpc, err);
-        if (!st)
-                st = access_check_options(options, &grpc, err);
         if (!st)
                 st = limit_memory(options, err);
         if (st)
@@ -668,7 +660,7 @@ enum status server_run(const struct server_options *options, struct error *err)
         signal(SIGPIPE, SIG_IGN);
         raise_descriptors();
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* what it starts are its own workers */
-        st = start_server(&s, &listen, &grpc, err);
+        st = start_server(&s, &listen, err);
         if (!st)
                 log_info("serve", "%s: stopping", strsignal(wait_for_end_signal(&s, &signals)));
         close_server(&s);

@@ -19,6 +19,8 @@
 #include "profile-store/store.h"
 #include "sandbox/fork_server.h"
 
+#define SERVER_DEFAULT_PORT 7700
+
 /** What the configuration says now. */
 struct server_reread {
         const struct server_options *options; /* borrowed until the next that succeeds */

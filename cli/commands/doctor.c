@@ -19,7 +19,6 @@
 #define DEFAULT_TIMEOUT_S 10
 #define TIMEOUT_MOST_S 600
 #define PACKAGE_DATA "/var/lib/cairn" /* of the unit */
-#define DEFAULT_PORT 7700
 
 static const struct usage usage = {
         .synopsis = "cairn doctor [--data DIR] [--server URL] [--config FILE] [--json] [AREA]...",
@@ -146,7 +145,7 @@ static void make_server_url(const struct serve_settings *s, char *ret, size_t si
         struct listen_address a;
         const char *host = a.host;
 
-        if (!s || parse_listen_address(s->server.listen, DEFAULT_PORT, &a, NULL) || !a.port) {
+        if (!s || parse_listen_address(s->server.listen, SERVER_DEFAULT_PORT, &a, NULL) || !a.port) {
                 snprintf(ret, size, "%s", DEFAULT_SERVER);
                 return;
         }

@@ -10,6 +10,8 @@
 #include "common/metrics.h"
 #include "http/tls.h"
 
+#define OTLP_GRPC_PORT 4317
+
 static struct metric expires = METRIC_GAUGE("cairn_tls_certificate_expires_timestamp_seconds",
                                             "Expiry of the certificate, in seconds since 1970.", "");
 /* Letters, digits and '-', and none that has another meaning here. */
@@ -24,7 +26,7 @@ static bool is_user_header(const char *name)
         return *name && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")];
 }
 
-enum status access_check_options(const struct server_options *o, const struct listen_address *listen, struct error *err)
+static enum status check_access_options(const struct server_options *o, struct error *err)
 {
         if (!o->tls_cert != !o->tls_key)
                 return error_set(err, ST_USAGE, "--tls-cert FILE and --tls-key FILE go together");
@@ -37,12 +39,38 @@ enum status access_check_options(const struct server_options *o, const struct li
                                  "--proxy-auth '%.60s' is not a header that can name a user, as "
                                  "X-Forwarded-User",
                                  o->proxy_auth);
-        if (listen->is_loopback || o->token_file)
-                return ST_OK;
-        return error_set(err, ST_USAGE,
-                         "refusing to listen on %s without tokens: everybody who reaches it could read and write; "
-                         "give --token-file FILE, or listen on 127.0.0.1",
-                         listen->host);
+        return ST_OK;
+}
+
+static enum status check_listener(const struct server_options *o, const char *text, uint16_t default_port,
+                                  struct listen_address *ret, struct error *err)
+{
+        struct listen_address l;
+        enum status st = parse_listen_address(text, default_port, &l, err);
+
+        if (st)
+                return st;
+        if (!l.is_loopback && !o->token_file)
+                return error_set(err, ST_USAGE,
+                                 "refusing to listen on %s without tokens: everybody who reaches it could read and "
+                                 "write; give --token-file FILE, or listen on 127.0.0.1",
+                                 l.host);
+        *ret = l;
+        return ST_OK;
+}
+
+enum status access_check_options(const struct server_options *o, struct listeners *ret, struct error *err)
+{
+        struct listeners l = { .grpc = { .is_loopback = true } };
+        enum status st = check_access_options(o, err);
+
+        if (!st)
+                st = check_listener(o, o->listen, SERVER_DEFAULT_PORT, &l.http, err);
+        if (!st && o->listen_otlp_grpc)
+                st = check_listener(o, o->listen_otlp_grpc, OTLP_GRPC_PORT, &l.grpc, err);
+        if (!st)
+                *ret = l;
+        return st;
 }
 
 static void log_certificate(struct access_control *d, const char *path)

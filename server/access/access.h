@@ -30,9 +30,16 @@ struct access_control {
         uint8_t csrf_key[SHA256_BYTES];
 };
 
-/** ST_USAGE when anyone on the network could write, or when only one of certificate and key is given. */
-enum status access_check_options(const struct server_options *o, const struct listen_address *listen,
-                                 struct error *err) MUST_CHECK;
+struct listeners {
+        struct listen_address http, grpc; /* grpc: on loopback without a port when there is none */
+};
+
+/**
+ * What access control asks of the options, for the service and for those who check its configuration.
+ * @return ST_OK; ST_USAGE when an address is none, anyone on the network could write, only one of certificate and key
+ *         is given, or a proxy's header could come from anybody.
+ */
+enum status access_check_options(const struct server_options *o, struct listeners *ret, struct error *err) MUST_CHECK;
 /**
  * Read the files. Warns if tokens would cross the network unencrypted.
  * @param is_loopback  all listeners are on loopback addresses.

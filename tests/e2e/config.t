@@ -57,6 +57,35 @@ out=$("$cairn" serve --config "$tmp/absent.yaml" 2>&1)
 is $? 1 "a file that is named must exist"
 like "$out" 'absent.yaml' "  and is named in the message"
 
+# ---- options that do not fit together: what the service would refuse at its start, the check refuses ----
+
+# refused PATTERN NAME LINE...: a section of these lines is refused by the check, by the service and by doctor alike.
+refused() {
+        refused_pattern=$1; refused_name=$2; shift 2
+        printf 'serve:\n' >"$tmp/unfit.yaml"
+        for line; do printf '  %s\n' "$line" >>"$tmp/unfit.yaml"; done
+        out=$("$cairn" config check --config "$tmp/unfit.yaml" serve 2>&1)
+        like "$? $out" "^64 .*$refused_pattern" "$refused_name"
+        out=$("$cairn" serve --config "$tmp/unfit.yaml" --check-config 2>&1)
+        like "$? $out" "^64 .*$refused_pattern" "  by --check-config too"
+        out=$("$cairn" serve --config "$tmp/unfit.yaml" --data "$tmp/none" 2>&1)
+        like "$? $out" "^64 .*$refused_pattern" "  and by the service"
+        out=$("$cairn" doctor --config "$tmp/unfit.yaml" configuration)
+        like "$? $(printf '%s\n' "$out" | grep '^error')" "^2 error +configuration: serve .*$refused_pattern" "  and by doctor"
+}
+printf 'secret-of-all admin\n' >"$tmp/tokens"
+refused 'refusing to listen on 0.0.0.0 without tokens' "an address beyond loopback without tokens is an error" 'listen: 0.0.0.0:0'
+refused 'refusing to listen on :: without tokens' "  as is one for gRPC" 'listen: 127.0.0.1:0' 'listen-otlp-grpc: "[::]:0"'
+refused 'go together' "  and a certificate without its key" "tls-cert: $tmp/cert.pem"
+refused 'go together' "  and a key without its certificate" "tls-key: $tmp/key.pem"
+refused 'needs --trusted-proxy' "  and users of a proxy that is not named" 'proxy-auth: X-User' "token-file: $tmp/tokens"
+refused 'and --token-file' "  and such without tokens" 'proxy-auth: X-User' 'trusted-proxy: 127.0.0.1'
+refused 'cannot name a user|is not a header' "  and a header that is none" 'proxy-auth: X User' 'trusted-proxy: 127.0.0.1' \
+        "token-file: $tmp/tokens"
+refused 'has no valid port' "  and a port that is none" 'listen: 127.0.0.1:70000'
+printf 'serve:\n  listen: 0.0.0.0:0\n  listen-otlp-grpc: "[::]:0"\n  token-file: %s\n' "$tmp/tokens" >"$tmp/fit.yaml"
+ok "with tokens the same addresses are fine" "$cairn" config check --config "$tmp/fit.yaml" serve
+
 # ---- a service that is set up by the file alone ----
 
 "$cairn" serve 2>"$server_log" &
