@@ -51,7 +51,7 @@ static enum status add_value(struct source *in, const yaml_node_t *node, struct 
         if (!is_text(node))
                 return error_set(in->err, ST_USAGE, "%s:%zu: '%s' takes a text or a list of texts", in->path,
                                  node ? line_of(node) : entry->line, PRINTABLE(entry->name));
-        in->value_bytes += node->data.scalar.length;
+        in->value_bytes += node->data.scalar.length + sizeof *entry->values; /* an empty text takes memory too */
         if (in->value_bytes > VALUE_BYTES_MAX) /* aliases repeat a text */
                 return error_set(in->err, ST_USAGE, "%s:%zu: the values take more than %zu bytes", in->path,
                                  line_of(node), (size_t)VALUE_BYTES_MAX);

@@ -2,6 +2,7 @@
 #include "common/configuration.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,23 @@
 static const char *const command_line_only[] = { "config",  "check-config", "print-config", "version", "doctor", "json",
                                                  "dry-run", "force",        "once",         "output",  "strip" };
 
+/* Files that are written: a credential is to be read. */
+static const char *const written_files[] = { "port-file", "metrics-file" };
+
 static bool is_command_line_only(const char *name)
 {
         for (size_t i = 0; i < sizeof command_line_only / sizeof *command_line_only; i++)
                 if (strcmp(command_line_only[i], name) == 0)
                         return true;
         return false;
+}
+
+static bool takes_credential(const struct option_spec *s)
+{
+        for (size_t i = 0; i < sizeof written_files / sizeof *written_files; i++)
+                if (strcmp(written_files[i], s->name) == 0)
+                        return false;
+        return s->kind == OPTION_KIND_STRING && strcmp(s->value_name, "FILE") == 0 && !is_command_line_only(s->name);
 }
 
 static size_t count_specs(const struct option_spec *specs)
@@ -168,28 +180,40 @@ static enum status apply_file(struct configuration *c, const struct option_spec 
         return st;
 }
 
-/* Source: systemd.exec(5), Credentials. */
+/* @param ret  its path, owned; NULL: there is none. Source: systemd.exec(5), Credentials. */
+static enum status find_credential(const char *dir, const char *option, char **ret, struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+
+        if (asprintf(&path, "%s/" CREDENTIAL_PREFIX "%s", dir, option) < 0)
+                return error_no_memory(err);
+        if (access(path, R_OK) == 0)
+                *ret = steal_ptr(path);
+        else if (errno != ENOENT) /* to go on without it would be to go on without tokens, for example */
+                return error_os(err, errno, "cannot read the credential '%s'", path);
+        else
+                *ret = NULL;
+        return ST_OK;
+}
+
 static enum status apply_credentials(struct configuration *c, const struct option_spec *specs, struct error *err)
 {
         const char *dir = getenv("CREDENTIALS_DIRECTORY");
+        enum status st = ST_OK;
 
-        for (size_t i = 0; dir && *dir && specs[i].kind != OPTION_KIND_END; i++) {
-                char *path;
+        for (size_t i = 0; dir && *dir && specs[i].kind != OPTION_KIND_END && !st; i++) {
+                char *path = NULL;
 
-                if (specs[i].kind != OPTION_KIND_STRING || strcmp(specs[i].value_name, "FILE") != 0 ||
-                    c->sources[i] != OPTION_DEFAULT || is_command_line_only(specs[i].name))
+                if (!takes_credential(&specs[i]) || c->sources[i] != OPTION_DEFAULT)
                         continue;
-                if (asprintf(&path, "%s/" CREDENTIAL_PREFIX "%s", dir, specs[i].name) < 0)
-                        return error_no_memory(err);
-                if (access(path, F_OK) < 0) {
-                        free(path);
+                st = find_credential(dir, specs[i].name, &path, err);
+                if (!path)
                         continue;
-                }
                 c->environment[c->environment_count++] = path;
                 *(const char **)specs[i].target = path;
                 mark_source(c, specs, i, OPTION_FROM_CREDENTIAL);
         }
-        return ST_OK;
+        return st;
 }
 
 enum status configuration_parse(struct configuration *c, const struct usage *usage, const struct option_spec *specs,

@@ -8,7 +8,8 @@
  * (CAIRN_ and the option's name in capitals, "-" as "_"), and a section of the configuration file. The first of these
  * that has an option decides; a list is taken whole from one place. An option whose value is a FILE and that none of
  * them has is the credential of systemd that is named "cairn." and as the option, where there is one: its path below
- * CREDENTIALS_DIRECTORY.
+ * CREDENTIALS_DIRECTORY. One that is there and cannot be read is an error; files that are written are never
+ * credentials.
  *
  *     _cleanup_configuration_ struct configuration c = { .section = "serve" };
  *     const struct option_spec specs[] = {

@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 
 struct values {
-        const char *listen, *limit;
+        const char *listen, *limit, *token_file, *port_file, *ca_file;
         uint64_t jobs;
         bool quiet;
         struct option_list upstream;
@@ -31,6 +31,9 @@ static enum status parse_beside(const char *yaml, char **argv, struct values *v,
                 OPTION_UINT("jobs", 0, "N", &v->jobs, "how many"),
                 OPTION_FLAG("quiet", 0, &v->quiet, "say nothing"),
                 OPTION_LIST("up-stream", 0, "URL", &v->upstream, "whom to ask"),
+                OPTION_STRING("token-file", 0, "FILE", &v->token_file, "with a secret"),
+                OPTION_STRING("port-file", 0, "FILE", &v->port_file, "that is written"),
+                OPTION_STRING("ca", 0, "FILE", &v->ca_file, "with certificates"),
                 OPTIONS_OF_CONFIGURATION(&v->configuration),
                 OPTION_END,
         };
@@ -173,6 +176,26 @@ START_TEST(aliases_do_not_multiply_a_file)
 }
 END_TEST
 
+START_TEST(nor_do_aliases_of_empty_texts)
+{
+        char *args[] = { "x", NULL };
+        _cleanup_buf_ struct buf yaml;
+        struct values v;
+        struct error err;
+
+        buf_init(&yaml, MiB(2));
+        buf_append_str(&yaml, "serve:\n  n0: &a [''");
+        for (unsigned i = 0; i < 50000; i++)
+                buf_append_str(&yaml, ", ''");
+        buf_append_str(&yaml, "]");
+        for (unsigned i = 1; i < 200; i++)
+                buf_printf(&yaml, "\n  n%u: *a", i);
+        ck_assert_int_eq(parse_beside(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
+        ck_assert_msg(strstr(err.text, "the values take more than") != NULL, "%s", err.text);
+        free_values(&v);
+}
+END_TEST
+
 START_TEST(a_file_that_is_named_must_exist)
 {
         char *args[] = { "x", "--config", "/nonexistent/cairn.yaml", NULL };
@@ -188,5 +211,49 @@ START_TEST(a_file_that_is_named_must_exist)
 }
 END_TEST
 
+START_TEST(credentials_are_files_that_are_read)
+{
+        char *args[] = { "x", NULL };
+        char dir[] = "/tmp/cairn-credentials-XXXXXX", path[80];
+        struct values v;
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        setenv("CREDENTIALS_DIRECTORY", dir, 1);
+        snprintf(path, sizeof path, "%s/cairn.port-file", dir);
+        ck_assert_int_eq(file_write_durable(path, "1\n", 2, &err), ST_OK);
+        snprintf(path, sizeof path, "%s/cairn.token-file", dir);
+        ck_assert_int_eq(file_write_durable(path, "secret\n", 7, &err), ST_OK);
+        ck_assert_int_eq(parse_beside("", args, &v, &err), ST_OK);
+        ck_assert_str_eq(v.token_file, path);
+        ck_assert_ptr_null(v.port_file);
+        ck_assert_ptr_null(v.ca_file);
+        free_values(&v);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+START_TEST(a_credential_that_cannot_be_read_is_an_error)
+{
+        char *args[] = { "x", NULL };
+        char dir[] = "/tmp/cairn-credentials-XXXXXX", path[80];
+        struct values v;
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/cairn.token-file", dir);
+        ck_assert_int_eq(symlink("cairn.token-file", path), 0); /* to itself */
+        setenv("CREDENTIALS_DIRECTORY", dir, 1);
+        ck_assert_int_eq(parse_beside("", args, &v, &err), ST_OS);
+        ck_assert_msg(strstr(err.text, "cannot read the credential '") && strstr(err.text, path), "%s", err.text);
+        free_values(&v);
+        ck_assert_int_eq(parse_beside("serve:\n  token-file: /x\n", args, &v, &err), ST_OK); /* it is not needed */
+        free_values(&v);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
 TEST_SUITE("configuration", the_nearest_place_decides, lists_come_from_one_place, an_older_name_is_the_same_option,
-           mistakes_are_named_with_their_line, aliases_do_not_multiply_a_file, a_file_that_is_named_must_exist)
+           mistakes_are_named_with_their_line, aliases_do_not_multiply_a_file, nor_do_aliases_of_empty_texts,
+           a_file_that_is_named_must_exist, credentials_are_files_that_are_read,
+           a_credential_that_cannot_be_read_is_an_error)
