@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,43 +32,85 @@ enum status find_sibling_program(const char *name, char ret[static PATH_MAX], st
         return access(ret, X_OK) == 0 ? ST_OK : error_set(err, ST_NOT_FOUND, "%s is not installed here", name);
 }
 
-_Noreturn static void exec_sibling_program(const char *const *args, int out)
+_Noreturn static void exec_sibling_program(const char *const *args, int out, int errors)
 {
-        if (out >= 0 && (dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0))
+        if (out >= 0 && (dup2(out, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0))
                 _exit(EXEC_FAILED);
         execv(args[0], (char *const *)args);
         _exit(EXEC_FAILED);
 }
 
-static void read_program_output(int in, struct buf *out)
+/* What is past the buffer's max is read and dropped, all of it. False at the end. */
+static bool read_program_part(int in, struct buf *to)
 {
         char part[4096];
-        ssize_t n;
+        ssize_t n = read(in, part, sizeof part);
+        size_t room = to->max - to->size;
 
-        while ((n = read(in, part, sizeof part)) > 0 || (n < 0 && errno == EINTR))
-                if (n > 0 && out->size + (size_t)n <= out->max)
-                        buf_append(out, part, (size_t)n);
+        if (n > 0)
+                buf_append(to, part, (size_t)n < room ? (size_t)n : room);
+        return n > 0 || (n < 0 && errno == EINTR);
 }
 
-enum status run_sibling_program(const char *const *args, struct buf *out, int *code_ret, struct error *err)
+static void read_program_output(const int *in, struct program_output *to)
 {
-        int ends[2] = { -1, -1 }, status;
-        pid_t child;
+        struct buf *const bufs[2] = { &to->out, &to->errors };
+        struct pollfd fds[2] = { { .fd = in[0], .events = POLLIN }, { .fd = in[1], .events = POLLIN } };
 
-        if (out && pipe2(ends, O_CLOEXEC) < 0)
-                return error_os(err, errno, "cannot create a pipe");
+        while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+                int ready = poll(fds, 2, -1);
+
+                if (ready < 0 && errno != EINTR)
+                        return;
+                for (unsigned i = 0; i < 2 && ready > 0; i++)
+                        if (fds[i].revents && !read_program_part(in[i], bufs[i]))
+                                fds[i].fd = -1;
+        }
+}
+
+static enum status open_output_pipes(int ends[2], int in[2], struct error *err)
+{
+        int both[2];
+
+        for (unsigned i = 0; i < 2; i++) {
+                if (pipe2(both, O_CLOEXEC) < 0)
+                        return error_os(err, errno, "cannot create a pipe");
+                in[i] = both[0];
+                ends[i] = both[1];
+        }
+        return ST_OK;
+}
+
+static void close_pipe_ends(int ends[2])
+{
+        for (unsigned i = 0; i < 2; i++) {
+                if (ends[i] >= 0)
+                        close(ends[i]);
+                ends[i] = -1;
+        }
+}
+
+enum status run_sibling_program(const char *const *args, struct program_output *output, int *code_ret,
+                                struct error *err)
+{
+        int in[2] = { -1, -1 }, ends[2] = { -1, -1 }, status;
+        enum status st = output ? open_output_pipes(ends, in, err) : ST_OK;
+        pid_t child = -1;
+
         fflush(stdout);
-        child = fork();
+        if (!st) {
+                child = fork();
+                if (child < 0)
+                        st = error_os(err, errno, "cannot start '%s'", args[0]);
+        }
         if (child == 0)
-                exec_sibling_program(args, ends[1]);
-        if (out)
-                close(ends[1]);
-        if (child > 0 && out)
-                read_program_output(ends[0], out);
-        if (out)
-                close(ends[0]);
-        if (child < 0)
-                return error_os(err, errno, "cannot start '%s'", args[0]);
+                exec_sibling_program(args, ends[0], ends[1]);
+        close_pipe_ends(ends);
+        if (!st && output)
+                read_program_output(in, output);
+        close_pipe_ends(in);
+        if (st)
+                return st;
         while (waitpid(child, &status, 0) < 0)
                 if (errno != EINTR)
                         return error_os(err, errno, "cannot wait for '%s'", args[0]);

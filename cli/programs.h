@@ -25,13 +25,18 @@ struct config_reader {
 #define CONFIG_READER_COUNT 3
 extern const struct config_reader config_readers[CONFIG_READER_COUNT];
 
+/** What a program writes to stdout and to stderr: the beginning of each, as much as the buffer's max allows. */
+struct program_output {
+        struct buf out, errors; /* of the caller, who sets them up */
+};
+
 /**
  * Run a program and wait for it.
  * @param args  of execv(): begins with the program's path and ends with NULL.
- * @param out   gets what it writes to stdout and stderr, up to its max; the rest is dropped. NULL: both stay this
- *              process's own.
+ * @param output  gets what it writes; NULL: both streams stay this process's own.
  * @param code_ret  its exit code; 128 and its number when a signal ended it, 127 when it did not start.
  */
-enum status run_sibling_program(const char *const *args, struct buf *out, int *code_ret, struct error *err) MUST_CHECK;
+enum status run_sibling_program(const char *const *args, struct program_output *output, int *code_ret,
+                                struct error *err) MUST_CHECK;
 
 #endif

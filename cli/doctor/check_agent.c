@@ -37,29 +37,19 @@ static void report_agent_items(const struct json_value *root, bool can_profile, 
         }
 }
 
-void check_agent(const struct examined *x, struct findings *f)
+/* @param args  run the agent's own doctor. */
+static void report_agent(const char *const *args, struct program_output *said, struct findings *f)
 {
-        char program[PATH_MAX], sampler[16] = "";
-        const char *args[] = {
-                program, "--doctor", "--json", x->config_path ? "--config" : NULL, x->config_path, NULL
-        };
-        _cleanup_buf_ struct buf out;
+        char sampler[16] = "";
         struct json_value root;
         bool can_profile = false;
         struct error err;
         int code;
 
-        buf_init(&out, KiB(256));
-        if (find_sibling_program("cairn-agent", program, &err)) {
-                report_finding(f, FINDING_SKIPPED, "cairn-agent", "", "%s", err.text);
-                return;
-        }
-        if (geteuid() != 0)
-                report_finding(f, FINDING_SKIPPED, "rights", "",
-                               "checked with this user's rights: run this as root for those of the agent's unit");
-        if (run_sibling_program(args, &out, &code, &err) || json_value_parse(out.data, out.size, &root, &err)) {
+        if (run_sibling_program(args, said, &code, &err) ||
+            json_value_parse(said->out.data, said->out.size, &root, &err)) {
                 report_finding(f, FINDING_ERROR, "cairn-agent", "see what 'cairn-agent --doctor' prints", "%s",
-                               out.size && buf_cstr(&out) ? buf_cstr(&out) : err.text);
+                               said->errors.size && buf_cstr(&said->errors) ? buf_cstr(&said->errors) : err.text);
                 return;
         }
         json_value_bool(&root, "can_profile", &can_profile);
@@ -71,4 +61,27 @@ void check_agent(const struct examined *x, struct findings *f)
                                "fix what follows, or do without the agent on this host",
                                "the agent cannot profile here");
         report_agent_items(&root, can_profile, f);
+}
+
+void check_agent(const struct examined *x, struct findings *f)
+{
+        char program[PATH_MAX];
+        const char *args[] = {
+                program, "--doctor", "--json", x->config_path ? "--config" : NULL, x->config_path, NULL
+        };
+        struct program_output said;
+        struct error err;
+
+        if (find_sibling_program("cairn-agent", program, &err)) {
+                report_finding(f, FINDING_SKIPPED, "cairn-agent", "", "%s", err.text);
+                return;
+        }
+        if (geteuid() != 0)
+                report_finding(f, FINDING_SKIPPED, "rights", "",
+                               "checked with this user's rights: run this as root for those of the agent's unit");
+        buf_init(&said.out, KiB(256));
+        buf_init(&said.errors, KiB(16));
+        report_agent(args, &said, f);
+        buf_deinit(&said.out);
+        buf_deinit(&said.errors);
 }

@@ -21,17 +21,39 @@
 
 /* ---- configuration ---- */
 
+/* @param args  run the program that reads the section. */
+static void report_config_reader(const char *section, const char *const *args, struct findings *f)
+{
+        struct program_output said;
+        struct error err;
+        const char *text;
+        int code = 0;
+
+        buf_init(&said.out, KiB(16));
+        buf_init(&said.errors, KiB(16));
+        if (run_sibling_program(args, &said, &code, &err)) {
+                report_finding(f, FINDING_ERROR, section, "install the programs of one version", "%s", err.text);
+        } else if (code && !said.errors.size) {
+                report_finding(f, FINDING_ERROR, section, "install the programs of one version",
+                               "'%s' ended with %d and said nothing", args[0], code);
+        } else {
+                text = buf_cstr(code ? &said.errors : &said.out);
+                report_finding(f,
+                               code ? FINDING_ERROR : FINDING_OK,
+                               section, "correct it; 'cairn config show' prints each option and where it is set",
+                               "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+        }
+        buf_deinit(&said.out);
+        buf_deinit(&said.errors);
+}
+
 static void check_config_reader(const struct config_reader *r, const struct examined *x, struct findings *f)
 {
         char program[PATH_MAX];
         const char *args[6] = { program };
         size_t n = 1;
-        _cleanup_buf_ struct buf out;
         struct error err;
-        int code = 0;
-        const char *said;
 
-        buf_init(&out, KiB(16));
         if (find_sibling_program(r->program, program, &err)) {
                 report_finding(f, FINDING_SKIPPED, r->section, "", "%s", err.text);
                 return;
@@ -43,14 +65,7 @@ static void check_config_reader(const struct config_reader *r, const struct exam
                 args[n++] = "--config";
                 args[n++] = x->config_path;
         }
-        if (run_sibling_program(args, &out, &code, &err)) {
-                report_finding(f, FINDING_ERROR, r->section, "install the programs of one version", "%s", err.text);
-                return;
-        }
-        said = buf_cstr(&out);
-        report_finding(f, code ? FINDING_ERROR : FINDING_OK, r->section,
-                       "correct it; 'cairn config show' prints each option and where it is set", "%.*s",
-                       said ? (int)strcspn(said, "\n") : 0, said ? said : "");
+        report_config_reader(r->section, args, f);
 }
 
 void check_configuration(const struct examined *x, struct findings *f)

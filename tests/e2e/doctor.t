@@ -188,6 +188,26 @@ echo 'status 503' >"$tmp/up/mode"
 doctor --config "$tmp/upstreams.yaml" upstreams
 finds upstream "^warning: $up: no debuginfod answer; " "an upstream that fails is a warning"
 
+# ---- an agent that also writes to stderr ----
+
+mkdir "$tmp/bin"
+cp "$CAIRN_SAN/cairn" "$tmp/bin/"
+cat >"$tmp/bin/cairn-agent" <<'AGENT'
+#!/bin/sh
+echo 'a warning in between' >&2
+echo '{"can_profile": true,'
+echo 'another' >&2
+echo '"sampler": "bpf", "items": [{"name": "btf", "state": "ok", "found": "it is there"}]}'
+AGENT
+chmod 0755 "$tmp/bin/cairn-agent"
+cairn=$tmp/bin/cairn
+doctor agent
+finds profiling '^ok: the agent can profile here, by bpf' "what the agent says on stderr is no part of its answer"
+finds btf '^ok: it is there' "  of which all is read"
+printf '#!/bin/sh\necho "cairn-agent: it is broken" >&2\nexit 1\n' >"$tmp/bin/cairn-agent"
+doctor agent
+finds cairn-agent '^error: cairn-agent: it is broken' "and when it has no answer, that is what it says"
+
 # ---- this machine ----
 
 cairn=$CAIRN_SAN/cairn
