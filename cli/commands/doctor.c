@@ -24,7 +24,9 @@ static const struct usage usage = {
         .synopsis = "cairn doctor [--data DIR] [--server URL] [--config FILE] [--json] [AREA]...",
         .about = "Checks what the service and the agent need, and says how to fix the rest. Areas: configuration,\n"
                  "certificates, data, host, service, upstreams, agent; without names all of them. Each check is given\n"
-                 "--timeout seconds. Nothing is changed; the data directory gets a file without a name for a moment.\n"
+                 "--timeout seconds: that of the service twice as long, the agent's four times, and that of all\n"
+                 "upstreams together six times. Nothing is changed; the data directory gets a file without a name\n"
+                 "for a moment.\n"
                  "Exit status: 0 nothing to fix, 1 warnings, 2 errors, 64 wrong usage.",
         .examples = "  cairn doctor\n"
                     "  cairn doctor --data /srv/cairn --server https://cairn.example --token-file ./token\n"

@@ -17,15 +17,18 @@
 #define KILL_PATIENCE_MS 1000
 
 /* In the new process. Findings are smaller than PIPE_BUF, so none is cut. */
-_Noreturn static void run_check_child(const struct doctor_check *check, const struct examined *x, int out)
+_Noreturn static void run_check_child(const struct doctor_check *check, const struct examined *all, int64_t seconds,
+                                      int out)
 {
         struct findings *f = calloc(1, sizeof *f);
+        struct examined x = *all;
 
         setpgid(0, 0);
         signal(SIGPIPE, SIG_IGN);
         if (!f)
                 _exit(1);
-        check->run(x, f);
+        x.budget_ms = (uint64_t)seconds * 1000;
+        check->run(&x, f);
         for (size_t i = 0; i < f->count; i++)
                 if (write(out, &f->items[i], sizeof f->items[i]) != (ssize_t)sizeof f->items[i])
                         _exit(1);
@@ -84,7 +87,7 @@ enum status run_doctor_check(const struct doctor_check *check, const struct exam
                 return error_os(err, errno, "cannot create a pipe");
         child = fork();
         if (child == 0)
-                run_check_child(check, x, ends[1]);
+                run_check_child(check, x, seconds, ends[1]);
         close(ends[1]);
         if (child < 0) {
                 close(ends[0]);

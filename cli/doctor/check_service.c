@@ -14,15 +14,24 @@
 
 #define ASK_TIMEOUT_MS 8000 /* below the time limit of a check, so that the reason is known */
 #define SLOW_UPSTREAM_MS 2000
+#define SERVICE_REQUESTS 3
+
+/* A part of what is left of a check's time; the reason why it was not enough needs some too. */
+static uint64_t share_time_ms(int64_t left_ms, size_t parts, uint64_t most_ms)
+{
+        uint64_t share = left_ms > 0 ? (uint64_t)left_ms / parts : 0;
+
+        return share > most_ms ? most_ms : share ? share : 1;
+}
 
 static enum status get_from_service(const struct examined *x, const char *path, struct http_client_response *ret,
                                     struct error *err)
 {
         const struct service_options o = { .server = x->server, .token_file = x->token_file, .ca_file = x->ca_file };
-        const struct http_client_options how = { .size = sizeof how,
-                                                 .connect_timeout_ms = ASK_TIMEOUT_MS / 2,
-                                                 .request_timeout_ms = ASK_TIMEOUT_MS / 2,
-                                                 .attempts = 1 };
+        uint64_t timeout_ms = share_time_ms((int64_t)x->budget_ms * 9 / 10, SERVICE_REQUESTS, ASK_TIMEOUT_MS / 2);
+        const struct http_client_options how = {
+                .size = sizeof how, .connect_timeout_ms = timeout_ms, .request_timeout_ms = timeout_ms, .attempts = 1
+        };
         const struct http_client_request request = { .method = "GET", .path = path };
         _cleanup_http_client_ struct http_client *client = NULL;
         enum status st = service_connect(&o, &how, &client, err);
@@ -111,14 +120,15 @@ void check_running_service(const struct examined *x, struct findings *f)
 /* ---- upstreams ---- */
 
 /* Asks for a build-id that no file has: 404 is the answer of one that works. */
-static void check_upstream(const char *url, const char *header, const char *ca_file, struct findings *f)
+static void check_upstream(const char *url, const char *header, const char *ca_file, uint64_t timeout_ms,
+                           struct findings *f)
 {
         static const char path[] = "/buildid/0000000000000000000000000000000000000000/debuginfo";
         const struct http_client_options how = { .size = sizeof how,
                                                  .base_url = url,
                                                  .ca_file = ca_file,
-                                                 .connect_timeout_ms = ASK_TIMEOUT_MS,
-                                                 .request_timeout_ms = ASK_TIMEOUT_MS,
+                                                 .connect_timeout_ms = timeout_ms,
+                                                 .request_timeout_ms = timeout_ms,
                                                  .attempts = 1 };
         const char *const headers[] = { header, NULL };
         const struct http_client_request request = { .method = "GET", .path = path, .headers = headers };
@@ -150,6 +160,7 @@ static void check_upstream(const char *url, const char *header, const char *ca_f
 
 void check_upstreams(const struct examined *x, struct findings *f)
 {
+        int64_t until_ms = monotonic_ns() / 1000000 + (int64_t)x->budget_ms * 9 / 10;
         const struct server_options *o;
 
         if (!x->settings)
@@ -158,5 +169,7 @@ void check_upstreams(const struct examined *x, struct findings *f)
         if (!o->upstream_count)
                 report_finding(f, FINDING_OK, "upstream", "", "none: debuginfo comes by uploads alone");
         for (size_t i = 0; i < o->upstream_count; i++)
-                check_upstream(o->upstreams[i], o->upstream_headers[i], o->upstream_ca, f);
+                check_upstream(
+                        o->upstreams[i], o->upstream_headers[i], o->upstream_ca,
+                        share_time_ms(until_ms - monotonic_ns() / 1000000, o->upstream_count - i, ASK_TIMEOUT_MS), f);
 }

@@ -10,6 +10,7 @@
  * Threads: one at a time.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/serve_settings.h"
 #include "common/error.h"
@@ -44,6 +45,7 @@ struct examined {
         const char *server;                    /* URL of the service */
         bool expects_service;                  /* it is named, or configured, or has its data here */
         const char *token_file, *ca_file;      /* for it; NULL: none */
+        uint64_t budget_ms;                    /* time of the check that runs (run_doctor_check()) */
 };
 
 /** @param fix  kept only for a warning or an error. Past FINDINGS_MAX nothing is added. */

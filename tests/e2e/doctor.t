@@ -188,6 +188,24 @@ echo 'status 503' >"$tmp/up/mode"
 doctor --config "$tmp/upstreams.yaml" upstreams
 finds upstream "^warning: $up: no debuginfod answer; " "an upstream that fails is a warning"
 
+# Servers that take a connection and never answer, more of them than would fit one after another.
+python3 - >"$tmp/silent" <<'PYTHON' &
+import socket, sys, time
+silent = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+print(*["http://127.0.0.1:%d" % s.getsockname()[1] for s in silent], flush=True)
+time.sleep(600)
+PYTHON
+background_pids="$background_pids $!"
+wait_for "the silent servers" test -s "$tmp/silent"
+printf 'serve:\n  upstream: [%s, %s]\n' "$(sed 's/ /, /g' "$tmp/silent")" "$away" >"$tmp/upstreams.yaml"
+doctor --timeout 1 --config "$tmp/upstreams.yaml" upstreams
+is "$code" 1 "upstreams that do not answer are warnings"
+for silent in $(cat "$tmp/silent") "$away"; do
+        finds upstream "^warning: $silent: .*; fix the network" "  each of them, as they share the time"
+done
+is "$(jq '.checks | length' "$tmp/found")" 4 "    and the check ends in time"
+like "$("$cairn" doctor --help)" 'service twice as long, the agent.s four times' "--help says how long checks may take"
+
 # ---- an agent that also writes to stderr ----
 
 mkdir "$tmp/bin"
