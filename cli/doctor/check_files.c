@@ -182,7 +182,9 @@ void check_certificates(const struct examined *x, struct findings *f)
         if (!x->settings)
                 return;
         o = &x->settings->server;
-        if (o->upstream_ca)
+        if (o->upstream_ca && is_forbidden(o->upstream_ca))
+                report_unreadable(f, "upstream CA", o->upstream_ca);
+        else if (o->upstream_ca)
                 report_finding(f, access(o->upstream_ca, R_OK) ? FINDING_ERROR : FINDING_OK, "upstream CA",
                                "name a PEM file that the service can read: it does not start without it", "'%s': %s",
                                o->upstream_ca, access(o->upstream_ca, R_OK) ? strerror(errno) : "readable");

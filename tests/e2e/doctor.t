@@ -99,6 +99,11 @@ finds certificate "^error: '.*over.pem' expired at .* days ago: clients reject i
 configure good other
 doctor --config "$tmp/cairn.yaml" certificates
 finds certificate '^error: .*; give --tls-cert and --tls-key a pair that fits' "so is a key of another certificate"
+configure good good
+printf '  upstream-ca: %s\n' "$tmp/absent.pem" >>"$tmp/cairn.yaml"
+doctor --config "$tmp/cairn.yaml" certificates
+is "$code" 2 "an authority for upstreams that is not there is an error"
+finds 'upstream CA' "^error: '.*absent.pem': No such file or directory; name a PEM file" "  that says what to name"
 
 # ---- readiness, a service that is away ----
 
@@ -164,6 +169,26 @@ is "$code" 2 "a sync that hangs is an error"
 finds 'sync latency' '^error: no result within 1 s; the disk hangs' "  and is not waited for"
 finds 'map of index' '^(ok|warning|error): [0-9]' "  nor are the other checks kept from their work"
 unset LD_PRELOAD SYNC_MS
+cat >"$tmp/forbid.c" <<'CODE'
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int access(const char *path, int mode)
+{
+        if (strcmp(path, getenv("FORBIDDEN")) != 0)
+                return faccessat(AT_FDCWD, path, mode, 0);
+        errno = EACCES;
+        return -1;
+}
+CODE
+gcc -shared -fPIC -o "$tmp/forbid.so" "$tmp/forbid.c" || bail_out "the library that forbids does not build"
+configure good good
+printf '  upstream-ca: %s\n' "$tmp/ca.pem" >>"$tmp/cairn.yaml"
+FORBIDDEN=$tmp/ca.pem LD_PRELOAD=$tmp/forbid.so "$cairn" doctor --json --config "$tmp/cairn.yaml" certificates >"$tmp/found"
+is $? 0 "an authority for upstreams that only the service may read is no error"
+finds 'upstream CA' "^skipped: '.*ca.pem' is not readable as this user: run this as root; null" "  and is said not to be checked"
 with_fault FULL --data "$data" data
 finds 'disk space' '^error: 0 of .*; make room' "a full disk is an error"
 with_fault BAD_SYNC --data "$data" data
