@@ -25,8 +25,8 @@ static const struct usage usage = {
         .about = "Checks what the service and the agent need, and says how to fix the rest. Areas: configuration,\n"
                  "certificates, data, host, service, upstreams, agent; without names all of them. Each check is given\n"
                  "--timeout seconds: that of the service twice as long, the agent's four times, and that of all\n"
-                 "upstreams together six times. Nothing is changed; the data directory gets a file without a name\n"
-                 "for a moment.\n"
+                 "upstreams together six times. An invalid configuration is an error with every area. Nothing is\n"
+                 "changed; the data directory gets a file without a name for a moment.\n"
                  "Exit status: 0 nothing to fix, 1 warnings, 2 errors, 64 wrong usage.",
         .examples = "  cairn doctor\n"
                     "  cairn doctor --data /srv/cairn --server https://cairn.example --token-file ./token\n"
@@ -193,12 +193,25 @@ static enum status check_area_names(char **names, int count, struct error *err)
         return ST_OK;
 }
 
+/* The checks of all areas go by the settings of the service: without them a good result would mean nothing. */
+static void report_missing_settings(const struct examined *x, struct findings *f)
+{
+        if (x->settings_failure)
+                report_finding(f, FINDING_ERROR, "serve",
+                               "correct it; 'cairn config show' prints each option and where it is set", "%s",
+                               x->settings_failure);
+}
+
 static enum status run_checks(const struct doctor_options *o, const struct examined *x, char **areas, int area_count,
                               struct doctor_output *out, struct error *err)
 {
         _cleanup_free_ struct findings *found = calloc(1, sizeof *found);
         enum status st = found ? ST_OK : error_no_memory(err);
 
+        if (!st && !is_area_wanted(checks[0].area, areas, area_count)) {
+                report_missing_settings(x, found);
+                put_findings(out, &checks[0], found, 0);
+        }
         for (size_t i = 0; i < CHECK_COUNT && !st; i++) {
                 uint64_t took_ms = 0;
 
@@ -217,9 +230,11 @@ static enum status examine_areas(const struct doctor_options *o, char **areas, i
 {
         struct serve_settings settings;
         char url[300];
-        enum status parsed = parse_service_settings(o->config_path, &settings, NULL), st;
+        struct error failure;
+        enum status parsed = parse_service_settings(o->config_path, &settings, &failure), st;
         struct doctor_output out = { .json = o->json };
         struct examined x = { .settings = parsed ? NULL : &settings,
+                              .settings_failure = parsed ? failure.text : NULL,
                               .config_path = o->config_path,
                               .token_file = o->service.token_file,
                               .ca_file = o->service.ca_file,

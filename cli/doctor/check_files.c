@@ -139,7 +139,7 @@ void check_secret_files(const struct examined *x, struct findings *f)
         struct tenant_configs *tenants = NULL;
 
         if (!x->settings)
-                return; /* check_configuration() says why */
+                return; /* a finding of the configuration says why */
         o = &x->settings->server;
         if (o->tenant_file)
                 tenants = check_tenant_file(o->tenant_file, f);

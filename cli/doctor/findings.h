@@ -9,6 +9,7 @@
  *
  * Threads: one at a time.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,7 @@ struct findings {
 /** With what the checks work. Everything is borrowed. */
 struct examined {
         const struct serve_settings *settings; /* of the service; NULL: its configuration is not valid */
+        const char *settings_failure;          /* what is wrong with it; NULL: nothing */
         const char *config_path;               /* --config; NULL: the default */
         const char *data;                      /* data directory; NULL: none was found */
         const char *server;                    /* URL of the service */

@@ -56,6 +56,10 @@ doctor --config "$tmp/wrong.yaml" configuration
 is "$code" 2 "2: an invalid configuration is an error"
 finds serve "^error: .*wrong.yaml:2: 'serve' has no option 'max-aeg'.*; correct it" "  that names the line, and how to go on"
 finds agent '^(ok|skipped): ' "  while the agent's section is valid"
+doctor --config "$tmp/wrong.yaml" --data "$data" --server "$url" certificates data service
+is "$code" 2 "  also when other areas are named"
+finds serve "^error: .*wrong.yaml:2: 'serve' has no option 'max-aeg'.*; correct it" "    which says so too"
+is "$(jq -r '[.checks[] | select(.area == "configuration")] | length' "$tmp/found")" 1 "    once"
 
 make_certificate good 300
 make_certificate soon 5
