@@ -180,6 +180,8 @@ static enum status run_agent(struct command_line *c, struct error *err)
         if (!st && c->token_file)
                 st = http_client_read_token(c->token_file, &token, err);
         c->run.token = token;
+        if (c->configuration.is_unreadable)
+                log_warn("agent", CONFIGURATION_FILE ": this user may not read it, ignoring");
         if (token && http_client_exposes_token(c->run.server))
                 log_warn("agent", "the token goes to %s unencrypted; use https", c->run.server);
         if (!st)
@@ -311,6 +313,8 @@ static enum status parse_again(struct reload_source *r, struct command_line *fre
                 return error_no_memory(err);
         memcpy(words, r->argv, (size_t)r->argc * sizeof *words);
         st = parse_command_line(fresh, r->argc, words, err);
+        if (!st)
+                st = configuration_check_reread(&r->running->configuration, &fresh->configuration, err);
         fresh->run.server = fresh->run.server ? fresh->run.server : DEFAULT_SERVER;
         return st || !fresh->token_file ? st : http_client_read_token(fresh->token_file, token_ret, err);
 }

@@ -168,13 +168,17 @@ static enum status apply_entry(struct configuration *c, const struct option_spec
 static enum status apply_file(struct configuration *c, const struct option_spec *specs, struct error *err)
 {
         const char *named = c->path ? c->path : getenv("CAIRN_CONFIG");
+        struct error why = { 0 };
         enum status st;
 
         if (named && !*named)
                 return ST_OK;
-        st = config_section_read(named ? named : CONFIGURATION_FILE, c->section, &c->file, err);
-        if (st == ST_NOT_FOUND && !named)
+        st = config_section_read(named ? named : CONFIGURATION_FILE, c->section, &c->file, &why);
+        c->is_unreadable = st == ST_OS && why.os_errno == EACCES && !named;
+        if (!named && (st == ST_NOT_FOUND || c->is_unreadable))
                 return ST_OK;
+        if (st && err)
+                *err = why;
         for (size_t i = 0; i < c->file.count && !st; i++)
                 st = apply_entry(c, specs, &c->file.entries[i], err);
         return st;
@@ -349,6 +353,9 @@ bool configuration_report(const struct configuration *c, const struct option_spe
         } else if (c->file.path) {
                 buf_printf(&out, "the configuration is valid: %s, section '%s', %zu option%s\n", c->file.path,
                            c->section, c->file.count, c->file.count == 1 ? "" : "s");
+        } else if (c->is_unreadable) {
+                buf_printf(&out,
+                           "the configuration is valid without " CONFIGURATION_FILE ", which this user may not read\n");
         } else {
                 buf_printf(&out, "the configuration is valid; there is no configuration file\n");
         }
@@ -376,6 +383,14 @@ size_t configuration_list_changes(const struct parsed_again *p, struct option_ch
                         ret[count++] = (struct option_change){ p->fresh[i].name, !is_reloadable };
         }
         return count;
+}
+
+enum status configuration_check_reread(const struct configuration *before, const struct configuration *fresh,
+                                       struct error *err)
+{
+        if (!fresh->is_unreadable || before->is_unreadable)
+                return ST_OK;
+        return error_os(err, EACCES, "cannot open '" CONFIGURATION_FILE "'");
 }
 
 bool configuration_has(const struct configuration *c, size_t i)

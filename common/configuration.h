@@ -39,6 +39,8 @@ struct configuration {
         const char *section; /* serve, agent or upload */
         const char *path;    /* --config, CAIRN_CONFIG, or NULL; an empty text: no file */
         bool print, check;   /* --print-config, --check-config: the caller calls configuration_report() */
+        bool is_unreadable;  /* CONFIGURATION_FILE, which nothing names, is left out: this user may not read it. A
+                                service says so */
         /* private */
         struct config_section file;
         char **environment; /* copies of values that are split, and paths of credentials; one of an option at most */
@@ -81,6 +83,11 @@ struct parsed_again {
  * @return their number.
  */
 size_t configuration_list_changes(const struct parsed_again *p, struct option_change *ret);
+
+/** ST_OS when the configuration that is read again lost its file: without it a running program would forget its rules.
+ */
+enum status configuration_check_reread(const struct configuration *before, const struct configuration *fresh,
+                                       struct error *err) MUST_CHECK;
 
 /** Whether the option of this index in specs is set anywhere, after configuration_parse(). */
 bool configuration_has(const struct configuration *c, size_t i);

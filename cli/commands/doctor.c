@@ -200,6 +200,9 @@ static void report_missing_settings(const struct examined *x, struct findings *f
                 report_finding(f, FINDING_ERROR, "serve",
                                "correct it; 'cairn config show' prints each option and where it is set", "%s",
                                x->settings_failure);
+        else if (!x->settings)
+                report_finding(f, FINDING_SKIPPED, "serve", "",
+                               "'" CONFIGURATION_FILE "' is not readable as this user: run this as root");
 }
 
 static enum status run_checks(const struct doctor_options *o, const struct examined *x, char **areas, int area_count,
@@ -232,9 +235,11 @@ static enum status examine_areas(const struct doctor_options *o, char **areas, i
         char url[300];
         struct error failure;
         enum status parsed = parse_service_settings(o->config_path, &settings, &failure), st;
+        bool is_forbidden = !parsed && settings.configuration.is_unreadable;
         struct doctor_output out = { .json = o->json };
-        struct examined x = { .settings = parsed ? NULL : &settings,
+        struct examined x = { .settings = parsed || is_forbidden ? NULL : &settings,
                               .settings_failure = parsed ? failure.text : NULL,
+                              .is_config_forbidden = is_forbidden,
                               .config_path = o->config_path,
                               .token_file = o->service.token_file,
                               .ca_file = o->service.ca_file,

@@ -5,6 +5,7 @@
 #include "cli/commands/command.h"
 #include "cli/serve_settings.h"
 #include "common/cleanup.h"
+#include "common/log.h"
 #include "common/service_notify.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/setup.h"
@@ -50,11 +51,13 @@ static enum status parse_settings_again(const struct reload_source *r, struct se
         _cleanup_free_ char **words = calloc((size_t)r->argc + 1, sizeof *words);
         char **argv = words;
         int argc = r->argc;
+        enum status st;
 
         if (!words)
                 return error_no_memory(err);
         memcpy(words, r->argv, (size_t)argc * sizeof *words);
-        return serve_settings_parse(ret, &usage, &argc, &argv, err);
+        st = serve_settings_parse(ret, &usage, &argc, &argv, err);
+        return st ? st : configuration_check_reread(&r->running->configuration, &ret->configuration, err);
 }
 
 static enum status reread_settings(void *context, struct server_reread *ret, struct error *err)
@@ -95,6 +98,8 @@ static enum status run_service(struct serve_settings *s, int argc, char **argv, 
         s->server.reread_context = &reload;
 
         serve_settings_apply_log_level(s);
+        if (s->configuration.is_unreadable)
+                log_warn("serve", CONFIGURATION_FILE ": this user may not read it, ignoring");
         st = sandbox_setup("serve", s->worker_user, err);
         if (!st && s->server.scan_dir_count)
                 st = fork_server_create(NULL, command_worker, &s->server.nursery, err);

@@ -22,7 +22,8 @@
 /* ---- configuration ---- */
 
 /* @param args  run the program that reads the section. */
-static void report_config_reader(const char *section, const char *const *args, struct findings *f)
+static void report_config_reader(const char *section, const char *const *args, const struct examined *x,
+                                 struct findings *f)
 {
         struct program_output said;
         struct error err;
@@ -39,7 +40,9 @@ static void report_config_reader(const char *section, const char *const *args, s
         } else {
                 text = buf_cstr(code ? &said.errors : &said.out);
                 report_finding(f,
-                               code ? FINDING_ERROR : FINDING_OK,
+                               code                     ? FINDING_ERROR
+                               : x->is_config_forbidden ? FINDING_SKIPPED
+                                                        : FINDING_OK,
                                section, "correct it; 'cairn config show' prints each option and where it is set",
                                "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
         }
@@ -65,7 +68,7 @@ static void check_config_reader(const struct config_reader *r, const struct exam
                 args[n++] = "--config";
                 args[n++] = x->config_path;
         }
-        report_config_reader(r->section, args, f);
+        report_config_reader(r->section, args, x, f);
 }
 
 void check_configuration(const struct examined *x, struct findings *f)

@@ -40,8 +40,9 @@ struct findings {
 
 /** With what the checks work. Everything is borrowed. */
 struct examined {
-        const struct serve_settings *settings; /* of the service; NULL: its configuration is not valid */
+        const struct serve_settings *settings; /* of the service; NULL: its configuration is not valid, or forbidden */
         const char *settings_failure;          /* what is wrong with it; NULL: nothing */
+        bool is_config_forbidden;              /* this user may not read it, which says nothing about the service's */
         const char *config_path;               /* --config; NULL: the default */
         const char *data;                      /* data directory; NULL: none was found */
         const char *server;                    /* URL of the service */

@@ -95,4 +95,77 @@ url=http://127.0.0.1:$(cat "$tmp/port")
 like "$(curl -s "$url/healthz")" ok "the service runs with the options of the file"
 ok "  on the directory of the file" test -d "$data/profiles"
 stop_server
+
+# ---- the file of the machine, where this user may not read it ----
+
+cat >"$tmp/forbid.c" <<'CODE'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#undef open
+#undef open64
+static int open_unless_forbidden(const char *name, const char *path, int flags, mode_t mode)
+{
+        int (*next)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
+        if (strcmp(path, "/etc/cairn/cairn.yaml") == 0 && access(getenv("FORBIDDEN"), F_OK) == 0) {
+                errno = EACCES;
+                return -1;
+        }
+        return next(path, flags, mode);
+}
+#define REPLACE(name) \
+        int name(const char *path, int flags, ...) \
+        { \
+                va_list args; \
+                va_start(args, flags); \
+                mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0; \
+                va_end(args); \
+                return open_unless_forbidden(#name, path, flags, mode); \
+        }
+REPLACE(open)
+REPLACE(open64)
+CODE
+gcc -shared -fPIC -o "$tmp/forbid.so" "$tmp/forbid.c" -ldl || bail_out "the preload library does not build"
+unset CAIRN_CONFIG
+: >"$tmp/forbidden"
+cairn=$CAIRN_BUILD/cairn # a sanitizer's library would have to be loaded first
+# as_another COMMAND...: as a user who may not read the machine's file.
+as_another() { env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$@"; }
+out=$(as_another "$CAIRN_BUILD/cairn-upload" --dry-run "$tmp/absent.elf" 2>&1)
+like "$out" 'absent.elf' "cairn-upload goes on without a file that it may not read"
+unlike "$out" 'cairn.yaml' "  and says nothing"
+out=$(as_another "$cairn" config check serve 2>&1)
+is $? 0 "the check goes on too"
+like "$out" 'is valid without /etc/cairn/cairn.yaml, which this user may not read$' "  and says so"
+out=$(as_another env CAIRN_CONFIG=/etc/cairn/cairn.yaml "$cairn" config check serve 2>&1)
+is $? 1 "a file that is named is not left out"
+like "$out" "cannot open '/etc/cairn/cairn.yaml': Permission denied" "  and the reason is said"
+out=$(as_another "$cairn" doctor configuration certificates)
+is $? 0 "doctor finds nothing to fix"
+like "$out" '^skipped +configuration: serve +.*/etc/cairn/cairn.yaml, which this user may not read' "  and says what it could not look at"
+unlike "$out" 'speaks http' "    of the certificate neither"
+out=$(as_another "$cairn" doctor certificates)
+like "$out" "^skipped +configuration: serve +'/etc/cairn/cairn.yaml' is not readable as this user: run this as root" "    also when only that is asked for"
+
+rm -f "$tmp/port"
+env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$server_log" &
+server_pid=$!
+wait_for "the service to start" test -s "$tmp/port"
+like "$(cat "$server_log")" 'warn serve: /etc/cairn/cairn.yaml: this user may not read it, ignoring' "the service warns and goes on"
+stop_server
+rm -f "$tmp/port" "$tmp/forbidden"
+env FORBIDDEN="$tmp/forbidden" LD_PRELOAD="$tmp/forbid.so" "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$server_log" &
+server_pid=$!
+wait_for "the service to start" test -s "$tmp/port"
+: >"$tmp/forbidden"
+kill -HUP "$server_pid"
+is_refused() { grep -q "reload: cannot open '/etc/cairn/cairn.yaml': Permission denied; what was in use before stays in use" "$server_log"; }
+wait_for "the reload to fail" is_refused
+pass "a reload that may not read it any more changes nothing"
+stop_server
 done_testing
