@@ -15,11 +15,12 @@
 #include "common/options.h"
 
 #define INTERVAL_LEAST_MS 10
+#define INTERVAL_MOST_MS 86400000 /* more often than asked for is no mistake */
 
 static struct {
         struct sockaddr_un address;
         socklen_t address_size; /* 0: nobody wants to know */
-        uint64_t watchdog_ms;   /* between two signs of life: half of what is allowed; 0: none are wanted */
+        int watchdog_ms;        /* least between two signs of life: half of what is allowed; 0: none are wanted */
         int64_t told_ns;
 } notify;
 
@@ -46,9 +47,10 @@ static void parse_watchdog(const char *microseconds, const char *pid)
                 return;
         if (!parse_uint(microseconds, &us) || !us)
                 return;
-        notify.watchdog_ms = us / 2000;
-        if (notify.watchdog_ms < INTERVAL_LEAST_MS)
-                notify.watchdog_ms = INTERVAL_LEAST_MS;
+        us /= 2000;
+        notify.watchdog_ms = us < INTERVAL_LEAST_MS  ? INTERVAL_LEAST_MS
+                             : us > INTERVAL_MOST_MS ? INTERVAL_MOST_MS
+                                                     : (int)us;
 }
 
 void service_notify_init(void)
@@ -99,7 +101,7 @@ void service_notify_alive(void)
 {
         int64_t now = monotonic_ns();
 
-        if (!notify.watchdog_ms || (notify.told_ns && now - notify.told_ns < (int64_t)notify.watchdog_ms * 500000))
+        if (!notify.watchdog_ms || (notify.told_ns && now - notify.told_ns < notify.watchdog_ms * INT64_C(1000000)))
                 return;
         notify.told_ns = now;
         send_notification("WATCHDOG=1");
@@ -107,5 +109,5 @@ void service_notify_alive(void)
 
 int service_notify_interval_ms(void)
 {
-        return !notify.watchdog_ms ? -1 : notify.watchdog_ms < INT32_MAX ? (int)notify.watchdog_ms : INT32_MAX;
+        return notify.watchdog_ms ? notify.watchdog_ms / 2 : -1;
 }

@@ -18,10 +18,13 @@ void service_notify_ready(void);
 void service_notify_reloading(void); /* service_notify_ready() ends it */
 void service_notify_stopping(void);
 
-/** Say that the program is alive, as often as WatchdogSec= wants, however often this is called. */
+/** Say that the program is alive, unless that was said within half of WatchdogSec=, however often this is called. */
 void service_notify_alive(void);
 
-/** The longest time between two calls of service_notify_alive(); -1 when there is no watchdog. */
+/**
+ * The longest time between two calls of service_notify_alive(): a quarter of WatchdogSec=, so that no two messages are
+ * more than three quarters apart. -1 when there is no watchdog.
+ */
 int service_notify_interval_ms(void);
 
 #endif

@@ -587,7 +587,8 @@ static void report_indexing(struct server *s)
 /* Returns the signal that ends the service. */
 static int wait_for_end_signal(struct server *s, const sigset_t *signals)
 {
-        static const struct timespec moment = { .tv_sec = 1 };
+        int watchdog_ms = service_notify_interval_ms(), ms = watchdog_ms < 0 || watchdog_ms > 1000 ? 1000 : watchdog_ms;
+        const struct timespec moment = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
         struct told_failures told = { 0 };
         struct clock_watch clock = { 0 };
 
