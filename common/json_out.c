@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/json_out.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +8,30 @@
 
 #include "common/utf8.h"
 
+/* Nearly all of what is written: what needs neither an escape nor a look at its sequence. */
+static size_t count_plain_characters(const char *s, size_t n)
+{
+        size_t i = 0;
+
+        while (i < n && s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
+                i++;
+        return i;
+}
+
 void json_out_quote(struct buf *buf, const char *s, size_t n)
 {
         buf_append_u8(buf, '"');
         for (size_t i = 0; i < n;) {
-                unsigned char c = (unsigned char)s[i];
-                size_t len;
-                uint32_t reordering = utf8_reordering_code(s + i, n - i, &len);
+                size_t plain = count_plain_characters(s + i, n - i), len;
+                unsigned char c;
+                uint32_t reordering;
 
+                buf_append(buf, s + i, plain);
+                i += plain;
+                if (i == n)
+                        break;
+                c = (unsigned char)s[i];
+                reordering = utf8_reordering_code(s + i, n - i, &len);
                 if (len == 0) {
                         buf_append_str(buf, "\xef\xbf\xbd");
                         i++;
@@ -100,16 +115,28 @@ void json_out_str(struct json_out *j, const char *key, const char *value)
         buf_append_str(j->buf, "null");
 }
 
+static void append_decimal(struct buf *buf, uint64_t magnitude, bool is_negative)
+{
+        char text[21], *at = text + sizeof text;
+
+        do
+                *--at = (char)('0' + magnitude % 10);
+        while (magnitude /= 10);
+        if (is_negative)
+                *--at = '-';
+        buf_append(buf, at, (size_t)(text + sizeof text - at));
+}
+
 void json_out_int(struct json_out *j, const char *key, int64_t value)
 {
         begin_value(j, key);
-        buf_printf(j->buf, "%" PRId64, value);
+        append_decimal(j->buf, value < 0 ? -(uint64_t)value : (uint64_t)value, value < 0);
 }
 
 void json_out_uint(struct json_out *j, const char *key, uint64_t value)
 {
         begin_value(j, key);
-        buf_printf(j->buf, "%" PRIu64, value);
+        append_decimal(j->buf, value, false);
 }
 
 void json_out_double(struct json_out *j, const char *key, double value)

@@ -184,7 +184,7 @@ static enum upstream_change close_breaker(struct upstream *u)
 }
 
 /* Under the lock. */
-static bool has_header(const struct upstream *u, const char *header)
+static bool has_equal_header(const struct upstream *u, const char *header)
 {
         return u->header && header ? strcmp(u->header, header) == 0 : !u->header && !header;
 }
@@ -196,7 +196,7 @@ enum status upstream_set_header(struct upstream *u, const char *header, bool *is
         if (header && !copy)
                 return error_no_memory(err);
         pthread_mutex_lock(&u->lock);
-        *is_changed_ret = !has_header(u, header);
+        *is_changed_ret = !has_equal_header(u, header);
         if (*is_changed_ret) {
                 old = u->header;
                 u->header = copy;

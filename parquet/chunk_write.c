@@ -3,7 +3,7 @@
 
 #include <endian.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "common/limits.h"
 #include "parquet/dictionary.h"
@@ -293,7 +293,7 @@ static enum status append_values_page(struct chunk_writer *w, struct buf *payloa
         thrift_i32(&t, 1, type);
         thrift_i32(&t, 2, (int32_t)payload->size);
         thrift_i32(&t, 3, (int32_t)packed);
-        thrift_i32(&t, 4, (int32_t)crc32(crc32(0, NULL, 0), to, (uInt)packed));
+        thrift_i32(&t, 4, (int32_t)libdeflate_crc32(0, to, packed));
         thrift_struct(&t, type == PAGE_DICTIONARY ? 7 : 5);
         thrift_i32(&t, 1, (int32_t)value_count);
         thrift_i32(&t, 2, encoding);

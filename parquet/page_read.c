@@ -2,7 +2,7 @@
 #include "parquet/page_read.h"
 
 #include <stdlib.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "common/limits.h"
 #include "parquet/format.h"
@@ -115,7 +115,7 @@ static bool page_crc_matches(const struct page_header *h, const uint8_t *stored)
         (void)stored;
         return true;
 #else
-        return !h->has_crc || (uint32_t)h->crc == crc32(crc32(0, NULL, 0), stored, (uInt)h->stored);
+        return !h->has_crc || (uint32_t)h->crc == libdeflate_crc32(0, stored, h->stored);
 #endif
 }
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "common/buf.h"
 #include "common/limits.h"
@@ -290,7 +290,7 @@ static enum status compute_debug_crc(const struct elf_image *img, uint32_t *ret,
         if (!st)
                 st = file_map_fd(fd, LIMIT_OBJECT_BYTES, "split", &map, err);
         if (!st)
-                *ret = (uint32_t)crc32_z(0, map.data, map.size);
+                *ret = (uint32_t)libdeflate_crc32(0, map.data, map.size);
         return st;
 }
 

@@ -129,6 +129,15 @@ size_t scan_count_threads(void);
 enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
                               void *const *contexts, size_t context_count, struct error *err) MUST_CHECK;
 
+/*
+ * What each thread of a scan does until nothing is left; it takes its tasks from the context, which all threads share.
+ * The meter is the thread's own. A failure ends the others at their next check.
+ */
+typedef enum status scan_work(void *context, struct work_meter *meter, struct error *err);
+/* On the calling thread, and on up to useful - 1 helpers while CPUs are left. */
+enum status scan_share_work(struct store_scan *scan, scan_work *work, void *context, size_t useful,
+                            struct error *err) MUST_CHECK;
+
 /* ---- columns ---- */
 
 /*

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -6,7 +7,8 @@
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
 
-#define HEAD_SLICE 65536 /* locations that are looked up at once */
+#define HEAD_SLICE 65536   /* locations that are looked up at once */
+#define PARTS_PER_THREAD 4 /* of stacks: fewer do not pay for a thread */
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
@@ -17,15 +19,18 @@ struct stack_ids {
 
 struct resolving {
         struct store_scan *scan;
-        struct key_map stack_numbers; /* id to number in the sum */
+        struct key_map stack_numbers; /* id to number in the sum; read by several threads */
+        pthread_mutex_t lock;         /* of what follows, and of the scan's arena, while parts are read */
         struct stack_ids *stacks;
         size_t stack_count, missing;
+        size_t parts_left;               /* of stacks, the newest first */
         struct key_map location_numbers; /* location id to number */
         struct location_rows rows;
 };
 
 static void resolving_deinit(struct resolving *r)
 {
+        pthread_mutex_destroy(&r->lock);
         key_map_deinit(&r->stack_numbers);
         key_map_deinit(&r->location_numbers);
         location_rows_deinit(&r->rows);
@@ -81,61 +86,124 @@ static enum status load_head_stacks(struct resolving *r, struct error *err)
         return st;
 }
 
-static enum status load_group_stacks(struct resolving *r, const struct part_file *f, uint32_t group, struct error *err)
+/* What one thread reads of a row group of stacks. */
+struct stack_group {
+        struct column_source from;
+        struct parquet_column ids, lists;
+        struct work_meter *meter;
+};
+
+static void stack_group_deinit(struct stack_group *g)
 {
-        _cleanup_column_source_ struct column_source from = { .file = f, .group = group, .memory.use = MEMORY_QUERIES };
-        _cleanup_parquet_column_ struct parquet_column ids = { 0 }, lists = { 0 };
+        parquet_column_deinit(&g->ids);
+        parquet_column_deinit(&g->lists);
+        column_source_deinit(&g->from);
+}
+
+/* The number of the row's stack if it was not found yet, else NULL. */
+static const uint64_t *find_missing_stack(struct resolving *r, const struct stack_group *g, uint64_t row,
+                                          struct hash128 *id)
+{
+        const uint64_t *number = part_read_stack_id(&g->ids, row, id) ? key_map_find(&r->stack_numbers, id) : NULL;
+        bool is_missing;
+
+        if (!number)
+                return NULL;
+        pthread_mutex_lock(&r->lock);
+        is_missing = !r->stacks[*number].ids;
+        pthread_mutex_unlock(&r->lock);
+        return is_missing ? number : NULL;
+}
+
+static enum status copy_stack_list(struct resolving *r, const struct stack_group *g, uint64_t row, uint64_t number,
+                                   const struct hash128 *id, struct error *err)
+{
+        uint32_t count = g->lists.offsets[row + 1] - g->lists.offsets[row];
+        const int64_t *list = g->lists.ints + g->lists.offsets[row];
+        struct hash128 identity;
+        uint64_t *copy;
+
+        pthread_mutex_lock(&r->lock);
+        copy = arena_alloc_array(&r->scan->arena, count + (size_t)1, sizeof *copy);
+        if (copy) {
+                memcpy(copy, list, count * sizeof *copy);
+                set_stack_locations(r, number, copy, count);
+        }
+        pthread_mutex_unlock(&r->lock);
+        if (!copy)
+                return set_scan_too_big(err);
+        identity = hash_stack_identity(copy, count);
+        if (r->scan->stack_cache && hash128_equal(&identity, id)) /* not of a damaged file */
+                stack_cache_add(r->scan->stack_cache, id, copy, count);
+        return ST_OK;
+}
+
+/* The lists are read once a row needs them: they are much more than the ids. */
+static enum status load_group_stacks(struct resolving *r, struct stack_group *g, struct error *err)
+{
         bool have_lists = false;
-        enum status st = scan_read_column(&from, "stack_id", PARQUET_BINARY, &ids, err);
+        enum status st = work_meter_check(g->meter, err);
 
-        for (uint64_t i = 0; !st && i < ids.row_count && r->missing; i++) {
-                struct hash128 id, identity;
-                const uint64_t *number = part_read_stack_id(&ids, i, &id) ? key_map_find(&r->stack_numbers, &id) : NULL;
-                uint32_t count;
-                uint64_t *copy;
+        if (!st)
+                st = scan_read_column(&g->from, "stack_id", PARQUET_BINARY, &g->ids, err);
+        for (uint64_t i = 0; !st && i < g->ids.row_count; i++) {
+                struct hash128 id;
+                const uint64_t *number = find_missing_stack(r, g, i, &id);
 
-                st = work_meter_add(r->scan->meter, 8, err);
-                if (st)
-                        return st;
-                if (!number || r->stacks[*number].ids)
+                st = work_meter_add(g->meter, 8, err);
+                if (st || !number)
                         continue;
                 if (!have_lists)
-                        st = scan_read_column(&from, "location_ids.list.element", PARQUET_INT64, &lists, err);
-                if (st)
-                        return st;
+                        st = scan_read_column(&g->from, "location_ids.list.element", PARQUET_INT64, &g->lists, err);
                 have_lists = true;
-                count = lists.offsets[i + 1] - lists.offsets[i];
-                copy = arena_alloc_array(&r->scan->arena, count + (size_t)1, sizeof *copy);
-                if (!copy)
-                        return set_scan_too_big(err);
-                memcpy(copy, lists.ints + lists.offsets[i], count * sizeof *copy);
-                set_stack_locations(r, *number, copy, count);
-                identity = hash_stack_identity(copy, count);
-                if (r->scan->stack_cache && hash128_equal(&identity, &id)) /* not of a damaged file */
-                        stack_cache_add(r->scan->stack_cache, &id, copy, count);
+                if (!st)
+                        st = copy_stack_list(r, g, i, *number, &id, err);
         }
         return st;
 }
 
-/* A stack has a row in each day with samples of it; newest days first. */
-static enum status load_part_stacks(struct resolving *r, struct error *err)
+static const struct table_part *take_stack_part(struct resolving *r)
 {
         const struct tables *t = r->scan->tables;
+        const struct table_part *part = NULL;
+
+        pthread_mutex_lock(&r->lock);
+        if (r->missing && r->parts_left)
+                part = t->parts[TABLE_STACKS][--r->parts_left];
+        pthread_mutex_unlock(&r->lock);
+        return part;
+}
+
+/* A stack has a row in each day with samples of it; newest days first. */
+static enum status load_part_stacks(void *context, struct work_meter *meter, struct error *err)
+{
+        struct resolving *r = context;
+        const struct table_part *part;
         enum status st = ST_OK;
 
-        for (size_t i = t->part_count[TABLE_STACKS]; !st && i-- > 0 && r->missing;) {
+        while (!st && (part = take_stack_part(r))) {
                 _cleanup_part_file_ struct part_file f = { 0 };
 
-                st = work_meter_check(r->scan->meter, err);
-                if (!st)
-                        st = part_file_open(t->parts[TABLE_STACKS][i], &f, err);
-                for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++) {
-                        st = work_meter_check(r->scan->meter, err);
-                        if (!st)
-                                st = load_group_stacks(r, &f, g, err);
+                st = part_file_open(part, &f, err);
+                for (uint32_t i = 0; !st && i < part_file_count_groups(&f); i++) {
+                        _cleanup_(stack_group_deinit) struct stack_group g = {
+                                .from = { .file = &f, .group = i, .memory.use = MEMORY_QUERIES }, .meter = meter
+                        };
+
+                        st = load_group_stacks(r, &g, err);
                 }
         }
         return st;
+}
+
+/* Threads that pay: each reads at least a few parts. */
+static enum status load_parts_of_stacks(struct resolving *r, struct error *err)
+{
+        r->parts_left = r->scan->tables->part_count[TABLE_STACKS];
+        if (!r->missing || !r->parts_left)
+                return ST_OK;
+        return scan_share_work(r->scan, load_part_stacks, r, (r->parts_left + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD,
+                               err);
 }
 
 static enum status find_stacks(struct resolving *r, const struct stack_sums *sums, struct error *err)
@@ -156,7 +224,7 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
                 st = load_cached_stacks(r, sums, err);
         if (!st)
                 st = load_head_stacks(r, err);
-        return st ? st : load_part_stacks(r, err);
+        return st ? st : load_parts_of_stacks(r, err);
 }
 
 /* ---- locations ---------------------------------------------------------------------------------- */
@@ -339,8 +407,10 @@ enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums 
                 .location_numbers.memory.use = MEMORY_QUERIES,
                 .rows.memory.use = MEMORY_QUERIES,
         };
-        enum status st = find_stacks(&r, sums, err);
+        enum status st;
 
+        pthread_mutex_init(&r.lock, NULL);
+        st = find_stacks(&r, sums, err);
         if (!st)
                 st = collect_location_ids(&r, err);
         if (!st)

@@ -28,6 +28,8 @@ struct scan_run {
         struct store_scan *scan;
         const struct row_filter *filter;
         visit_chunk *visit;
+        scan_work *work; /* NULL: chunks are visited */
+        void *work_context;
         struct memory_account *account; /* of the calling thread; NULL: none */
 
         pthread_mutex_t lock; /* of the fields below */
@@ -365,7 +367,16 @@ size_t scan_count_threads(void)
         return count < SCAN_THREADS ? (size_t)(count > 1 ? count : 1) : SCAN_THREADS;
 }
 
-static void run_thread(struct scan_thread *t)
+static void run_work(struct scan_thread *t)
+{
+        struct error err = { 0 };
+        enum status st = t->run->work(t->run->work_context, &t->meter, &err);
+
+        if (st)
+                fail_run(t->run, st, &err);
+}
+
+static void visit_chunks(struct scan_thread *t)
 {
         enum status st = ST_OK;
 
@@ -381,6 +392,14 @@ static void run_thread(struct scan_thread *t)
                 if (st)
                         fail_run(t->run, st, &err);
         }
+}
+
+static void run_thread(struct scan_thread *t)
+{
+        if (t->run->work)
+                run_work(t);
+        else
+                visit_chunks(t);
 }
 
 static void *run_helper(void *context)
@@ -459,6 +478,13 @@ static void close_open_parts(struct scan_run *run)
         }
 }
 
+static enum status get_run_status(const struct scan_run *run, struct error *err)
+{
+        if (run->failed && err)
+                *err = run->error;
+        return run->failed;
+}
+
 static enum status run_visits(struct scan_run *run, void *const *contexts, size_t context_count, struct error *err)
 {
         const struct tables *t = run->scan->tables;
@@ -480,9 +506,21 @@ static enum status run_visits(struct scan_run *run, void *const *contexts, size_
         run_scan_threads(run, contexts, useful < context_count ? useful : context_count);
         close_open_parts(run);
         free(run->parts);
-        if (run->failed && err)
-                *err = run->error;
-        return run->failed;
+        return get_run_status(run, err);
+}
+
+static void init_run_locks(struct scan_run *run)
+{
+        pthread_mutex_init(&run->lock, NULL);
+        pthread_mutex_init(&run->meter_lock, NULL);
+        pthread_cond_init(&run->changed, NULL);
+}
+
+static void destroy_run_locks(struct scan_run *run)
+{
+        pthread_cond_destroy(&run->changed);
+        pthread_mutex_destroy(&run->meter_lock);
+        pthread_mutex_destroy(&run->lock);
 }
 
 enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
@@ -496,13 +534,22 @@ enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter 
                 st = work_meter_check(scan->meter, err);
         if (st)
                 return st;
-        pthread_mutex_init(&run.lock, NULL);
-        pthread_mutex_init(&run.meter_lock, NULL);
-        pthread_cond_init(&run.changed, NULL);
+        init_run_locks(&run);
         st = run_visits(&run, contexts, context_count, err);
-        pthread_cond_destroy(&run.changed);
-        pthread_mutex_destroy(&run.meter_lock);
-        pthread_mutex_destroy(&run.lock);
+        destroy_run_locks(&run);
+        return st;
+}
+
+enum status scan_share_work(struct store_scan *scan, scan_work *work, void *context, size_t useful, struct error *err)
+{
+        struct scan_run run = { .scan = scan, .work = work, .work_context = context, .account = memory_get_account() };
+        void *const contexts[SCAN_THREADS] = { 0 };
+        enum status st;
+
+        init_run_locks(&run);
+        run_scan_threads(&run, contexts, useful < SCAN_THREADS ? useful : SCAN_THREADS);
+        st = get_run_status(&run, err);
+        destroy_run_locks(&run);
         return st;
 }
 

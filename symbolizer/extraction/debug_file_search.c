@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "common/cleanup.h"
 #include "common/limits.h"
@@ -207,7 +207,7 @@ static bool get_file_directory(const char *path, char out[PATH_MAX])
 
 static bool matches_debuglink_crc(const struct elf_image *img, uint32_t crc)
 {
-        return crc32_z(0, img->data, img->size) == crc;
+        return libdeflate_crc32(0, img->data, img->size) == crc;
 }
 
 /* A debug file is one with the same build-id, or without any, one with the checksum of the link. Takes fd. */

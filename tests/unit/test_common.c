@@ -122,14 +122,20 @@ START_TEST(json_text_is_escaped_and_always_utf8)
         json_out_init(&j, &b);
         json_out_object(&j, NULL);
         json_out_str(&j, "a", "x\"\n\xff");
+        json_out_str(&j, "\x7f ~", "plain \\ \xc3\xa9 \xc2\x85 \xe2\x80\xae end");
         json_out_array(&j, "b");
         json_out_int(&j, NULL, -1);
+        json_out_int(&j, NULL, INT64_MIN);
+        json_out_int(&j, NULL, INT64_MAX);
+        json_out_uint(&j, NULL, 0);
         json_out_uint(&j, NULL, UINT64_MAX);
         json_out_array_end(&j);
         json_out_str(&j, "c", NULL);
         json_out_object_end(&j);
-        ck_assert_str_eq(buf_cstr(&b),
-                         "{\"a\":\"x\\\"\\u000a\xef\xbf\xbd\",\"b\":[-1,18446744073709551615],\"c\":null}");
+        ck_assert_str_eq(
+                buf_cstr(&b),
+                "{\"a\":\"x\\\"\\u000a\xef\xbf\xbd\",\"\\u007f ~\":\"plain \\\\ \xc3\xa9 \\u0085 \\u202e end\","
+                "\"b\":[-1,-9223372036854775808,9223372036854775807,0,18446744073709551615],\"c\":null}");
 }
 END_TEST
 

@@ -152,4 +152,39 @@ START_TEST(a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
 }
 END_TEST
 
-TEST_SUITE("profile store threads", a_query_sees_each_acknowledged_batch_once_while_they_are_flushed)
+/* A file of stacks a day, so that threads share them; half of a day's stacks are those of the day before. */
+START_TEST(stacks_of_many_days_are_found_by_several_threads)
+{
+        enum { DAYS = 12, STACKS = 40, ROUNDS = 8 };
+        const int64_t day_ns = INT64_C(86400000000000);
+        char dir[] = "/tmp/cairn-threads-XXXXXX";
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = 1000000 };
+        struct error err;
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        ok(profile_store_open(dir, &options, &store, &err), &err);
+        for (uint32_t day = 0; day < DAYS; day++) {
+                struct test_profile t;
+
+                test_profile_init(&t, ID, "/bin/x");
+                for (uint32_t i = 0; i < STACKS; i++) {
+                        uint32_t leaf = test_location(&t, 0x1000 + day * STACKS / 2 + i);
+
+                        test_sample(&t, T0 + day * day_ns, 1, &leaf, 1, NULL);
+                }
+                ok(profile_store_append(store, &t.p, hash_bytes128(&day, sizeof day), NULL, &err), &err);
+                test_profile_deinit(&t);
+        }
+        ok(profile_store_flush(store, &err), &err);
+        for (int round = 0; round < ROUNDS; round++) { /* each with nothing in its cache */
+                profile_store_close(store);
+                ok(profile_store_open(dir, &options, &store, &err), &err);
+                ck_assert_int_eq(total(), DAYS * STACKS);
+        }
+        profile_store_close(store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
+TEST_SUITE("profile store threads", a_query_sees_each_acknowledged_batch_once_while_they_are_flushed,
+           stacks_of_many_days_are_found_by_several_threads)
