@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/open_files.h"
 
 #define RING_BYTES_MIN KiB(32)
 #define OTHER_FILES 128 /* descriptors reserved for everything else */
@@ -173,7 +173,7 @@ static enum status open_cpu_buffer(struct perf_events *e, int cpu, struct error 
 static enum status open_cpu_buffers(struct perf_events *e, struct error *err)
 {
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
-        struct rlimit files;
+        uint64_t files;
         enum status st = ST_OK;
 
         e->cpus = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof *e->cpus);
@@ -187,14 +187,12 @@ static enum status open_cpu_buffers(struct perf_events *e, struct error *err)
                 st = probe_perf_rights(e, err);
         if (st)
                 return st;
-        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        files = raise_open_files_limit(UINT64_MAX);
+        if (!files)
                 return error_os(err, errno, "cannot read the limit of open files");
-        files.rlim_cur = files.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &files) < 0)
-                return error_os(err, errno, "cannot raise the limit of open files");
-        e->open_max = files.rlim_cur < OTHER_FILES               ? 0
-                      : files.rlim_cur > LIMIT_AGENT_PERF_EVENTS ? LIMIT_AGENT_PERF_EVENTS
-                                                                 : files.rlim_cur - OTHER_FILES;
+        e->open_max = files < OTHER_FILES               ? 0
+                      : files > LIMIT_AGENT_PERF_EVENTS ? LIMIT_AGENT_PERF_EVENTS
+                                                        : files - OTHER_FILES;
         return ST_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/open_files.h"
 #include "common/shutdown_signals.h"
 #include "common/tenant_name.h"
 #include "common/utf8.h"
@@ -16,6 +17,8 @@
 #define DEFAULT_CONCURRENCY 256
 #define DEFAULT_MEMORY_BYTES GiB(1)
 #define DEFAULT_SCRAPE_SPOOL_BYTES MiB(512)
+#define FILES_PER_REQUEST 8 /* of libcurl: connections that it tries, look-ups of names, its own pipes */
+#define OTHER_FILES 128
 #define SCRAPE_FLUSH_MS 10000 /* for the service to take what waits when the command ends */
 
 static const struct usage usage = {
@@ -213,6 +216,18 @@ static enum status create_scrape_sender(const struct scrape_command *c, struct s
         return st ? st : sender_create(&o, ret, err);
 }
 
+/* More scrapes than files can be open would fail one by one, each with its own error. */
+static void prepare_open_files(const struct scrape_command *c)
+{
+        uint64_t wanted = FILES_PER_REQUEST * c->concurrency + OTHER_FILES, most = raise_open_files_limit(wanted);
+
+        if (most < wanted)
+                log_warn("scrape",
+                         "%" PRIu64 " requests at one time may need %" PRIu64 " open files, of the %" PRIu64
+                         " allowed; raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower --concurrency",
+                         c->concurrency, wanted, most);
+}
+
 /* With a spool, what the service does not take now is sent by the next run. */
 static enum status flush_scrape_sender(const struct scrape_command *c, struct sender *sender, struct error *err)
 {
@@ -285,6 +300,7 @@ static enum status run_scraping(const struct scrape_command *c, const struct scr
         struct scraper *s = NULL;
         enum status st = shutdown_signals_open(&signals, err);
 
+        prepare_open_files(c);
         if (!st)
                 st = create_scrape_sender(c, &o.sender, err);
         if (!st)

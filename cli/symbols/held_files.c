@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "agent/processes/object_cache.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/open_files.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
 struct held_file {
@@ -24,16 +24,9 @@ struct held_file {
 
 void held_files_init(struct held_files *h)
 {
-        struct rlimit files;
+        uint64_t most = raise_open_files_limit(2 * LIMIT_RECORD_FILES) / 2;
 
-        *h = (struct held_files){ 0 };
-        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-                return;
-        if (files.rlim_cur < 2 * LIMIT_RECORD_FILES) {
-                files.rlim_cur = files.rlim_max < 2 * LIMIT_RECORD_FILES ? files.rlim_max : 2 * LIMIT_RECORD_FILES;
-                (void)!setrlimit(RLIMIT_NOFILE, &files);
-        }
-        h->max = files.rlim_cur / 2 < LIMIT_RECORD_FILES ? files.rlim_cur / 2 : LIMIT_RECORD_FILES;
+        *h = (struct held_files){ .max = most < LIMIT_RECORD_FILES ? most : LIMIT_RECORD_FILES };
 }
 
 void held_files_deinit(struct held_files *h)

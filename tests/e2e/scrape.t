@@ -103,7 +103,13 @@ scrape_configs:
   - job_name: go
     static_configs: [{targets: ['$real'], labels: {service_name: shop}}]
 END
+soft=$(prlimit --nofile --raw --noheadings --output SOFT)
+prlimit --pid $$ --nofile=256:
 start_scraper real.yaml
+prlimit --pid $$ --nofile="$soft:"
+hard=$(prlimit --nofile --raw --noheadings --output HARD)
+[ "$hard" != unlimited ] && [ "$hard" -lt 2176 ] || hard=2176
+is "$(prlimit --pid "$scraper_pid" --nofile --raw --noheadings --output SOFT)" "$hard" "the limit of open files is raised for 256 requests at one time"
 for profile in process_cpu memory goroutine block mutex; do wait_for "the first scrape of $profile" has_scraped $profile 1; done
 is "$(cost memory:alloc_objects main.allocateBlocks)" 0 "what was allocated before the first scrape does not count"
 curl -sS -o before.pb.gz "http://$real/debug/pprof/allocs"

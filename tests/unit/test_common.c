@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "common/arena.h"
 #include "common/array.h"
@@ -13,6 +14,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/open_files.h"
 #include "common/options.h"
 #include "common/reader.h"
 #include "common/search.h"
@@ -367,7 +369,23 @@ START_TEST(prefixes_and_suffixes_may_be_longer_than_the_text)
 }
 END_TEST
 
-TEST_SUITE("common", array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
+START_TEST(the_limit_of_open_files_is_raised_as_far_as_allowed)
+{
+        const struct rlimit few = { 200, 300 };
+        struct rlimit now;
+
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        ck_assert_uint_eq(raise_open_files_limit(100), 200); /* never lowered */
+        ck_assert_uint_eq(raise_open_files_limit(250), 250);
+        ck_assert_uint_eq(raise_open_files_limit(UINT64_MAX), 300);
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &now), 0);
+        ck_assert_uint_eq(now.rlim_cur, 300);
+        ck_assert_uint_eq(now.rlim_max, 300);
+}
+END_TEST
+
+TEST_SUITE("common", the_limit_of_open_files_is_raised_as_far_as_allowed,
+           array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
            bytes_are_loaded_in_the_named_order, hex_digits_of_either_case_are_decoded,
            base64_is_padded_and_decoded_again, prefixes_and_suffixes_may_be_longer_than_the_text,
            reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
