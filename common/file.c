@@ -54,6 +54,30 @@ enum status file_read(const char *path, struct buf *ret, struct error *err)
         }
 }
 
+enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err)
+{
+        _cleanup_buf_ struct buf content;
+        const char *line;
+        size_t n;
+        enum status st;
+
+        buf_init(&content, max);
+        st = file_read(path, &content, err);
+        if (st)
+                return st;
+        line = buf_cstr(&content);
+        if (!line)
+                return buf_status(&content, err, path);
+        line += strspn(line, " \t\r\n");
+        n = strcspn(line, "\r\n");
+        while (n && strchr(" \t", line[n - 1]))
+                n--;
+        if (!n)
+                return error_set(err, ST_USAGE, "'%s' is empty", path);
+        *ret = strndup(line, n);
+        return *ret ? ST_OK : error_no_memory(err);
+}
+
 enum status file_write_all(int fd, const void *data, size_t n, const char *path, struct error *err)
 {
         const char *from = data;

@@ -20,6 +20,12 @@
 /** Read a whole file into buf (its max is the limit): ST_NOT_FOUND when absent, ST_TOO_BIG, ST_OS. */
 enum status file_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
+/**
+ * The first line of a file of at most max bytes that has more than blanks, without those around it; owned.
+ * @return as file_read(); ST_USAGE when there is none.
+ */
+enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err) MUST_CHECK;
+
 /** Write all n bytes, through short writes and EINTR. */
 enum status file_write_all(int fd, const void *data, size_t n, const char *path, struct error *err) MUST_CHECK;
 

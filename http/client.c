@@ -169,24 +169,14 @@ enum status http_client_escape(struct buf *to, const char *text)
 
 enum status http_client_read_token(const char *path, char **ret, struct error *err)
 {
-        _cleanup_buf_ struct buf content;
-        const char *text;
-        size_t n;
-        enum status st;
+        char *line;
+        enum status st = file_read_first_line(path, KiB(4), &line, err);
 
-        buf_init(&content, KiB(4));
-        st = file_read(path, &content, err);
         if (st)
                 return st;
-        text = buf_cstr(&content);
-        if (!text)
-                return error_no_memory(err);
-        text += strspn(text, " \t\r\n");
-        n = strcspn(text, " \t\r\n");
-        if (!n)
-                return error_set(err, ST_USAGE, "token file '%s' is empty", path);
-        *ret = strndup(text, n);
-        return *ret ? ST_OK : error_no_memory(err);
+        line[strcspn(line, " \t")] = 0;
+        *ret = line;
+        return ST_OK;
 }
 
 struct http_client {

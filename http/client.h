@@ -117,7 +117,7 @@ enum status http_client_escape(struct buf *to, const char *text);
 const char *http_client_get_error_member(const struct http_client_response *r, const char *member, char *out,
                                          size_t size);
 
-/** The first line of a token file, without spaces around it; owned. ST_USAGE when it is empty. */
+/** The first word of a token file; owned. ST_USAGE when its first line is empty. */
 enum status http_client_read_token(const char *path, char **ret, struct error *err) MUST_CHECK;
 
 #endif

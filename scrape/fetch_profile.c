@@ -20,36 +20,13 @@
 
 /* ---- the Authorization header ---- */
 
-/* The first line of a file, without the blanks around it. */
-static enum status read_secret(const char *path, char **ret, struct error *err)
-{
-        _cleanup_buf_ struct buf text;
-        const char *line;
-        size_t n;
-        enum status st;
-
-        buf_init(&text, KiB(16));
-        st = file_read(path, &text, err);
-        if (st)
-                return st;
-        line = buf_cstr(&text);
-        if (!line)
-                return error_no_memory(err);
-        line += strspn(line, " \t\r\n");
-        n = strcspn(line, "\r\n");
-        while (n && strchr(" \t", line[n - 1]))
-                n--;
-        if (!n)
-                return error_set(err, ST_USAGE, "'%s' is empty", path);
-        *ret = strndup(line, n);
-        return *ret ? ST_OK : error_no_memory(err);
-}
+#define SECRET_FILE_BYTES KiB(16)
 
 /* A value of the configuration, or of its file; *ret is owned and may be NULL when there is neither. */
 static enum status get_secret(const char *value, const char *path, char **ret, struct error *err)
 {
         if (path)
-                return read_secret(path, ret, err);
+                return file_read_first_line(path, SECRET_FILE_BYTES, ret, err);
         *ret = value ? strdup(value) : NULL;
         return *ret || !value ? ST_OK : error_no_memory(err);
 }

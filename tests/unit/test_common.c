@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "common/arena.h"
@@ -369,6 +370,26 @@ START_TEST(prefixes_and_suffixes_may_be_longer_than_the_text)
 }
 END_TEST
 
+START_TEST(the_first_line_of_a_file_is_read_without_blanks_around_it)
+{
+        static const char *const texts[][2] = {
+                { "a b", "a b" }, { "  a b \t\r\nsecond\n", "a b" }, { "\n\na\n", "a" }, { "", NULL }, { " \n\t", NULL }
+        };
+        char path[64];
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                _cleanup_close_ int fd = memfd_create("line", 0);
+                _cleanup_free_ char *line = NULL;
+
+                ck_assert_int_eq(file_write_all(fd, texts[i][0], strlen(texts[i][0]), "line", NULL), ST_OK);
+                snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+                ck_assert_int_eq(file_read_first_line(path, 32, &line, NULL), texts[i][1] ? ST_OK : ST_USAGE);
+                if (texts[i][1])
+                        ck_assert_str_eq(line, texts[i][1]);
+        }
+}
+END_TEST
+
 START_TEST(the_limit_of_open_files_is_raised_as_far_as_allowed)
 {
         const struct rlimit few = { 200, 300 };
@@ -384,14 +405,14 @@ START_TEST(the_limit_of_open_files_is_raised_as_far_as_allowed)
 }
 END_TEST
 
-TEST_SUITE("common", the_limit_of_open_files_is_raised_as_far_as_allowed,
-           array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
-           bytes_are_loaded_in_the_named_order, hex_digits_of_either_case_are_decoded,
-           base64_is_padded_and_decoded_again, prefixes_and_suffixes_may_be_longer_than_the_text,
-           reader_does_not_move_past_the_end, uleb128_over_64_bits_fails, leb128_round_trips,
-           buf_over_its_maximum_keeps_its_content, arena_refuses_past_its_maximum,
-           build_id_hex_round_trips_and_folds_case, json_text_is_escaped_and_always_utf8,
-           utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact, options_are_taken_out_of_the_arguments,
-           unknown_option_is_a_usage_error_that_names_it, metrics_of_one_family_share_a_header,
-           a_metric_that_goes_is_not_written_and_labels_are_escaped,
+TEST_SUITE("common", the_first_line_of_a_file_is_read_without_blanks_around_it,
+           the_limit_of_open_files_is_raised_as_far_as_allowed, array_grows_by_half_and_refuses_an_overflow,
+           lower_bound_is_the_first_item_not_before_the_key, bytes_are_loaded_in_the_named_order,
+           hex_digits_of_either_case_are_decoded, base64_is_padded_and_decoded_again,
+           prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
+           uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
+           arena_refuses_past_its_maximum, build_id_hex_round_trips_and_folds_case,
+           json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
+           options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
+           metrics_of_one_family_share_a_header, a_metric_that_goes_is_not_written_and_labels_are_escaped,
            a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
