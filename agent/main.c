@@ -45,6 +45,7 @@ static const struct usage USAGE = {
 struct command_line {
         struct agent_options run;
         const char *token_file, *log_level, *sampler, *worker_user;
+        enum log_level level; /* log_level */
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
         struct configuration configuration;
@@ -62,13 +63,13 @@ static enum status check_option_range(const char *name, uint64_t v, uint64_t low
 static enum status check_command_line(struct command_line *c, int argc, char **argv, struct error *err)
 {
         struct agent_options *o = &c->run;
-        enum log_level level = LOG_INFO;
         enum status st;
 
+        c->level = LOG_INFO;
         o->upload = !c->no_upload;
         if (argc)
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
-        if (c->log_level && log_level_parse(c->log_level, &level))
+        if (c->log_level && log_level_parse(c->log_level, &c->level))
                 return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%s'",
                                  c->log_level);
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
@@ -103,8 +104,6 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                         st = error_set(err, ST_USAGE, "option '--label' takes KEY=VALUE, not '%.100s'",
                                        o->labels.own.items[i]);
         }
-        if (!st)
-                log_set_level(level);
         return st;
 }
 
@@ -335,6 +334,7 @@ static enum status reread_command_line(void *context, struct agent_reread *ret, 
         ret->changed_count = configuration_list_changes(
                 &(struct parsed_again){ r->running->specs, r->current->specs, fresh->specs, reloadable }, r->changed);
         ret->changed = r->changed;
+        log_set_level(fresh->level);
         free_reloaded(r);
         r->current = fresh;
         return ST_OK;
@@ -371,6 +371,8 @@ int main(int argc, char **argv)
         service_notify_init();
         if (!st)
                 st = parse_command_line(&c, argc, argv, &err);
+        if (!st)
+                log_set_level(c.level);
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {

@@ -65,6 +65,10 @@ pass "  and counted"
 printf 'agent:\n  token-file: %s\n' "$tmp/absent" >"$CAIRN_CONFIG"
 reload
 like "$log" "reload: .*absent.*; what was in use before stays in use" "so is a token file that is not there"
+after=$(wc -l <"$tmp/agent.log")
+debugs_after() { tail -n "+$((after + 1))" "$tmp/agent.log" | grep -q ' debug '; }
+wait_for "another debug message" debugs_after
+pass "  and the log level before is in use, not that of the file"
 taken=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" | awk '$1 == "cairn_ingest_batches_total" { print $2 }')
 wait_for "further batches" batches_as second-secret "$taken"
 pass "  while the token before is in use"
