@@ -67,6 +67,8 @@ static struct metric split =
         METRIC_COUNTER("cairn_agent_batches_split_total", "Batches split because of the service's size limit.", "");
 static struct metric rejected =
         METRIC_COUNTER("cairn_agent_samples_rejected_total", "Samples rejected in accepted batches.", "");
+static struct metric not_queued =
+        METRIC_COUNTER("cairn_agent_samples_lost_total", "Samples lost.", "reason=\"not_queued\"");
 static struct metric retries =
         METRIC_COUNTER("cairn_agent_retries_total", "Failed attempts to send, to be retried.", "");
 static struct metric queued = METRIC_GAUGE("cairn_agent_queued_bytes", "Compressed batches in memory.", "");
@@ -145,6 +147,7 @@ static void update_sender(const struct sender_stats *s)
         set_metric(&sent, s->sent);
         set_metric(&split, s->split);
         set_metric(&rejected, s->rejected_samples);
+        set_metric(&not_queued, s->lost_samples);
         set_metric(&retries, s->retried);
         set_metric(&queued, o->queued_bytes);
         set_metric(&waiting[0], o->queued - o->spooled);
@@ -222,7 +225,7 @@ enum status agent_metrics_write(const char *path, struct error *err)
 void agent_metrics_log(bool with_sender)
 {
         int64_t lost = metric_get(&sampler[STAT_LOST_COUNTS_FULL]) + metric_get(&sampler[STAT_LOST_STACKS_FULL]) +
-                       metric_get(&sampler[STAT_LOST_RING_FULL]);
+                       metric_get(&sampler[STAT_LOST_RING_FULL]) + metric_get(&not_queued);
         int64_t lost_batches = 0;
 
         log_info("agent", "%" PRId64 " samples, %" PRId64 " lost; %" PRId64 " user stacks, %" PRId64 " cut early",

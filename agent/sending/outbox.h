@@ -16,7 +16,7 @@
 #include "agent/sending/spool.h"
 
 enum outbox_drop_reason {
-        DROP_MEMORY_FULL, /* LIMIT_AGENT_QUEUE_BYTES */
+        DROP_MEMORY_FULL, /* LIMIT_AGENT_QUEUE_BYTES, or no memory for a part of a batch that is split */
         DROP_SPOOL_FULL,  /* the spool's limit, or LIMIT_AGENT_SPOOL_FILES */
         DROP_TOO_OLD,     /* LIMIT_AGENT_SPOOL_AGE_S: the service may have forgotten its id */
         DROP_DAMAGED,     /* its file cannot be read */

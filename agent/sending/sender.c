@@ -194,8 +194,10 @@ static void split_large_batch(struct sender *s, struct outbox_batch *b)
                 return;
         }
         for (int i = 0; i < 2; i++)
-                if (outbox_put(&s->outbox, &parts[i].id, &parts[i].packed, &err))
+                if (outbox_put(&s->outbox, &parts[i].id, &parts[i].packed, &err)) {
                         log_error("sender", "half of a batch is lost: %s", err.text);
+                        s->outbox.stats.dropped[DROP_MEMORY_FULL]++;
+                }
         s->stats.split++;
         sync_spool(s);
         outbox_remove(&s->outbox, b);
@@ -342,10 +344,32 @@ static enum status queue_profile_part(struct sender *s, const struct profile *p,
         return st;
 }
 
+/* Once a part is queued, the profile cannot be put again as a whole. */
+static enum status queue_profile_halves(struct sender *s, const struct profile *p, struct error *err)
+{
+        uint32_t half = p->samples.count / 2, rest = p->samples.count - half, lost;
+        struct error failures[2];
+        enum status first = queue_profile_part(s, p, 0, half, &failures[0]);
+        enum status second = queue_profile_part(s, p, half, rest, &failures[1]);
+
+        if (first && second) {
+                if (err)
+                        *err = failures[0];
+                return first;
+        }
+        lost = first ? half : second ? rest : 0;
+        if (!lost)
+                return ST_OK;
+        log_error("sender", "%u samples of a profile are lost: %s", lost, failures[!first].text);
+        pthread_mutex_lock(&s->service.lock);
+        s->stats.lost_samples += lost;
+        pthread_mutex_unlock(&s->service.lock);
+        return ST_OK;
+}
+
 enum status sender_put_profile(struct sender *s, const struct profile *p, struct error *err)
 {
         struct hash128 id = batch_id_generate();
-        uint32_t half = p->samples.count / 2;
         char hex[BATCH_ID_HEX];
         struct buf packed;
         enum status st = batch_pack(p, &packed, err);
@@ -356,10 +380,7 @@ enum status sender_put_profile(struct sender *s, const struct profile *p, struct
                         log_debug("sender", "batch %s waits: %u samples", batch_id_to_hex(&id, hex), p->samples.count);
                 return st;
         }
-        if (st != ST_TOO_BIG || !half)
-                return st;
-        st = queue_profile_part(s, p, 0, half, err);
-        return st ? st : queue_profile_part(s, p, half, p->samples.count - half, err);
+        return st == ST_TOO_BIG && p->samples.count > 1 ? queue_profile_halves(s, p, err) : st;
 }
 
 enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *err)

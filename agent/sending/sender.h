@@ -40,6 +40,7 @@ struct sender_options {
 struct sender_stats {
         uint64_t sent, retried, split; /* batches, attempts, batches */
         uint64_t rejected_samples;     /* of accepted batches */
+        uint64_t lost_samples;         /* of profiles that were queued in part */
         bool failing;                  /* the last attempt failed */
         struct outbox_stats outbox;
 };
@@ -49,7 +50,11 @@ enum status sender_create(const struct sender_options *o, struct sender **ret, s
 /** Queue a gzip-compressed OTLP request. @param packed  taken. */
 enum status sender_put(struct sender *s, struct buf *packed, struct error *err) MUST_CHECK;
 
-/** Queue a profile, as several batches where one would exceed LIMIT_HTTP_BODY_BYTES. */
+/**
+ * Queue a profile, as several batches where one would exceed LIMIT_HTTP_BODY_BYTES.
+ * @return ST_OK when it is queued, or some of it: the rest is logged and counted in lost_samples. On failure nothing of
+ *         it is queued: ST_TOO_BIG when each of its samples is too large for a batch, ST_BUSY, ST_NO_MEMORY.
+ */
 enum status sender_put_profile(struct sender *s, const struct profile *p, struct error *err) MUST_CHECK;
 
 /** Send with another token from now on; NULL: none. */
