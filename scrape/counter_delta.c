@@ -28,16 +28,15 @@ bool counter_type_is_total(const struct profile *p, uint32_t type)
 
 struct content_keys {
         const struct profile *p;
-        struct hash128 *locations, *stacks; /* owned */
-        struct buf text;                    /* of the entry at hand */
+        struct hash128 *strings, *locations, *stacks; /* owned */
+        struct buf text;                              /* of the entry at hand: strings by their hash */
 };
+
+#define ENTRY_BYTES MiB(1) /* of a location, stack or sample, whose parts are bounded */
 
 static void put_string(struct content_keys *k, uint32_t string)
 {
-        const struct profile_string *s = &k->p->strings.items[string];
-
-        buf_append_u32(&k->text, s->size);
-        buf_append(&k->text, s->text, s->size);
+        buf_append(&k->text, &k->strings[string], sizeof *k->strings);
 }
 
 static void put_location(struct content_keys *k, const struct profile_location *l)
@@ -65,7 +64,7 @@ static void put_location(struct content_keys *k, const struct profile_location *
 
 static enum status hash_content(struct content_keys *k, struct hash128 *ret, struct error *err)
 {
-        enum status st = buf_status(&k->text, err, "a location");
+        enum status st = buf_status(&k->text, err, "a location, stack or sample");
 
         if (!st)
                 *ret = hash_bytes128(k->text.data, k->text.size);
@@ -78,10 +77,13 @@ static enum status make_content_keys(struct content_keys *k, struct error *err)
         const struct profile *p = k->p;
         enum status st = ST_OK;
 
+        k->strings = calloc((size_t)p->strings.count + 1, sizeof *k->strings);
         k->locations = calloc((size_t)p->locations.count + 1, sizeof *k->locations);
         k->stacks = calloc((size_t)p->stacks.count + 1, sizeof *k->stacks);
-        if (!k->locations || !k->stacks)
+        if (!k->strings || !k->locations || !k->stacks)
                 return error_no_memory(err);
+        for (uint32_t i = 0; i < p->strings.count; i++) /* once each: any number of entries may share a long one */
+                k->strings[i] = hash_bytes128(p->strings.items[i].text, p->strings.items[i].size);
         for (uint32_t i = 0; !st && i < p->locations.count; i++) {
                 put_location(k, &p->locations.items[i]);
                 st = hash_content(k, &k->locations[i], err);
@@ -132,7 +134,7 @@ static enum status list_keyed_samples(const struct profile *p, struct keyed_samp
         size_t count = 0;
         enum status st;
 
-        buf_init(&k.text, MiB(64));
+        buf_init(&k.text, ENTRY_BYTES);
         st = make_content_keys(&k, err);
         for (uint32_t i = 0; !st && i < p->samples.count; i++) {
                 if (!counter_type_is_total(p, p->samples.items[i].type))
@@ -141,6 +143,7 @@ static enum status list_keyed_samples(const struct profile *p, struct keyed_samp
                 st = hash_sample(&k, &p->samples.items[i], &ret[count++].key, err);
         }
         buf_deinit(&k.text);
+        free(k.strings);
         free(k.locations);
         free(k.stacks);
         if (st)
@@ -240,8 +243,10 @@ enum status counter_totals_subtract(const struct counter_totals *last, struct pr
         _cleanup_memory_ struct memory_reservation scratch = { .use = MEMORY_INGEST };
         struct counter_totals now = { .memory.use = MEMORY_CACHES, .is_known = true };
         size_t n = p->samples.count, count = 0;
+        size_t hashes = (size_t)p->strings.count + p->locations.count + p->stacks.count;
         enum counter_change change = COUNTER_ADDED;
-        enum status st = memory_reserve(&scratch, n * (sizeof *list + sizeof *samples), err);
+        enum status st =
+                memory_reserve(&scratch, n * (sizeof *list + sizeof *samples) + hashes * sizeof(struct hash128), err);
 
         if (!st)
                 st = memory_reserve(&now.memory, n * sizeof *now.items, err);

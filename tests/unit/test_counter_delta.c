@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/limits.h"
 #include "profile-formats/profile_type.h"
 #include "scrape/counter_delta.h"
 #include "tests/support/profiles.h"
@@ -162,5 +163,47 @@ START_TEST(totals_that_cannot_be_are_refused_and_the_last_stay)
 }
 END_TEST
 
+/* A terabyte of names, when each line's are read for themselves. */
+START_TEST(long_names_that_many_frames_share_cost_little)
+{
+        struct counter_totals totals = { 0 };
+        _cleanup_free_ char *name = malloc(LIMIT_NAME_BYTES);
+        struct profile_line line;
+        struct heap h;
+        char text[200];
+
+        memset(name, 'x', LIMIT_NAME_BYTES - 1);
+        name[LIMIT_NAME_BYTES - 1] = 0;
+        for (int i = 0; i < 2; i++) {
+                uint32_t first;
+
+                heap_begin(&h);
+                line = (struct profile_line){ .function = test_string(&h.t, name),
+                                              .linkage_name = test_string(&h.t, name + 1),
+                                              .file = test_string(&h.t, name + 2) };
+                for (uint32_t k = 0; k < LIMIT_LINES_PER_LOCATION; k++) {
+                        uint32_t number;
+
+                        ck_assert_int_eq(profile_add_line(&h.t.p, &line, &number, NULL), ST_OK);
+                        first = k ? first : number;
+                }
+                for (uint32_t k = 0; k < 20000; k++) {
+                        const struct profile_location l = { .mapping = PROFILE_NONE,
+                                                            .kind = ADDRESS_NONE,
+                                                            .first_line = first,
+                                                            .line_count = LIMIT_LINES_PER_LOCATION };
+                        uint32_t number;
+
+                        ck_assert_int_eq(profile_add_location(&h.t.p, &l, &number, NULL), ST_OK);
+                }
+                heap_add(&h, h.allocated, 0x10, 5 + i, NULL);
+                ck_assert_int_eq(heap_end(&h, &totals, text, sizeof text), i ? COUNTER_ADDED : COUNTER_FIRST);
+        }
+        ck_assert_str_eq(text, "allocated=1");
+        counter_totals_deinit(&totals);
+}
+END_TEST
+
 TEST_SUITE("counter_delta", what_was_added_is_left_and_gauges_stay, labels_tell_totals_apart_and_equal_ones_are_one,
-           a_process_that_began_anew_counts_from_its_start, totals_that_cannot_be_are_refused_and_the_last_stay)
+           a_process_that_began_anew_counts_from_its_start, totals_that_cannot_be_are_refused_and_the_last_stay,
+           long_names_that_many_frames_share_cost_little)
