@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scrape/discovery.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,10 +20,10 @@ struct file_version {
 };
 
 struct target_file {
-        char *path; /* owned */
-        struct file_version version;
+        char *path;                  /* owned */
+        struct file_version version; /* that was read, or is not understood; inode 0: none */
         struct target_groups groups;
-        bool is_found, has_failed;
+        bool is_found, was_read, has_failed;
         char error[240];
 };
 
@@ -30,6 +31,7 @@ struct job_files {
         struct target_file *items; /* owned */
         size_t count, capacity;
         bool has_too_many;
+        char error[240]; /* a directory that cannot be listed; "" none */
 };
 
 struct discovery {
@@ -109,28 +111,49 @@ static void log_file_failure(struct target_file *f, const struct error *err)
         snprintf(f->error, sizeof f->error, "%s", err->text);
 }
 
-/* Read a file when it is new or has changed. Returns whether its targets may differ. */
+static bool is_missing_file(int os_errno)
+{
+        return os_errno == ENOENT || os_errno == ENOTDIR;
+}
+
+/* Whether the same bytes may be read well another time. */
+static bool is_passing_failure(enum status st)
+{
+        return st == ST_OS || st == ST_NOT_FOUND || st == ST_NO_MEMORY || st == ST_BUSY;
+}
+
+/* Read a file when it is new or has changed, or could not be read. Returns whether its targets may differ. */
 static bool refresh_target_file(struct target_file *f)
 {
         struct target_groups groups = { 0 };
         struct file_version version;
         struct error err = { 0 };
-        bool is_known = f->version.inode != 0;
+        enum status st;
 
-        if (!read_file_version(f->path, &version))
-                return false; /* gone since it was found: next time it is not */
-        if (is_known && is_same_version(&version, &f->version))
+        if (!read_file_version(f->path, &version)) {
+                if (is_missing_file(errno))
+                        return false; /* gone since it was found: next time it is not */
+                error_os(&err, errno, "cannot read '%.150s'", f->path);
+                log_file_failure(f, &err);
+                f->version = (struct file_version){ 0 };
                 return false;
+        }
+        if (f->version.inode && is_same_version(&version, &f->version))
+                return false;
+        st = target_file_read(f->path, &groups, &err);
+        if (is_passing_failure(st))
+                version = (struct file_version){ 0 };
         f->version = version;
-        if (target_file_read(f->path, &groups, &err)) {
+        if (st) {
                 target_groups_deinit(&groups);
                 log_file_failure(f, &err);
                 return false;
         }
-        if (is_known)
-                log_info("scrape", "'%s' has changed: %zu targets", PRINTABLE(f->path), groups.address_count);
+        if (f->was_read)
+                log_info("scrape", "'%s' is read again: %zu targets", PRINTABLE(f->path), groups.address_count);
         target_groups_deinit(&f->groups);
         f->groups = groups;
+        f->was_read = true;
         f->has_failed = false;
         return true;
 }
@@ -161,16 +184,51 @@ static enum status note_found_file(struct job_files *files, const char *path, st
         return ST_OK;
 }
 
+/* The last failure of glob() to list a directory: its callback gets no context. */
+static _Thread_local struct error listing_failure;
+
+static int note_listing_failure(const char *path, int os_errno)
+{
+        if (!is_missing_file(os_errno))
+                error_os(&listing_failure, os_errno, "cannot list '%.150s'", path);
+        return 0; /* other directories of the pattern may be fine */
+}
+
 static enum status find_files_of_pattern(struct job_files *files, const char *pattern, struct error *err)
 {
         glob_t found = { 0 };
+        int result = glob(pattern, 0, note_listing_failure, &found);
         enum status st = ST_OK;
 
-        if (glob(pattern, 0, NULL, &found) == 0)
-                for (size_t i = 0; !st && i < found.gl_pathc; i++)
-                        st = note_found_file(files, found.gl_pathv[i], err);
+        if (result == GLOB_NOSPACE)
+                error_no_memory(&listing_failure);
+        for (size_t i = 0; result == 0 && !st && i < found.gl_pathc; i++)
+                st = note_found_file(files, found.gl_pathv[i], err);
         globfree(&found);
         return st;
+}
+
+static enum status find_target_files(const struct scrape_job *job, struct job_files *files, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < files->count; i++)
+                files->items[i].is_found = false;
+        listing_failure = (struct error){ 0 };
+        for (size_t i = 0; !st && i < job->file_pattern_count; i++)
+                st = find_files_of_pattern(files, job->file_patterns[i], err);
+        if (listing_failure.text[0] && strcmp(files->error, listing_failure.text) != 0)
+                log_error("scrape", "%s; files that are known stay", PRINTABLE(listing_failure.text));
+        snprintf(files->error, sizeof files->error, "%s", listing_failure.text);
+        return st;
+}
+
+/* Not when its directory, or what is said of the file, could not be read just now. */
+static bool is_lost_file(const struct target_file *f)
+{
+        struct file_version unused;
+
+        return !f->is_found && !read_file_version(f->path, &unused) && is_missing_file(errno);
 }
 
 static bool remove_lost_files(struct job_files *files)
@@ -178,7 +236,7 @@ static bool remove_lost_files(struct job_files *files)
         size_t kept = 0, before = files->count;
 
         for (size_t i = 0; i < files->count; i++) {
-                if (files->items[i].is_found) {
+                if (!is_lost_file(&files->items[i])) {
                         files->items[kept++] = files->items[i];
                         continue;
                 }
@@ -192,12 +250,8 @@ static bool remove_lost_files(struct job_files *files)
 
 static enum status refresh_job(const struct scrape_job *job, struct job_files *files, bool *changed, struct error *err)
 {
-        enum status st = ST_OK;
+        enum status st = find_target_files(job, files, err);
 
-        for (size_t i = 0; i < files->count; i++)
-                files->items[i].is_found = false;
-        for (size_t i = 0; !st && i < job->file_pattern_count; i++)
-                st = find_files_of_pattern(files, job->file_patterns[i], err);
         if (st)
                 return st;
         *changed |= remove_lost_files(files);
@@ -304,16 +358,26 @@ enum status discovery_list_targets(struct discovery *d, struct target_list *ret,
         return st;
 }
 
+static void count_failed_file(struct discovery_counts *counts, const char *error)
+{
+        counts->files++;
+        counts->failed_files++;
+        snprintf(counts->error, sizeof counts->error, "%s", error);
+}
+
 void discovery_get_counts(const struct discovery *d, struct discovery_counts *ret)
 {
         *ret = d->counts;
-        for (size_t i = 0; i < d->config->job_count; i++)
-                for (size_t j = 0; j < d->files[i].count; j++) {
-                        const struct target_file *f = &d->files[i].items[j];
+        for (size_t i = 0; i < d->config->job_count; i++) {
+                const struct job_files *files = &d->files[i];
 
-                        ret->files++;
-                        ret->failed_files += f->has_failed;
-                        if (f->has_failed)
-                                snprintf(ret->error, sizeof ret->error, "%s", f->error);
+                if (files->error[0])
+                        count_failed_file(ret, files->error);
+                for (size_t j = 0; j < files->count; j++) {
+                        if (files->items[j].has_failed)
+                                count_failed_file(ret, files->items[j].error);
+                        else
+                                ret->files++;
                 }
+        }
 }

@@ -6,8 +6,9 @@
  * @file
  * The targets of all jobs: those of static_configs, and those of files, which are read again when they change.
  *
- * A file that cannot be read, or not understood, keeps the targets that it had; one that is gone has none. Addresses
- * that make no target are left out. Both are logged when they appear.
+ * A file that cannot be read, or not understood, keeps the targets that it had, and so do the files of a directory that
+ * cannot be listed; one that is gone has none. What cannot be read is tried again each time, what is not understood
+ * when it has changed. Addresses that make no target are left out. All this is logged when it appears.
  *
  * Threads: one.
  */
@@ -16,10 +17,10 @@
 struct discovery;
 
 struct discovery_counts {
-        size_t dropped; /* by relabelling */
-        size_t invalid; /* addresses that make no target, equal targets of one job not counted */
-        size_t files, failed_files;
-        char error[240]; /* of the last file or address that failed */
+        size_t dropped;             /* by relabelling */
+        size_t invalid;             /* addresses that make no target, equal targets of one job not counted */
+        size_t files, failed_files; /* a job's directories that cannot be listed count as one file */
+        char error[240];            /* of the last file or address that failed */
 };
 
 struct target_list {
