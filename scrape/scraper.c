@@ -20,6 +20,7 @@
 #include "scrape/counter_delta.h"
 
 #define FILES_INTERVAL_NS INT64_C(1000000000) /* between two looks at the files of targets */
+#define WAIT_MOST_NS INT64_C(3600000000000)   /* of the schedule for what is due */
 
 /* ---- metrics ---- */
 
@@ -549,6 +550,16 @@ static enum status start_due_loops(struct scraper *s, int64_t *next_ret, struct 
         return st;
 }
 
+/* Until the earlier of two moments, in time for neither to be late. */
+static int choose_wait_ms(int64_t a_ns, int64_t b_ns)
+{
+        int64_t left_ns = (a_ns < b_ns ? a_ns : b_ns) - monotonic_ns();
+
+        if (left_ns > WAIT_MOST_NS)
+                left_ns = WAIT_MOST_NS;
+        return left_ns <= 0 ? 0 : (int)(left_ns / 1000000 + 1);
+}
+
 static bool is_everything_done(struct scraper *s)
 {
         bool done;
@@ -565,13 +576,13 @@ enum status scraper_run(struct scraper *s, int stop_fd, struct error *err)
 
         for (;;) {
                 struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
-                int64_t now = monotonic_ns(), next = 0, left;
+                int64_t now = monotonic_ns(), next = 0;
                 uint64_t count;
                 enum status st = ST_OK;
 
                 if (now >= next_files) {
                         st = refresh_targets(s, err);
-                        next_files = now + FILES_INTERVAL_NS;
+                        next_files = s->o.once ? INT64_MAX : now + FILES_INTERVAL_NS;
                 }
                 if (!st)
                         st = start_due_loops(s, &next, err);
@@ -581,8 +592,7 @@ enum status scraper_run(struct scraper *s, int stop_fd, struct error *err)
                         return ST_OK;
                 next_batch = batch_merge_flush(&s->batches, BATCH_MERGE_NS);
                 next = next < next_batch ? next : next_batch;
-                left = (next < next_files ? next : next_files) - monotonic_ns();
-                if (poll(fds, 2, left <= 0 ? 0 : (int)(left / 1000000 + 1)) < 0 && errno != EINTR)
+                if (poll(fds, 2, choose_wait_ms(next, next_files)) < 0 && errno != EINTR)
                         return error_os(err, errno, "cannot wait");
                 if (fds[0].revents)
                         return ST_OK;

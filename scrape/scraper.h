@@ -24,7 +24,8 @@ struct scraper_options {
         const struct scrape_config *config; /* borrowed */
         struct sender *sender;              /* borrowed */
         unsigned concurrency;               /* requests at one time, 1 to LIMIT_SCRAPE_THREADS */
-        bool once; /* each profile until it was sent or failed: a cumulative one twice, an interval apart */
+        bool once; /* each profile of the targets of the start until it was sent or failed: a cumulative one twice, an
+                      interval apart */
 };
 
 enum status scraper_create(const struct scraper_options *o, struct scraper **ret, struct error *err) MUST_CHECK;

@@ -211,6 +211,25 @@ is "$(jq -r '.profiles[] | "\(.labels.instance) \(.health) \(.scrapes)"' out)" "
 127.0.0.1:1 down 1" "a profile of totals is scraped twice, a target that is down once"
 like "$(cat err)" "1 of 2 profiles could not be scraped" "and it says how many"
 
+# ---- --once of targets that go meanwhile ----
+mkdir leaving
+echo "[{\"targets\": [\"$real\"]}]" >leaving/one.json
+cat >leaving.yaml <<END
+global: {scrape_interval: 6s}
+scrape_configs:
+  - job_name: leaving
+    file_sd_configs: [{files: ['leaving/*.json']}]
+    profiling_config: {pprof_config: {process_cpu: {enabled: false}, goroutine: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}}}
+END
+start_scraper leaving.yaml --once --json >out
+wait_for "the first of two scrapes" has_scraped memory 1
+rm leaving/one.json
+has_ended() { ! kill -0 "$scraper_pid" 2>/dev/null; }
+wait_for "--once to end" has_ended
+wait "$scraper_pid"
+is "$?:$(jq -r '.profiles[] | "\(.labels.instance) \(.health) \(.scrapes)"' out)" "0:$real up 2" \
+        "--once ends with what there was at the start, though its file is gone"
+
 # ---- credentials ----
 cat >secret.yaml <<END
 scrape_configs:
