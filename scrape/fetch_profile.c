@@ -2,14 +2,9 @@
 #include "scrape/fetch_profile.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base64.h"
-#include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/utf8.h"
@@ -17,6 +12,7 @@
 #include "profile-formats/pprof.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-formats/sample_labels.h"
+#include "scrape/cpu_turn.h"
 
 /* ---- the Authorization header ---- */
 
@@ -186,26 +182,14 @@ static enum status run_fetch(struct fetch *f, enum fetch_failure *failure_ret, s
 
 /* ---- the profile ---- */
 
-static sem_t decoding; /* as many profiles at a time as there are CPUs: each may take much memory */
-static pthread_once_t decoding_once = PTHREAD_ONCE_INIT;
-
-static void init_decoding(void)
-{
-        long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-        sem_init(&decoding, 0, cpus > 0 ? (unsigned)cpus : 1);
-}
-
 static enum status decode_fetched_body(const struct fetch *f, struct profile *ret, struct error *err)
 {
         struct pprof_files files = { .unpacked_left = LIMIT_HTTP_BODY_BYTES };
         enum status st;
 
-        pthread_once(&decoding_once, init_decoding);
-        while (sem_wait(&decoding) < 0 && errno == EINTR)
-                ;
+        cpu_turn_begin();
         st = pprof_decode_one_of(f->body.data, f->body.size, f->profile->name, &files, ret, err);
-        sem_post(&decoding);
+        cpu_turn_end();
         return st;
 }
 
@@ -240,7 +224,7 @@ enum status fetch_profile(const struct scrape_target *t, const struct scrape_pro
                           struct fetched_profile *ret, enum fetch_failure *failure_ret, struct error *err)
 {
         struct fetch f = { .target = t, .profile = p, .stop = stop, .seconds = scrape_profile_seconds(t->job, p) };
-        struct fetched_profile fetched = { .began_unix_ns = wall_clock_ns() };
+        struct fetched_profile fetched = { 0 };
         enum status st;
 
         f.timeout_ms = t->job->timeout_ms + f.seconds * 1000;

@@ -29,7 +29,6 @@ enum fetch_failure {
 
 struct fetched_profile {
         struct profile profile;
-        int64_t began_unix_ns; /* by our clock */
         uint64_t body_bytes;
 };
 

@@ -18,6 +18,7 @@
 #include "common/utf8.h"
 #include "scrape/batch_merge.h"
 #include "scrape/counter_delta.h"
+#include "scrape/cpu_turn.h"
 
 #define FILES_INTERVAL_NS INT64_C(1000000000) /* between two looks at the files of targets */
 #define WAIT_MOST_NS INT64_C(3600000000000)   /* of the schedule for what is due */
@@ -391,7 +392,9 @@ static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_o
         if (o->status)
                 return;
         o->body_bytes = fetched.body_bytes;
+        cpu_turn_begin();
         o->status = send_scraped_profile(s, l, &fetched.profile, began_ns, o);
+        cpu_turn_end();
         profile_deinit(&fetched.profile);
 }
 
