@@ -13,6 +13,9 @@
 #define MERGED_LABEL_KEYS 48        /* distinct keys of a profile that is joined with others, */
 #define MERGED_LABEL_KEY_BYTES 3072 /* and their names together */
 
+/* Of memory half: tables of the joined profile at most double it. */
+#define MERGED_BYTES (LIMIT_PROFILE_MEMORY_BYTES / MERGED_PROFILES / 2)
+
 _Static_assert(MERGED_PROFILES *MERGED_LABEL_KEYS <= LIMIT_BATCH_LABEL_KEYS, "a service takes what was joined");
 _Static_assert(MERGED_PROFILES *MERGED_LABEL_KEY_BYTES <= LIMIT_BATCH_LABEL_KEY_BYTES, "and its names");
 
@@ -29,14 +32,11 @@ void batch_merge_deinit(struct batch_merge *b)
         pthread_mutex_destroy(&b->lock);
 }
 
-/* Whether a profile has few labels and samples: its share of a batch, or less. */
-static bool is_mergeable(const struct profile *p)
+static bool has_few_label_keys(const struct profile *p)
 {
         uint32_t keys[MERGED_LABEL_KEYS];
         size_t count = 0, bytes = 0;
 
-        if (p->samples.count >= MERGED_SAMPLES)
-                return false;
         for (uint32_t i = 0; i < p->labels.count; i++) {
                 uint32_t key = p->labels.items[i].key;
                 size_t k = 0;
@@ -53,6 +53,20 @@ static bool is_mergeable(const struct profile *p)
         return true;
 }
 
+static bool is_share_of(uint32_t count, uint32_t limit)
+{
+        return count <= limit / MERGED_PROFILES;
+}
+
+/* Whether a profile has its share of everything that a batch has a limit for, or less. */
+static bool is_mergeable(const struct profile *p)
+{
+        return p->samples.count < MERGED_SAMPLES && p->arena.used <= MERGED_BYTES &&
+               is_share_of(p->types.count, LIMIT_PROFILE_TYPES) && is_share_of(p->strings.count, LIMIT_STRINGS) &&
+               is_share_of(p->mappings.count, LIMIT_LOCATIONS) && is_share_of(p->locations.count, LIMIT_LOCATIONS) &&
+               is_share_of(p->stacks.count, LIMIT_SAMPLES) && has_few_label_keys(p);
+}
+
 /* Called with the lock held: take what waits away. */
 static bool take_pending(struct batch_merge *b, struct profile *ret)
 {
@@ -66,57 +80,58 @@ static bool take_pending(struct batch_merge *b, struct profile *ret)
 
 static void send_merged(struct batch_merge *b, struct profile *p)
 {
+        uint32_t lost = 0;
         struct error err;
 
-        if (sender_put_profile(b->sender, p, &err))
-                log_error("scrape", "%u samples are lost: %s", p->samples.count, err.text);
+        if (sender_put_profile(b->sender, p, &err)) {
+                lost = p->samples.count;
+                log_error("scrape", "%u samples are lost: %s", lost, err.text);
+        }
         profile_deinit(p);
         pthread_mutex_lock(&b->lock);
+        b->lost_samples += lost;
         b->sending--;
         pthread_mutex_unlock(&b->lock);
 }
 
-/* Called with the lock held. On failure nothing of p is left. */
-static enum status merge_into_pending(struct batch_merge *b, const struct profile *p, struct error *err)
+/* Called with the lock held. False when there is no room or memory: no sample of p is then left. */
+static bool merge_into_pending(struct batch_merge *b, const struct profile *p)
 {
         uint32_t before;
-        enum status st;
 
         if (!b->count) {
-                st = profile_init(&b->pending, LIMIT_PROFILE_MEMORY_BYTES, err);
-                if (st)
-                        return st;
+                if (profile_init(&b->pending, LIMIT_PROFILE_MEMORY_BYTES, NULL))
+                        return false;
                 b->began_ns = monotonic_ns();
         }
         before = b->pending.samples.count;
-        st = profile_merge(&b->pending, p, err);
-        if (!st) {
+        if (!profile_merge(&b->pending, p, NULL)) {
                 b->count++;
-                return ST_OK;
+                return true;
         }
         if (b->count)
                 b->pending.samples.count = before; /* other entries may stay: only samples count */
         else
                 profile_deinit(&b->pending);
-        return st;
+        return false;
 }
 
 enum status batch_merge_add(struct batch_merge *b, const struct profile *p, struct error *err)
 {
+        bool is_merged = false, is_full = false;
         struct profile full;
-        bool is_full;
-        enum status st;
 
-        if (!is_mergeable(p))
-                return sender_put_profile(b->sender, p, err);
-        pthread_mutex_lock(&b->lock);
-        st = merge_into_pending(b, p, err);
-        is_full = (b->count == MERGED_PROFILES || (b->count && b->pending.samples.count >= MERGED_SAMPLES)) &&
-                  take_pending(b, &full);
-        pthread_mutex_unlock(&b->lock);
+        if (is_mergeable(p)) {
+                pthread_mutex_lock(&b->lock);
+                is_merged = merge_into_pending(b, p);
+                /* What is in the way of this profile would be in the way of the next. */
+                if (!is_merged || b->count == MERGED_PROFILES || b->pending.samples.count >= MERGED_SAMPLES)
+                        is_full = take_pending(b, &full);
+                pthread_mutex_unlock(&b->lock);
+        }
         if (is_full)
                 send_merged(b, &full);
-        return st;
+        return is_merged ? ST_OK : sender_put_profile(b->sender, p, err);
 }
 
 int64_t batch_merge_flush(struct batch_merge *b, int64_t min_age_ns)
@@ -133,6 +148,18 @@ int64_t batch_merge_flush(struct batch_merge *b, int64_t min_age_ns)
         if (is_due)
                 send_merged(b, &full);
         return due;
+}
+
+uint64_t batch_merge_count_lost(struct batch_merge *b)
+{
+        struct sender_stats stats;
+        uint64_t lost;
+
+        sender_get_stats(b->sender, &stats);
+        pthread_mutex_lock(&b->lock);
+        lost = b->lost_samples;
+        pthread_mutex_unlock(&b->lock);
+        return lost + stats.lost_samples;
 }
 
 bool batch_merge_has_pending(struct batch_merge *b)

@@ -7,8 +7,9 @@
  * Joins the profiles of about a second into batches: the sender has one request on its way, each with a sync of the
  * service's disk, and profiles are many and small.
  *
- * What is joined together stays below the limits of one batch (profile_check_labels()), so that no target can make the
- * service refuse the samples of others. Large profiles are batches of their own.
+ * Each profile that is joined has at most its share of the limits of one batch (profile_check_labels(), and those of a
+ * profile), so that no target can make the service refuse the samples of others, or leave no room for them. Others are
+ * batches of their own.
  *
  * Threads: any.
  */
@@ -25,7 +26,8 @@ struct batch_merge {
         struct profile pending;
         unsigned count; /* profiles in pending; 0: it is not initialized */
         int64_t began_ns;
-        unsigned sending; /* batches on their way to the sender's queue */
+        unsigned sending;      /* batches on their way to the sender's queue */
+        uint64_t lost_samples; /* of batches that the sender did not take */
 };
 
 /** @param b  must not be moved afterwards. */
@@ -35,7 +37,7 @@ void batch_merge_deinit(struct batch_merge *b);
 
 /**
  * Add a profile, which is copied.
- * @return as sender_put_profile(); after a failure nothing of it will be sent.
+ * @return as sender_put_profile(): after a failure nothing of it will be sent. What is lost after success is counted.
  */
 enum status batch_merge_add(struct batch_merge *b, const struct profile *p, struct error *err) MUST_CHECK;
 
@@ -44,6 +46,9 @@ enum status batch_merge_add(struct batch_merge *b, const struct profile *p, stru
  * @return when the next call is due (monotonic), INT64_MAX when nothing waits.
  */
 int64_t batch_merge_flush(struct batch_merge *b, int64_t min_age_ns);
+
+/** Samples of profiles that were added, and that the sender could not take or keep as a whole. */
+uint64_t batch_merge_count_lost(struct batch_merge *b);
 
 /** Whether something waits, or is being handed over. */
 bool batch_merge_has_pending(struct batch_merge *b);

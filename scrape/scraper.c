@@ -57,7 +57,9 @@ static struct metric rejected_metric =
 static struct metric retries_metric =
         METRIC_COUNTER("cairn_scrape_retries_total", "Failed attempts to send, to be retried.", "");
 static struct metric queued_metric = METRIC_GAUGE("cairn_scrape_batches_waiting", "Batches not acknowledged yet.", "");
-static struct metric lost_metric = METRIC_COUNTER("cairn_scrape_batches_dropped_total", "Batches dropped.", "");
+static struct metric dropped_metric = METRIC_COUNTER("cairn_scrape_batches_dropped_total", "Batches dropped.", "");
+static struct metric lost_metric =
+        METRIC_COUNTER("cairn_scrape_samples_lost_total", "Samples that never became a batch.", "");
 
 static void set_gauge(struct metric *m, uint64_t v)
 {
@@ -690,7 +692,7 @@ static void count_down_report(void *context, const struct scrape_report *r)
 {
         size_t *count = context;
 
-        *count += r->result->error[0] != 0;
+        *count += !r->result->is_up;
 }
 
 size_t scraper_count_down(struct scraper *s)
@@ -701,15 +703,22 @@ size_t scraper_count_down(struct scraper *s)
         return count;
 }
 
+uint64_t scraper_count_lost(struct scraper *s)
+{
+        return batch_merge_count_lost(&s->batches);
+}
+
 void scraper_update_metrics(struct scraper *s)
 {
         struct sender_stats stats;
-        uint64_t lost = 0, pending = batch_merge_has_pending(&s->batches); /* first: it goes from there to the sender */
+        uint64_t pending = batch_merge_has_pending(&s->batches); /* first: it goes from there to the sender */
+        uint64_t dropped = 0;
 
         sender_get_stats(s->o.sender, &stats);
         for (size_t i = 0; i < DROP_COUNT; i++)
-                lost += stats.outbox.dropped[i];
-        set_gauge(&lost_metric, lost);
+                dropped += stats.outbox.dropped[i];
+        set_gauge(&dropped_metric, dropped);
+        set_gauge(&lost_metric, scraper_count_lost(s));
         set_gauge(&sent_metric, stats.sent);
         set_gauge(&rejected_metric, stats.rejected_samples);
         set_gauge(&retries_metric, stats.retried);

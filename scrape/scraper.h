@@ -57,8 +57,11 @@ struct scrape_report {
 /** Call each() for all profiles of all targets, which are borrowed during the call. It must not wait. */
 void scraper_visit(struct scraper *s, void (*each)(void *context, const struct scrape_report *r), void *context);
 
-/** Profiles that failed last; with once whether the command did what it was asked. */
+/** Profiles that failed last, or were not scraped yet; with once whether the command did what it was asked. */
 size_t scraper_count_down(struct scraper *s);
+
+/** Samples that were scraped, and never became a batch. What the sender lost of batches is in its figures. */
+uint64_t scraper_count_lost(struct scraper *s);
 
 /** Bring gauges, and counters of the sender, up to date. */
 void scraper_update_metrics(struct scraper *s);

@@ -229,24 +229,29 @@ static void prepare_open_files(const struct scrape_command *c)
 }
 
 /* With a spool, what the service does not take now is sent by the next run. */
-static enum status flush_scrape_sender(const struct scrape_command *c, struct sender *sender, struct error *err)
+static enum status flush_scrape_sender(const struct scrape_command *c, struct scraper *s, struct sender *sender,
+                                       struct error *err)
 {
+        uint64_t batches = 0, samples = scraper_count_lost(s);
         struct sender_stats stats;
         enum status st = sender_flush(sender, SCRAPE_FLUSH_MS, err);
 
         sender_get_stats(sender, &stats);
+        for (size_t i = 0; i < DROP_COUNT; i++)
+                batches += stats.outbox.dropped[i];
         if (st == ST_BUSY && stats.outbox.spooled == stats.outbox.queued) {
                 log_info("scrape", "%" PRIu64 " batches stay in the spool '%s' for the next run", stats.outbox.spooled,
                          c->spool);
-                return ST_OK;
+                st = ST_OK;
         }
-        for (size_t i = 0; !st && i < DROP_COUNT; i++)
-                if (stats.outbox.dropped[i])
-                        st = error_set(err, ST_BAD_DATA, "batches were lost; the log says why");
+        if (!st && (batches || samples))
+                st = error_set(err, ST_BAD_DATA,
+                               "%" PRIu64 " batches and %" PRIu64 " further samples were lost; the log says why",
+                               batches, samples);
         return st;
 }
 
-static void print_scrape_results(struct scraper *s, bool json)
+static enum status print_scrape_results(struct scraper *s, bool json, struct error *err)
 {
         _cleanup_buf_ struct buf text;
 
@@ -256,6 +261,7 @@ static void print_scrape_results(struct scraper *s, bool json)
         else
                 scrape_status_write_table(s, &text);
         fwrite(text.data, 1, text.size, stdout);
+        return buf_status(&text, err, "the results");
 }
 
 static void count_report(void *context, const struct scrape_report *r)
@@ -278,19 +284,27 @@ static enum status run_scraper_until_signal(const struct scrape_command *c, stru
                                             int signals, struct error *err)
 {
         struct scrape_listener *listener = NULL;
+        struct error flush_error;
         enum status st = c->metrics_listen ? scrape_listener_start(c->metrics_listen, s, &listener, err) : ST_OK;
+        enum status flushed;
 
-        if (!st)
-                st = scraper_run(s, signals, err);
+        if (st)
+                return st;
+        st = scraper_run(s, signals, err);
         scraper_stop(s);
-        if (!st)
-                st = flush_scrape_sender(c, sender, err);
+        flushed = flush_scrape_sender(c, s, sender, &flush_error); /* also what a run that failed has scraped */
         scrape_listener_stop(listener);
-        if (!st && c->once) {
-                print_scrape_results(s, c->json);
-                st = judge_single_scrape(s, err);
+        if (!st && c->once)
+                st = print_scrape_results(s, c->json, err);
+        if (st && flushed)
+                log_error("scrape", "%s", flush_error.text);
+        if (st)
+                return st;
+        if (flushed) {
+                *err = flush_error;
+                return flushed;
         }
-        return st;
+        return c->once ? judge_single_scrape(s, err) : ST_OK;
 }
 
 static enum status run_scraping(const struct scrape_command *c, const struct scrape_config *config, struct error *err)

@@ -8,10 +8,12 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/http"
@@ -68,6 +70,53 @@ func burnProcessor() {
 		}
 		time.Sleep(80 * time.Millisecond)
 	}
+}
+
+// The fields of a message of pprof's profile.proto.
+type message []byte
+
+func (m *message) number(field, value uint64) {
+	*m = binary.AppendUvarint(binary.AppendUvarint(*m, field<<3), value)
+}
+
+func (m *message) bytes(field uint64, value []byte) {
+	*m = append(binary.AppendUvarint(binary.AppendUvarint(*m, field<<3|2), uint64(len(value))), value...)
+}
+
+// A profile of two samples: one of the function good, and one whose names are more than fits in a batch once what is not
+// UTF-8 in them is replaced, a byte by three.
+func largeProfile() []byte {
+	const frames, nameBytes = 1200, 20000
+	var profile, valueType, sample, good message
+	texts := [][]byte{{}, []byte("samples"), []byte("count"), []byte("good")}
+	valueType.number(1, 1)
+	valueType.number(2, 2)
+	profile.bytes(1, valueType)
+	for i := uint64(1); i <= frames; i++ {
+		var line, location, function message
+		sample.number(1, i)
+		line.number(1, i)
+		location.number(1, i)
+		location.bytes(4, line)
+		profile.bytes(4, location)
+		function.number(1, i)
+		if i == 1 {
+			function.number(2, 3)
+		} else {
+			function.number(2, uint64(len(texts)))
+			texts = append(texts, append(bytes.Repeat([]byte{0xff}, nameBytes), fmt.Sprint(i)...))
+		}
+		profile.bytes(5, function)
+	}
+	sample.number(2, 1)
+	profile.bytes(2, sample)
+	good.number(1, 1)
+	good.number(2, 5)
+	profile.bytes(2, good)
+	for _, text := range texts {
+		profile.bytes(6, text)
+	}
+	return profile
 }
 
 func number(r *http.Request) int {
@@ -141,6 +190,11 @@ func main() {
 		for i := 0; i < 100; i++ {
 			packed.Write(block)
 		}
+		packed.Close()
+	})
+	http.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) {
+		packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		packed.Write(largeProfile())
 		packed.Close()
 	})
 	http.HandleFunc("/error", func(w http.ResponseWriter, r *http.Request) {

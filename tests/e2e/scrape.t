@@ -364,6 +364,24 @@ unlike "$(cat err)" "$(printf '\033')" "control characters of a target do not re
 unlike "$(cat err)" 'Sanitizer|runtime error' "no sanitizer says anything"
 ok "the service is well" healthy
 
+# ---- a sample that fits in no batch, while the service is away ----
+stop_server
+cat >large.yaml <<END
+scrape_configs:
+  - job_name: large
+    static_configs: [{targets: ['$real']}]
+    profiling_config: {pprof_config: {process_cpu: {enabled: false}, memory: {enabled: false}, goroutine: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, large: {path: /large}}}
+END
+"$cairn" scrape --server http://127.0.0.1:9 --spool large-spool --once large.yaml >out 2>err
+is $? 2 "a sample that is lost fails --once, though the rest waits in the spool"
+like "$(cat err)" 'error sender: 1 samples of a profile are lost: ' "the log says why"
+like "$(cat err)" 'batches stay in the spool' "the rest waits"
+like "$(cat err)" '^cairn scrape: 0 batches and 1 further samples were lost' "and how many are lost"
+like "$(cat out)" "^large $real large up 2 samples" "what came of the scrape is printed all the same"
+start_server
+"$cairn" scrape --server "$url" --spool large-spool --once once.yaml >/dev/null 2>&1
+is "$("$cairn" top --server "$url" --json --type large '{job="large"}' | jq -r '.[] | "\(.function) \(.flat)"')" "good 5" "the next run sends the rest"
+
 # ---- a service that is away: batches wait in the spool ----
 stop_server
 start_target spooled 0
