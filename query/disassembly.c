@@ -536,12 +536,13 @@ static void put_missing_code_json(const struct code_table *t, struct json_out *j
         put_upload_of_executable(t, &command);
         json_out_object(j, "missing");
         json_out_str(j, "reason", t->missing.text);
-        if (t->missing.code == ST_BUSY) {
-                json_out_str(j, "next_step", "repeat the query in a while");
-        } else if (t->missing.code == ST_NOT_FOUND) {
+        if (t->missing.code == ST_BUSY)
+                json_out_str(j, "next_step",
+                             "repeat the query in a while, or upload the executable, from a machine that has it");
+        else if (t->missing.code == ST_NOT_FOUND)
                 json_out_str(j, "next_step", "upload the executable, from a machine that has it");
+        if (t->missing.code == ST_BUSY || t->missing.code == ST_NOT_FOUND)
                 json_out_str(j, "command", buf_cstr(&command));
-        }
         json_out_object_end(j);
 }
 

@@ -463,14 +463,16 @@ static void put_missing_source_json(const struct line_table *t, const struct lin
         upload_command_put(&command, has_file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server, object);
         json_out_object(j, "missing");
         json_out_str(j, "reason", f->source.why.text);
-        if (f->source.state == ST_BUSY) {
-                json_out_str(j, "next_step", "repeat the query in a while");
-        } else if (f->source.state == ST_NOT_FOUND) {
+        if (f->source.state == ST_BUSY)
+                json_out_str(j, "next_step",
+                             "repeat the query in a while, or upload the sources with the object; DIR is the directory "
+                             "that has them");
+        else if (f->source.state == ST_NOT_FOUND)
                 json_out_str(j, "next_step",
                              has_file ? "upload the sources with the object; DIR is the directory that has them"
                                       : "upload debuginfo of the object");
+        if (f->source.state == ST_BUSY || f->source.state == ST_NOT_FOUND)
                 json_out_str(j, "command", buf_cstr(&command));
-        }
         json_out_object_end(j);
 }
 

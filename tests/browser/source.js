@@ -14,10 +14,13 @@ const press = (page, key) => page.press('#view-source .code-box:not([hidden]) .c
 
 async function lookAtMissing(browser) {
   const [id, path] = files;
-  const page = await openPage(browser, address());
+  const page = await openPage(browser, address(), { permissions: ['clipboard-read', 'clipboard-write'] });
   await ready(page);
   match(await page.textContent('.missing'), new RegExp(`no sources of build-id ${id} are stored`), 'without sources, the reason is shown');
   equal(await page.textContent('.missing code'), `cairn-upload --server ${url} --sources DIR ${path}`, '  and the command');
+  await page.click('.missing button:text-is("Copy")');
+  await page.waitForSelector('.missing >> text=Copied');
+  equal(await page.evaluate(() => navigator.clipboard.readText()), `cairn-upload --server ${url} --sources DIR ${path}`, '  which can be copied');
   match(await currentText(page), /burn/, '  and lines with their cost, without text');
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'source-missing');

@@ -4,7 +4,7 @@
 // Keys of the selection: function (a name), file (of its files), line (where to begin), panel ("code": the instructions), build_id, syntax.
 'use strict';
 const CairnSourceView = (() => {
-  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList;
+  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox, sentence } = CairnRecordTable;
 
   // One entry per line of the file: rows of several functions in it are one.
   function sumLines(rows, file) {
@@ -43,8 +43,8 @@ const CairnSourceView = (() => {
   // more: what else there is to do, or null.
   function missingBox(missing, what, more) {
     return make('div', { className: 'missing', role: 'note' }, make('p', { textContent: `${what}: ${visible(missing.reason)}.` }),
-      missing.next_step ? make('p', { textContent: 'Next: ' + missing.next_step + (missing.command ? ':' : '.') }) : null,
-      missing.command ? make('code', { className: 'mono', textContent: visible(missing.command) }) : null, more);
+      missing.next_step ? make('p', { textContent: 'Next: ' + sentence(missing.next_step) }) : null,
+      missing.command ? commandBox(missing.command, 'what is missing') : null, more);
   }
 
   function create(root, context) {
