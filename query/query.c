@@ -40,13 +40,42 @@ static void put_name_answer(struct query_call *q, const struct scan_names *names
         json_out_array_end(&j);
 }
 
+/* Each label with how many values it has among the samples of the selector; those without any are left out. */
+static enum status answer_label_counts(struct query_call *q, const struct scan_names *names)
+{
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
+        enum status st = ST_OK;
+        struct json_out j;
+
+        json_out_init(&j, q->ret);
+        json_out_array(&j, NULL);
+        for (size_t i = 0; !st && i < names->count; i++) {
+                struct scan_names values;
+
+                st = store_scan_list_label_values(q->scan, names->items[i], &filter, &values, q->err);
+                if (st || !values.count)
+                        continue;
+                json_out_object(&j, NULL);
+                json_out_str(&j, "name", names->items[i]);
+                json_out_int(&j, "values", (int64_t)values.count);
+                json_out_object_end(&j);
+        }
+        json_out_array_end(&j);
+        return st;
+}
+
 static enum status answer_labels(struct query_call *q)
 {
         const struct query_selection *s = &q->r.selection;
         const struct scan_filter whole_range = { .from_unix_ns = s->from_unix_ns, .to_unix_ns = s->to_unix_ns };
         struct scan_names names;
-        enum status st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
+        bool counts = false;
+        enum status st = query_param_get_flag(&q->params, "counts", &counts, q->err);
 
+        if (!st)
+                st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
+        if (!st && counts)
+                return answer_label_counts(q, &names);
         if (!st)
                 put_name_answer(q, &names);
         return st;

@@ -100,6 +100,9 @@ is "$(json "$tmp/by-data" '[(r["function"], r["flat"], r["flat_after"]) for r in
         "[('leaf', 5000000000, 9000000000), ('work', 1000000000, 0)]" "  sorts by change"
 ok "values of a label" both query --values version "$api"
 is "$(tr '\n' ' ' <"$tmp/by-data")" "1 2 " "  lists them"
+is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode "selector=$api" | jq -c '[.[] | select(.name == "version" or .name == "service_name")]')" \
+        '[{"name":"service_name","values":1},{"name":"version","values":2}]' "names of labels, with how many values the selection has of each"
+is "$(curl -sS -G "$url/api/v1/query/labels" -d from=0 -d counts=1 --data-urlencode 'selector={service_name="none"}')" '[]' "  those without any are left out"
 ok "types" both query --types
 like "$(cat "$tmp/by-data")" "^$cpu\$" "  lists them"
 ok "series" both query --series --step 1h --json "$api"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The field of the selector: completes names of labels, and their values with the share of the cost that each has.
+// The field of the selector: completes names of labels, with how many values each has, and values with their share of the cost.
 'use strict';
 const CairnQueryBuilder = (() => {
   const { make } = CairnDom, { label: visible } = CairnNames;
@@ -13,9 +13,16 @@ const CairnQueryBuilder = (() => {
 
     async function offerNames(context, text, signal) {
       const { from, to } = selection(), used = new Set(CairnSelectorText.matchers(text).map(m => m.name));
-      const names = await api.query('labels', { from, to }, signal);
-      const fits = names.filter(n => n.toLowerCase().includes(context.prefix.toLowerCase()) && !used.has(n));
-      return { title: 'Labels', items: fits.map(name => ({ label: visible(name), name })) };
+      const fits = ({ name }) => name.toLowerCase().includes(context.prefix.toLowerCase()) && !used.has(name);
+      const makeItem = ({ name, values }) => ({ label: visible(name), name, detail: values === undefined ? '' : values === 1 ? '1 value' : `${values.toLocaleString('en')} values` });
+      let labels;
+      try {
+        labels = await api.query('labels', { from, to, selector: CairnSelectorText.without(text, context), counts: 1 }, signal);
+      } catch (e) { // the rest of the selector is not finished, or the values are too many to be counted
+        if (e.name === 'AbortError') throw e;
+        labels = (await api.query('labels', { from, to }, signal)).map(name => ({ name }));
+      }
+      return { title: 'Labels', items: labels.filter(fits).map(makeItem) };
     }
     async function offerValues(context, text, signal) {
       const { from, to, type } = selection();
