@@ -17,8 +17,11 @@
 #define INTERVAL_S 3600
 #define PAUSE_S 1 /* minimum between two collections: each reads every record */
 
-static struct metric objects = METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects, as last counted.", "");
-static struct metric bytes = METRIC_GAUGE("cairn_debuginfo_stored_bytes", "Bytes of stored objects on disk.", "");
+static struct metric objects =
+        METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects, as last counted, and those that came since.", "");
+static struct metric bytes =
+        METRIC_GAUGE("cairn_debuginfo_stored_bytes",
+                     "Bytes of stored objects on disk, as last counted, and of those that came since.", "");
 static struct metric removed[GC_REASON_COUNT] = {
         METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
                        "reason=\"age\""),
@@ -228,6 +231,8 @@ void gc_thread_destroy(struct gc_thread *c)
 
 void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes)
 {
+        metric_add(&objects, 1);
+        metric_add(&bytes, (int64_t)stored_bytes);
         pthread_mutex_lock(&c->lock);
         c->arrived_bytes += stored_bytes;
         if (c->arrived_bytes >= c->enough_bytes)

@@ -33,7 +33,7 @@ void gc_thread_destroy(struct gc_thread *c);
 /** Replace the rules, and collect by them soon if they differ. A collection that runs ends with the previous ones. */
 void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count);
 
-/** So many bytes were stored. */
+/** An object of so many bytes was stored. */
 void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes);
 
 /** An object was indexed. */

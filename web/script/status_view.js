@@ -100,7 +100,7 @@ const CairnStatusView = (() => {
     const threads = new Map(m.all('cairn_http_pool_threads')), queued = new Map(m.all('cairn_http_pool_queue'));
     const outcomes = new Map(m.all('cairn_uploads_total')), uploads = outcome => count(outcomes.get(outcome) || 0);
     return [
-      card('Debuginfo', [['Stored, counted each hour', things(m.one('cairn_debuginfo_objects'), 'object')], ['', bytes(m.one('cairn_debuginfo_stored_bytes'))],
+      card('Debuginfo', [['Stored', things(m.one('cairn_debuginfo_objects'), 'object')], ['', bytes(m.one('cairn_debuginfo_stored_bytes'))],
         ['Uploads stored', uploads('stored')], ['Refused', uploads('refused')], ['In progress', count(m.one('cairn_uploads_receiving'))],
         ['Wait to be indexed', count(m.one('cairn_index_queue'))], ['Postponed', m.one('cairn_index_postponed') ? count(m.one('cairn_index_postponed')) : ''], ['Could not be indexed', count(m.one('cairn_objects_failed_total'))],
         ...service.debuginfo_rules.map(r => [ruleText(r), ruleBounds(r)]), service.debuginfo_rules.length ? null : ['Retention', 'no rule: all are kept']]),
