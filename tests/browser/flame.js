@@ -142,6 +142,33 @@ async function useMenu(page) {
   await button(page, 'Flip').click();
 }
 
+// What the selected frame leads to, without a menu.
+async function useButtons(page, offline) {
+  await select(page);
+  check(await button(page, 'Callers and callees').isDisabled(), 'of everything there are no callers');
+  await select(page, 'ArrowDown', 'ArrowDown', 'ArrowDown');
+  await button(page, 'More').click();
+  await page.waitForSelector('[role=menu] :focus');
+  await press(page, 'Escape');
+  match(await page.evaluate(() => document.activeElement.textContent), /^More/, '  a button opens the menu of the selected frame, without a right click');
+  equal(await button(page, 'Source').count(), offline ? 0 : 1, offline ? '  there is no source without a service' : '  and one its source');
+  await button(page, 'Callers and callees').click();
+  await page.waitForSelector('#tab-sandwich[aria-selected=true]');
+  await ready(page);
+  equal(await page.textContent(`${panel} h2.name`), 'leaf', '  and one its callers and callees');
+  await page.goBack();
+  await page.waitForSelector('#tab-flame[aria-selected=true]');
+  await ready(page);
+  if (offline) return;
+  await select(page, 'ArrowDown', 'ArrowDown', 'ArrowDown', 'o');
+  await page.waitForSelector('#tab-source[aria-selected=true]');
+  await ready(page);
+  equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('function'), 'leaf', '  the key o leads to the source, too');
+  await page.goBack();
+  await page.waitForSelector('#tab-flame[aria-selected=true]');
+  await ready(page);
+}
+
 async function usePointer(page) {
   const box = await page.locator(`${panel} canvas`).boundingBox(), reset = button(page, 'Reset zoom');
   await page.mouse.click(box.x + 30, box.y + 50);
@@ -249,6 +276,9 @@ async function compare(page) {
   await page.selectOption(`${panel} [aria-label="Scale"]`, 'shares');
   await page.waitForFunction(p => /590\.0 ms/.test(document.querySelector(p + ' tbody').textContent), panel);
   check(true, '  of equal totals, if one wants');
+  match(await page.textContent(`${panel} .bar [role=status]`), /before 1\.00 s \(5 samples\), after 2\.00 s \(4 samples\)/, '  but the totals are said as they are');
+  const [content, room] = await page.$eval(`${panel} .table-box:not([hidden]) .table-scroll`, e => [e.scrollWidth, e.clientWidth]);
+  check(content <= room, '  and all its columns are in sight', `${content} px in ${room}`);
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'changes');
   await button(page, 'Only before').click();
@@ -297,6 +327,7 @@ run(async browser => {
     await useKeyboard(page);
     await searchFor(page);
     await useMenu(page);
+    await useButtons(page, offline);
     await usePointer(page);
     await axe(page, 'axe has no complaint');
     await useTable(page);

@@ -128,12 +128,12 @@ const CairnDiffView = (() => {
     const value = key => r => formatValue(r[key], about.unit);
     const table = CairnTable.create(box, [
       { title: 'Change', key: 'change', number: true, width: 9, text: r => (r.change > 0 ? '▲ +' : r.change < 0 ? '▼ ' : '') + formatValue(r.change, about.unit), explain: 'Of self' },
-      { title: 'Size of change', key: 'size', number: true, wide: true, width: 10.2, text: r => percent(r.size, about.total), explain: 'Of the total after' },
+      { title: 'Size %', key: 'size', number: true, wide: true, width: 5.9, text: r => percent(r.size, about.total), explain: 'Of the change, as a part of the total after' },
       { title: 'Relative', key: 'relative', number: true, width: 7, text: r => Number.isFinite(r.relative) ? (r.relative > 0 ? '+' : '') + (100 * r.relative).toFixed(1) + '%' : 'new' },
       { title: 'Self before', key: 'flat', number: true, wide: true, width: 8.4, text: value('flat') }, { title: 'Self after', key: 'flat_after', number: true, wide: true, width: 7.6, text: value('flat_after') },
       { title: 'Total before', key: 'cumulative', number: true, wide: true, width: 8.8, text: value('cumulative') }, { title: 'Total after', key: 'cumulative_after', number: true, wide: true, width: 8, text: value('cumulative_after') },
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)),
-    ], { caption: 'Largest changes', sort: 'size', filter: ['function', 'file', 'object', 'short_name'], open: row => actions.sandwich(row.function), menu: CairnTopView.menuOf(actions) });
+    ], { caption: 'Largest changes', sort: 'size', filter: ['function', 'file', 'object', 'short_name'], open: row => actions.sandwich(row.function), menu: CairnTopView.menuOf(actions, links) });
 
     function putTable(rows, unit, total) {
       about = { unit, total };
@@ -165,7 +165,7 @@ const CairnDiffView = (() => {
         if (wanted === 'table' && !context.offline) {
           const json = await context.api.query('diff', { ...params, view: 'top', relative: absolute ? 0 : 1, limit: CairnTable.ROWS_MAX }, signal);
           putTable(json.rows, json.unit, json.total_after);
-          sidesOf = [[json.total, json.samples], [json.total_after, json.samples_after], json];
+          sidesOf = [[json.total / (json.base_scale || 1), json.samples], [json.total_after, json.samples_after], json];
           about.total = json.total_after || 1;
           context.about('');
         } else {

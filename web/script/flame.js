@@ -32,9 +32,14 @@ const CairnFlame = (() => {
       'aria-label': (options.label || 'Flame graph') + '. Arrow keys move, Enter zooms, Escape goes back, slash searches, question mark lists all keys. The table has the same functions as text.' });
     canvas.setAttribute('aria-roledescription', 'flame graph');
     const space = make('div', { className: 'flame-space' }), scroll = make('div', { className: 'flame-scroll' }, canvas, space);
-    const status = make('div', { className: 'flame-status mono' }), said = make('div', { className: 'unseen', 'aria-live': 'polite' });
+    const onSource = actions.source ? button('Source', undefined, 'The lines of the selected frame (o)') : null;
+    const onCalls = actions.sandwich ? button('Callers and callees', undefined, 'Of the selected frame') : null;
+    const onMore = button('More …', undefined, 'What can be done with the selected frame (m)');
+    onMore.setAttribute('aria-haspopup', 'menu');
+    const status = make('div', { className: 'flame-status mono' }), doing = make('div', { className: 'bar', role: 'group', 'aria-label': 'The selected frame' }, onSource, onCalls, onMore);
+    const foot = make('div', { className: 'flame-foot' }, status, options.small ? null : doing), said = make('div', { className: 'unseen', 'aria-live': 'polite' });
     const tip = make('div', { className: 'flame-tip', hidden: true });
-    root.replaceChildren(...(options.small ? [] : [bar, legendBox]), scroll, status, said, tip);
+    root.replaceChildren(...(options.small ? [] : [bar, legendBox]), scroll, foot, said, tip);
 
     const painter = CairnFlameCanvas.create(canvas);
     const view = { d: null, left: 0, span: 1, top: 0, flipped: options.flipped === undefined ? kept.flipped : options.flipped,
@@ -122,6 +127,8 @@ const CairnFlame = (() => {
     function select(i, reveal) {
       view.selected = i;
       status.textContent = d.count ? describe(i) : '';
+      for (const b of [onSource, onCalls]) if (b) b.disabled = !hasFunction(i);
+      onMore.disabled = !d.count;
       clearTimeout(sayTimer);
       if (document.activeElement === canvas) sayTimer = setTimeout(() => { said.textContent = describe(i) + place(i); }, SAY_MS);
       if (reveal) {
@@ -133,6 +140,10 @@ const CairnFlame = (() => {
       }
       redraw();
     }
+
+    // Whether a frame is of a function: not everything, what was left out, or the value of a label.
+    const hasFunction = i => i > 0 && d.frames[d.frame[i]][3] < 4;
+    const act = (key, i) => { if (actions[key] && hasFunction(i)) actions[key](nameOf(d, i), d.frames[d.frame[i]], d.line[i]); };
 
     // ---- where one looks ------------------------------------------------------------------------
 
@@ -183,22 +194,27 @@ const CairnFlame = (() => {
 
     // ---- the menu -------------------------------------------------------------------------------
 
-    function openMenu(i, x, y) {
+    function openMenu(i, x, y, from = canvas) {
       const f = i ? d.frames[d.frame[i]] : null, name = nameOf(d, i), line = d.line[i];
-      const act = (key, text) => f && f[3] < 4 && actions[key] ? { text, run: () => actions[key](name, f, line) } : undefined;
+      const entry = (key, text) => hasFunction(i) && actions[key] ? { text, run: () => act(key, i) } : undefined;
       const items = [
         { text: 'Zoom to it', run: () => zoom(i) },
         { text: 'Copy its name', run: () => copyName(i) },
         f ? { text: 'Search for its name', run: () => search(name) } : undefined, null,
-        act('sandwich', 'Callers and callees'), act('callees', 'Only what it calls'), act('callers', 'Only what calls it'), null,
-        act('focus', 'Only stacks with it'), act('ignore', 'Leave out stacks with it'), act('hide', 'Hide it, keep its cost'), null,
-        act('source', 'Show its source'), ...(f && f[3] < 4 && options.links ? options.links(name, f, line) : []),
+        entry('sandwich', 'Callers and callees'), entry('callees', 'Only what it calls'), entry('callers', 'Only what calls it'), null,
+        entry('focus', 'Only stacks with it'), entry('ignore', 'Leave out stacks with it'), entry('hide', 'Hide it, keep its cost'), null,
+        entry('source', 'Show its source'), ...(hasFunction(i) && options.links ? options.links(name, f, line) : []),
       ].filter(item => item !== undefined);
       while (items[items.length - 1] === null) items.pop();
       hideTip();
-      CairnFlameMenu.open(items, x, y, canvas);
+      CairnFlameMenu.open(items, x, y, from);
     }
-    function openMenuAt(i) {
+    function openMenuAt(i, from) { // at the frame, or at a button
+      if (from) {
+        const at = from.getBoundingClientRect();
+        openMenu(i, at.left, at.top, from);
+        return;
+      }
       const box = canvas.getBoundingClientRect(), x = (d.x[i] - view.left) / view.span * width;
       openMenu(i, box.left + Math.max(0, Math.min(width - 20, x)) + 8, box.top + painter.rowTop(view, d.depth[i]) - scroll.scrollTop + ROW);
     }
@@ -264,7 +280,7 @@ const CairnFlame = (() => {
         setData(source);
       },
       reverse: () => { if (actions.reverse) actions.reverse(); },
-      ignore: () => { if (view.selected && actions.ignore) actions.ignore(nameOf(d, view.selected)); },
+      ignore: () => act('ignore', view.selected), source: () => act('source', view.selected),
     };
     canvas.addEventListener('keydown', event => {
       const action = CairnFlameKeys.actionOf(event);
@@ -277,6 +293,9 @@ const CairnFlame = (() => {
     flip.onclick = run.flip;
     recursion.onclick = run.recursion;
     help.onclick = run.help;
+    if (onSource) onSource.onclick = run.source;
+    if (onCalls) onCalls.onclick = () => act('sandwich', view.selected);
+    onMore.onclick = () => openMenuAt(view.selected, onMore);
     if (reverse) reverse.onclick = run.reverse;
     colours.onchange = () => { kept[d.diff ? 'diffBy' : 'mode'] = colours.value; recolour(); };
 
@@ -339,6 +358,7 @@ const CairnFlame = (() => {
     const abort = new AbortController(), { signal } = abort;
     if (!options.small)
       addEventListener('keydown', event => {
+        if (event.key === 'Escape' && !tip.hidden && document.activeElement !== canvas) { hideTip(); redraw(); }
         if (event.key !== '/' || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName) || !root.offsetParent) return;
         event.preventDefault();
         run.search();

@@ -26,6 +26,7 @@ const CairnFlameKeys = (() => {
     [['n'], 'next', 'the next match of the search'],
     [['Shift+N', 'p'], 'previous', 'the match before'],
     [['ContextMenu', 'Shift+F10', 'm'], 'menu', 'what can be done with the frame'],
+    [['o'], 'source', 'show its source'],
     [['c'], 'copy', 'copy its name'],
     [['i'], 'flip', 'root on top, or at the bottom'],
     [['r'], 'recursion', 'collapse recursion, or show it'],
