@@ -134,7 +134,17 @@ async function tryWhy(browser) {
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'why-missing');
 
-  await show(page, { view: 'debuginfo', panel: 'why', build_id: data.full, address: data.full_address, second: '1' });
+  await show(page, { view: 'top', selector: '{service_name="nobody"}' });
+  await page.focus('#view-top table[role=grid]');
+  await page.keyboard.press('Shift+F10');
+  match(await page.locator('.menu a', { hasText: 'Why it has no name' }).getAttribute('href'), /panel=why/, '  and so does a row of the table');
+  await page.keyboard.press('Escape');
+  await show(page, { view: 'sandwich', selector: '{service_name="nobody"}' });
+  await page.click('#view-sandwich button:text-is("Why it has no line")');
+  await page.waitForSelector('.why .steps');
+  equal(await column(page, 'Addresses', 'State'), ['no debuginfo'], '  and the view of its callers');
+
+  await show(page, { view: 'debuginfo', panel: 'why', selector: '', build_id: data.full, address: data.full_address, second: '1' });
   await page.waitForSelector('.why .frames');
   match(await page.textContent('.why'), /Named by dwarf\./, 'a resolved address says by what');
   match(await page.textContent('.why .frames'), /^work_01 at .*work\.c:\d+/, '  with function, file and line');
@@ -186,6 +196,7 @@ async function tryStatus(browser) {
   match(await page.getAttribute('.bars', 'aria-label'), new RegExp(`^Samples of each of the last 60 minutes: ${status.ingest.samples.toLocaleString('en')} in all`), '  the last hour of samples is drawn, and said');
   match(await page.textContent('.card >> nth=0'), /Last 5 minutes[1-9][\d,.]* samples\/s/, '  with the rate of now');
   match(await page.textContent('.card >> nth=5'), /Samples are kept30 d/, '  retention');
+  match(await page.textContent('.card:has(h2:text-is("Debuginfo"))'), new RegExp(`Stored${(await ask('debuginfo')).objects.length} objects`), '  as many objects as are stored now');
   const reasons = await column(page, 'Errors', 'Reason');
   check(reasons.includes('bad data') && reasons.includes('too far ahead'), 'errors are listed by reason', reasons);
   match((await texts(region(page, 'Errors').locator('tr.detail'))).join('\n'), /The last one: .* \(from broken\/0\.1, 127\.0\.0\.1\).*Next: /s, '  with the last text, its sender, and what to do');

@@ -47,7 +47,7 @@ const CairnSandwich = (() => {
       ...CairnTable.nameColumns(CairnActions.sourceOf(context, () => current)).slice(0, 2),
     ];
     const tableOf = (box, caption) => CairnTable.create(box, columns, { caption, sort: 'value', empty: 'None.',
-      open: row => { if (row.kind < 4) context.go({ function: row.function }); }, menu: CairnTopView.menuOf(actions) });
+      open: row => { if (row.kind < 4) context.go({ function: row.function }); }, menu: CairnTopView.menuOf(actions, links) });
     const callers = tableOf(callersTable, 'Callers'), callees = tableOf(calleesTable, 'Callees');
     const lines = CairnTable.create(linesTable, [
       { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about.unit) },
@@ -57,6 +57,8 @@ const CairnSandwich = (() => {
       { title: 'File', key: 'file', isPath: true, href: CairnActions.sourceOf(context, () => current) },
       { title: 'Source', key: 'source', className: 'mono source', share: 2 },
     ], { caption: 'Cost of each line', sort: 'cumulative', empty: 'No line is known.', keyOf: r => `${r.function}\0${r.file}\0${r.line}` });
+    const said = make('span', { className: 'soft', role: 'status' });
+    async function copyName(name) { said.textContent = await CairnFlameMenu.copyText(name) ? 'Copied' : 'The browser does not let this page copy'; }
     let graphs = [];
 
     const act = (text, run) => run ? make('button', { type: 'button', textContent: text, onclick: run }) : null;
@@ -99,9 +101,11 @@ const CairnSandwich = (() => {
         costs.textContent = `self ${formatValue(flat, json.unit)} (${percent(flat, json.total)}), total ${formatValue(own, json.unit)} (${percent(own, json.total)})` +
           (json.rows.length > 1 ? `, in ${json.rows.length} places` : '') + (json.rows.length && json.rows[0].file ? ` — ${display(json.rows[0].file, 200)}` : '');
         const row = json.rows[0] || { file: '', line: 0 };
-        buttons.replaceChildren(...[act('Copy name', () => CairnFlameMenu.copyText(name)), act('Flame graph of what it calls', () => actions.callees(name)),
+        buttons.replaceChildren(...[act('Copy name', () => copyName(name)), act('Flame graph of what it calls', () => actions.callees(name)),
           act('Flame graph of what calls it', () => actions.callers(name)), act('Leave it out', () => actions.ignore(name)),
-          actions.source ? act('Source', () => actions.source(name, [name, row.file], row.line)) : null].filter(Boolean));
+          actions.source ? act('Source', () => actions.source(name, [name, row.file], row.line)) : null,
+          !row.line && context.canShow && context.canShow('debuginfo') ? act('Why it has no line', () => context.go({ view: 'debuginfo', panel: 'why', function: name })) : null, said].filter(Boolean));
+        said.textContent = '';
         whole.hidden = !json.rows.length;
         linesPart.hidden = !lineJson || !lineJson.rows.length;
         if (!json.rows.length) costs.textContent = 'No function of that name has samples here.';

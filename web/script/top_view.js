@@ -5,21 +5,22 @@
 const CairnTopView = (() => {
   const { make } = CairnDom;
 
-  // Entries of the menu of a row, by the actions that there are.
-  function menuOf(actions) {
+  // Entries of the menu of a row, by the actions and links that there are.
+  function menuOf(actions, links) {
     const entry = (key, text) => actions[key] ? row => ({ text, run: () => actions[key](row.function, [row.function, row.file], row.line) }) : null;
     const entries = [entry('callees', 'Flame graph of what it calls'), entry('callers', 'Flame graph of what calls it'), entry('focus', 'Only stacks with it'),
       entry('ignore', 'Leave out stacks with it'), entry('hide', 'Hide it, keep its cost'), entry('source', 'Show its source')].filter(Boolean);
-    return row => entries.map(e => e(row));
+    const kindOf = row => typeof row.kind === 'number' ? row.kind : Math.max(0, CairnLayout.KINDS.indexOf(row.kind)); // a number in trees, a word in tables
+    return row => [...entries.map(e => e(row)), ...links(row.function, [row.function, row.file, row.object, kindOf(row)], row.line)];
   }
 
   function create(root, context) {
     let current = {}, about = { unit: '', total: 0 };
-    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current);
+    const filters = CairnFilters.create(root, context.go), actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
     const box = make('div', { className: 'table-box' });
     root.append(box);
     const table = CairnTable.create(box, CairnTable.costColumns(() => about, CairnActions.sourceOf(context, () => current)), { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'],
-      open: row => actions.sandwich(row.function), menu: menuOf(actions) });
+      open: row => actions.sandwich(row.function), menu: menuOf(actions, links) });
     return {
       async show(selection, signal) {
         current = selection;
