@@ -28,6 +28,9 @@ async function look(browser) {
       await fitsWidth(page, `  it fits the window`);
       const heights = await page.$$eval('[role=tabpanel]:not([hidden]) :is(canvas, .table-box .table-scroll)', all => all.filter(e => e.offsetParent).map(e => e.clientHeight));
       check(heights.every(h => h > 60 && h < page.viewportSize().height), '  and no part is higher than it', heights);
+      const cut = await page.$$eval('[role=tabpanel]:not([hidden]) .table-scroll', all => all.filter(e => e.offsetParent).flatMap(e => [...e.querySelectorAll('tbody td:has(button.link)')]
+        .filter(td => td.getBoundingClientRect().right > e.getBoundingClientRect().right + 1).map(td => td.textContent)));
+      check(!cut.length, '  names of functions end in sight', cut.slice(0, 3));
       await screenshot(page, `${view}-${name}`);
     }
     await noProblems(page, `${name}: no console error, no policy violation`);
@@ -171,12 +174,74 @@ async function chooseTimes(browser) {
   await page.context().close();
 }
 
+// With the Tab key alone one comes to everything, sees where one is, and comes out of everything again.
+async function walkByKeyboard(browser) {
+  const page = await openPage(browser, url + '/#view=flame&selector=' + encodeURIComponent('service_name="zstd"'));
+  for (const view of VIEWS) {
+    await page.click('#tab-' + view);
+    await ready(page);
+    const seen = [];
+    let wrong = [], again = false;
+    while (!again && seen.length < 150) {
+      await page.keyboard.press('Tab');
+      const at = await page.evaluate(n => {
+        const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+        if (e === document.body) return { out: true };
+        const known = e.dataset.walked === String(n);
+        e.dataset.walked = n;
+        return { known, what: `${e.tagName} ${e.id} ${(e.getAttribute('aria-label') || e.textContent).slice(0, 30)}`,
+          lined: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+          shown: box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth };
+      }, VIEWS.indexOf(view));
+      again = at.known;
+      if (at.out || again) continue;
+      seen.push(at.what);
+      if (!at.lined || !at.shown) wrong.push(at);
+    }
+    check(again && seen.length > 20 && ['selector', 'copy-link', 'tab-' + view].every(id => seen.some(s => s.split(' ')[1] === id)), `${view}: Tab goes around`, seen);
+    check(!wrong.length, '  and one sees where one is', wrong);
+  }
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+async function compareTimes(browser) {
+  const page = await openPage(browser, url + '/#view=diff&from=now-9m&to=now');
+  const said = () => page.textContent('#view-diff .bar [role=status]:not(:empty)');
+  await ready(page);
+  match(await said(), /^before [\d.]+ s \([\d,]+ samples\), after [\d.]+ s \([\d,]+ samples\)$/, 'a range is compared with the one before');
+  await page.selectOption('[aria-label="Range before"]', 'week');
+  await page.click('#view-diff button[type=submit]:text-is("Compare")');
+  await hasSelection(page, 'base_from', /^20.*Z$/);
+  await ready(page);
+  equal(await said(), 'The side before has no samples.', '  or with that of a week ago');
+  const { base_from, base_to } = selectionOf(page);
+  const days = (Date.now() - Date.parse(base_to)) / 86400e3, length = Date.parse(base_to) - Date.parse(base_from);
+  check(days > 6.9 && days < 7.1 && Math.abs(length - 540e3) < 2000, '  of the same length', `${base_from} ${base_to}`);
+  await page.fill('[aria-label="Before, from"]', 'now-20m');
+  await page.fill('[aria-label="Before, to"]', 'now-5m');
+  await page.click('#view-diff button[type=submit]:text-is("Compare")');
+  await hasSelection(page, 'base_to', /^now-5m$/);
+  await ready(page);
+  match(await said(), /^before [\d.]+ s \(/, '  or with any other');
+  await page.selectOption('[aria-label="Compare by"]', 'selector');
+  await page.fill('[aria-label="Before, selector"]', '{service_name="zstd"}');
+  await page.click('#view-diff button[type=submit]:text-is("Compare")');
+  await hasSelection(page, 'base_selector', /zstd/);
+  await ready(page);
+  match(await page.textContent('#series .readout'), /\{service_name="zstd"\}.*→/, '  or with another selector');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 async function buildQueries(browser) {
   const page = await openPage(browser, url + '/#view=top&from=now-1h&to=now', { permissions: ['clipboard-read', 'clipboard-write'] });
   await ready(page);
   const all = await total(page);
   await page.click('#add-filter');
   await page.waitForSelector('.option');
+  const names = await page.$$eval('.option', rows => rows.map(r => [...r.querySelectorAll('.option-label, .option-detail')].map(e => e.textContent)));
+  equal(names.filter(n => /^(version|zone)$/.test(n[0])), [['version', '2 values'], ['zone', '2 values']], 'names are completed, with how many values each has');
   await page.keyboard.type('serv');
   await page.waitForFunction(() => document.querySelectorAll('.option').length === 1);
   await page.keyboard.press('ArrowDown');
@@ -288,7 +353,9 @@ run(async browser => {
   await lookAtSaved(browser);
   await tryPolicy(browser);
   await goThroughHistory(browser);
+  await walkByKeyboard(browser);
   await chooseTimes(browser);
   await buildQueries(browser);
+  await compareTimes(browser);
   await showHostileLabels(browser);
 });

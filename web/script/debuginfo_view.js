@@ -95,8 +95,8 @@ const CairnDebuginfoView = (() => {
     const number = (title, key, explain) => ({ title, key, number: true, text: u => count(u[key]), explain });
     const table = CairnRecordTable.create(box, [
       { title: 'Asked', key: 'order', number: true, text: u => `${u.order}.`, explain: 'In this order' },
-      { title: 'Upstream', key: 'url', className: 'mono' },
-      { title: 'State', key: 'breaker', text: u => (BREAKERS[u.breaker] || words(u.breaker)) + (u.retry_in_s ? ` for ${duration(u.retry_in_s)}` : '') },
+      { title: 'Upstream', key: 'url', className: 'mono address' },
+      { title: 'State', key: 'breaker', className: 'whole', text: u => (BREAKERS[u.breaker] || words(u.breaker)) + (u.retry_in_s ? ` for ${duration(u.retry_in_s)}` : '') },
       number('Found', 'found'), number('Missing', 'missing', 'It does not have it'), number('Refused', 'refused', 'What it sent was not what was asked for'),
       number('Failed', 'failed'), number('Unsure', 'unsure', 'It may have it, and could not say'), number('Skipped', 'skipped', 'Not asked, while it was left alone'),
       { title: 'Mean', key: 'mean_ms', number: true, text: u => formatValue(u.mean_ms * 1e6, 'nanoseconds') },

@@ -119,8 +119,13 @@ const CairnTable = (() => {
       visible = columns.filter(c => !c.wide || box.clientWidth >= NARROW * rem);
       const fixed = visible.reduce((sum, c) => sum + fixedOf(c), 0), shares = visible.reduce((sum, c) => sum + (fixedOf(c) ? 0 : c.share || 1), 0);
       const whole = Math.max(box.clientWidth, fixed + shares * LEAST * rem), widths = visible.map(c => fixedOf(c) || (whole - fixed) * (c.share || 1) / shares);
+      const main = visible.findIndex(c => c.name);
+      if (whole > box.clientWidth && main >= 0 && !fixedOf(visible[main])) { // what is wider is scrolled; names end in sight
+        const before = visible.slice(0, main).reduce((sum, c) => sum + fixedOf(c), 0);
+        widths[main] = Math.max(LEAST * rem, box.clientWidth - before);
+      }
       letters = widths.map(w => Math.floor((w - 1.3 * rem) / (0.61 * rem)));
-      table.style.width = whole + 'px';
+      table.style.width = widths.reduce((sum, w) => sum + w, 0) + 'px';
       table.setAttribute('aria-colcount', visible.length);
       table.firstChild.replaceChildren(...widths.map(w => {
         const col = make('col', {});

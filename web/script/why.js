@@ -79,7 +79,7 @@ const CairnWhy = (() => {
 
   function create(root, context) {
     const id = make('input', { className: 'mono', size: 42, spellcheck: false, autocomplete: 'off', placeholder: 'build id' });
-    const at = make('input', { className: 'mono', size: 22, spellcheck: false, autocomplete: 'off', placeholder: '0x401000, several with commas' });
+    const at = make('input', { className: 'mono', size: 32, spellcheck: false, autocomplete: 'off', placeholder: '0x401000, several with commas' });
     const second = make('input', { type: 'checkbox' });
     const form = make('form', { className: 'bar' }, make('label', {}, 'Build id ', id), make('label', {}, 'Addresses ', at), make('label', {}, second, ' ask libdw too'), make('button', { type: 'submit', textContent: 'Explain' }));
     const title = make('p', {}), list = make('div', { className: 'table-box addresses', hidden: true }), report = make('div', { className: 'reports' });
