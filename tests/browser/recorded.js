@@ -57,6 +57,14 @@ run(async browser => {
     await fitsWidth(page, `${look}: it fits the window`);
     await screenshot(page, 'recorded-' + look);
     if (look === 'light') await useViews(page);
+    else
+      for (const view of ['flame', 'top', 'sandwich']) {
+        await page.click('#tab-' + view);
+        await ready(page);
+        await axe(page, `  ${view}: axe has no complaint`);
+        await fitsWidth(page, '  it fits the window');
+        await screenshot(page, `recorded-${view}-${look}`);
+      }
     await noProblems(page, '  no console error, no policy violation');
     await page.context().close();
   }

@@ -51,6 +51,11 @@ ok "sources and code are uploaded" "$CAIRN_BUILD/cairn-upload" --server "$url" -
 "$cairn" query --server "$url" --lines --function burn >"$tmp/lines.txt"
 curl -sS "$url/api/v1/query/disassembly?function_name=burn" >"$tmp/code.json"
 run_browser source.js shown "$url" "$tmp/lines.json" "$tmp/lines.txt" "$tmp/code.json"
+# Its policy has the hashes of its scripts and styles.
+policy() { sed -n 's/.*http-equiv="Content-Security-Policy" content="\([^"]*sha256-[^"]*\)".*/\1/p' "$1"; }
+curl -sS -o "$tmp/service.html" "$url/api/v1/query/flame?format=html"
+like "$(policy "$tmp/work.html")" "script-src 'sha256-.*style-src 'sha256-" "the recorded page has a policy"
+is "$(policy "$tmp/work.html")" "$(policy "$tmp/service.html")" "  its scripts and styles are those of the pages that the service writes"
 run_browser recorded.js "$tmp/work.html"
 stop_server
 done_testing
