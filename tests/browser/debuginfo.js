@@ -35,6 +35,12 @@ async function tryMissing(browser) {
   const commands = await texts(region(page, 'Missing debuginfo').locator('.command code'));
   check(commands.length && want.missing.every(u => commands.includes(u.command) || u.mapping.length > 100), '  with the command of each, as the API has it', commands);
   check(commands.every(c => c.includes(` --server ${url} `)), '  which names the service as the page was reached');
+  const lines = await region(page, 'Missing debuginfo').locator('tbody td[data-title="Build id"]').evaluateAll(all => all.map(td => {
+    const range = document.createRange();
+    range.selectNodeContents(td);
+    return new Set([...range.getClientRects()].map(r => Math.round(r.bottom))).size;
+  }));
+  check(lines.every(n => n === 1), '  build-ids stand on one line', lines);
   const first = region(page, 'Missing debuginfo').locator('tr.detail').first();
   await first.locator('button', { hasText: 'Copy' }).click();
   await first.locator('text=Copied').waitFor();

@@ -241,6 +241,14 @@ async function seeNames(page) {
   equal(await page.evaluate(() => window.reached), undefined, '  and nothing of them ran');
 }
 
+async function seeNone(page) {
+  await page.goto(`${url}/${hash('sandwich', { function: 'nobody_calls_me' })}`);
+  await page.reload();
+  await ready(page);
+  match(await page.textContent(`${panel} .sandwich-title`), /No function of that name has samples here/, 'a function without samples is said to have none');
+  check(await page.isHidden(`${panel} button:has-text("Flame graph of what")`), '  and there is nothing to be done with it');
+}
+
 async function seeLines(page) {
   await page.goto(`${url}/${hash('sandwich', { selector: '{of="recorded"}', function: '_PyEval_EvalFrameDefault' })}`);
   await page.reload();
@@ -339,6 +347,7 @@ run(async browser => {
     await seeNames(page);
     if (!offline) {
       await seeLines(page);
+      await seeNone(page);
       await compare(page);
     }
     await noProblems(page, 'no console error, no policy violation');

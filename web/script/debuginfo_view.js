@@ -21,7 +21,7 @@ const CairnDebuginfoView = (() => {
       { title: 'Addresses', key: 'locations', number: true, text: r => count(r.locations) },
       reason,
       { title: 'Object', key: 'mapping', className: 'mono', text: r => r.mapping || '(unknown)' },
-      { title: 'Build id', key: 'build_id', node: r => shortId(r.build_id) },
+      { title: 'Build id', key: 'build_id', className: 'whole', node: r => shortId(r.build_id) },
     ];
     const detail = r => make('div', { className: 'help' }, commandBox(r.command, r.mapping || r.build_id), why(r), make('p', { textContent: sentence(r.next_step) }));
     const filter = r => [r.mapping, r.build_id, r.state, r.quality];
@@ -70,7 +70,7 @@ const CairnDebuginfoView = (() => {
       { title: 'On disk', key: 'stored_bytes', number: true, text: o => bytes(o.stored_bytes) },
       { title: 'Stored', key: 'stored_unix_s', number: true, node: o => ago(o.stored_unix_s, now) },
       { title: 'Last use', key: 'used_unix_s', number: true, node: o => ago(o.used_unix_s, now) },
-      { title: 'Build id', key: 'build_id', node: o => make('button', { type: 'button', className: 'link mono', title: o.build_id, textContent: o.build_id.slice(0, 16) + (o.build_id.length > 16 ? '…' : ''),
+      { title: 'Build id', key: 'build_id', className: 'whole', node: o => make('button', { type: 'button', className: 'link mono', title: o.build_id, textContent: o.build_id.slice(0, 16) + (o.build_id.length > 16 ? '…' : ''),
         onclick: () => context.go({ panel: 'why', build_id: o.build_id, address: null, function: null }) }) },
     ], { caption: 'Stored objects', thing: 'object', things: 'objects', sort: 'used_unix_s', empty: 'Nothing is stored. cairn-upload sends debuginfo; upstreams and --scan bring their own.',
       filter: o => [o.name, o.kind, o.quality, o.state, o.origin, o.build_id, o.error, o.pinned ? 'pinned' : ''],

@@ -87,7 +87,7 @@ const CairnSandwich = (() => {
         if (!name) {
           title.textContent = '';
           costs.textContent = 'No samples here. Try a longer time range or another selector.';
-          whole.hidden = linesPart.hidden = true;
+          whole.hidden = linesPart.hidden = buttons.hidden = true;
           return;
         }
         const pattern = exactPattern(name), wholeName = pattern.endsWith('$') ? pattern : pattern + '.*';
@@ -106,7 +106,7 @@ const CairnSandwich = (() => {
           actions.source ? act('Source', () => actions.source(name, [name, row.file], row.line)) : null,
           !row.line && context.canShow && context.canShow('debuginfo') ? act('Why it has no line', () => context.go({ view: 'debuginfo', panel: 'why', function: name })) : null, said].filter(Boolean));
         said.textContent = '';
-        whole.hidden = !json.rows.length;
+        whole.hidden = buttons.hidden = !json.rows.length;
         linesPart.hidden = !lineJson || !lineJson.rows.length;
         if (!json.rows.length) costs.textContent = 'No function of that name has samples here.';
         else putGraphs(up, down);
