@@ -30,3 +30,15 @@ bool array_grow(void *array_pointer, size_t *capacity, size_t count, size_t n, s
         *capacity = grown_capacity;
         return true;
 }
+
+enum status array_charge_growth(struct memory_reservation *memory, size_t capacity, size_t count, size_t element_bytes,
+                                struct error *err)
+{
+        size_t bytes;
+
+        if (count < capacity || capacity + capacity / 2 <= ARRAY_UNCHARGED)
+                return ST_OK;
+        if (__builtin_mul_overflow(capacity / 2, element_bytes, &bytes))
+                return error_no_memory(err);
+        return memory_reserve(memory, bytes, err);
+}

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "common/error.h"
+#include "common/memory_budget.h"
 
 /** Make room for one more element after the first `count`. False without memory; the array is then unchanged. */
 #define array_reserve(array, capacity, count)                                                                          \
@@ -30,5 +31,15 @@
  * @param array_pointer  the address of the pointer to the first element; count <= *capacity
  */
 bool array_grow(void *array_pointer, size_t *capacity, size_t count, size_t n, size_t element_size) MUST_CHECK;
+
+#define ARRAY_UNCHARGED 1024 /* elements: a small array needs no budget */
+
+/**
+ * Charge what the next array_reserve() allocates, before it.
+ * @param element_bytes  of an element, and of what grows beside the array.
+ * @return as memory_reserve().
+ */
+enum status array_charge_growth(struct memory_reservation *memory, size_t capacity, size_t count, size_t element_bytes,
+                                struct error *err) MUST_CHECK;
 
 #endif

@@ -25,6 +25,8 @@ struct number_map {
         struct hash_table numbers; /* by key */
 };
 
+#define NUMBER_MAP_KEY_BYTES (sizeof(struct number_key) + 8) /* of a key, with its slot */
+
 void number_map_deinit(struct number_map *m);
 #define _cleanup_number_map_ _cleanup_(number_map_deinit)
 

@@ -13,7 +13,6 @@
 #include "symbol-index/short_name.h"
 
 #define UNCOUNTED_FRAMES 1024 /* memory for so few is not reserved: a small query needs no budget */
-#define FRAME_KEY_BYTES (sizeof(struct number_key) + 8) /* in a map of numbers, with its slot */
 
 const char *frame_kind_name(enum frame_kind k)
 {
@@ -87,7 +86,7 @@ static enum status reserve_frame(struct frame_table *t, struct error *err)
         if (t->count < t->capacity)
                 return ST_OK;
         if (grown > UNCOUNTED_FRAMES)
-                st = memory_resize(&t->memory, grown * (sizeof *t->items + 2 * FRAME_KEY_BYTES), err);
+                st = memory_resize(&t->memory, grown * (sizeof *t->items + 2 * NUMBER_MAP_KEY_BYTES), err);
         if (st)
                 return st;
         return array_reserve(&t->items, &t->capacity, t->count) ? ST_OK : error_no_memory(err);

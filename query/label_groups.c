@@ -47,7 +47,7 @@ void label_list_deinit(struct label_list *l)
 
 void label_groups_init(struct label_groups *g, const struct label_list *labels, struct work_meter *meter)
 {
-        *g = (struct label_groups){ .labels = labels, .meter = meter };
+        *g = (struct label_groups){ .labels = labels, .meter = meter, .memory.use = MEMORY_QUERIES };
         arena_init_budget(&g->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
 }
 
@@ -57,6 +57,7 @@ void label_groups_deinit(struct label_groups *g)
         free(g->items);
         free(g->shown);
         free(g->shown_as);
+        memory_release(&g->memory);
         arena_deinit(&g->arena);
 }
 
@@ -88,6 +89,9 @@ enum status label_groups_find_or_add(struct label_groups *g, const struct scan_g
         if (!st)
                 st = number_map_get(&g->numbers, &key, ret, &fresh, err);
         if (st || !fresh)
+                return st;
+        st = array_charge_growth(&g->memory, g->capacity, g->count, sizeof *g->items + NUMBER_MAP_KEY_BYTES, err);
+        if (st)
                 return st;
         if (!array_reserve(&g->items, &g->capacity, g->count))
                 return error_no_memory(err);
@@ -125,12 +129,17 @@ static int compare_group_totals(const void *x, const void *y, void *context)
 
 enum status label_groups_rank(struct label_groups *g, uint64_t limit, struct error *err)
 {
-        _cleanup_free_ uint32_t *order = calloc(g->count + (size_t)1, sizeof *order);
+        _cleanup_free_ uint32_t *order = NULL;
         uint32_t kept = limit && limit < LIMIT_SHOWN_GROUPS ? (uint32_t)limit : LIMIT_SHOWN_GROUPS;
-        enum status st;
+        enum status st = g->count > ARRAY_UNCHARGED
+                                 ? memory_reserve(&g->memory, g->count * (sizeof *order + sizeof *g->shown_as), err)
+                                 : ST_OK;
 
+        if (st)
+                return st;
         if (kept > g->count)
                 kept = g->count;
+        order = calloc(g->count + (size_t)1, sizeof *order);
         g->shown_as = calloc(g->count + (size_t)1, sizeof *g->shown_as);
         g->shown = calloc(kept + (size_t)1, sizeof *g->shown);
         if (!order || !g->shown_as || !g->shown)

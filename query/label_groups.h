@@ -39,6 +39,7 @@ struct label_groups {
         const struct label_list *labels; /* borrowed */
         struct work_meter *meter;        /* NULL: unlimited; borrowed */
         struct arena arena;
+        struct memory_reservation memory; /* of the rest */
         struct number_map numbers;
         struct label_group *items; /* owned */
         size_t capacity;

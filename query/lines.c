@@ -62,7 +62,8 @@ struct line_table {
         uint32_t *file_of_frame; /* owned; of targets */
         struct line_file *files; /* owned */
         size_t file_count;
-        int64_t flat, cumulative; /* of all targets */
+        int64_t flat, cumulative;         /* of all targets */
+        struct memory_reservation memory; /* of what is owned here */
 };
 
 static void line_table_deinit(struct line_table *t)
@@ -76,6 +77,7 @@ static void line_table_deinit(struct line_table *t)
         free(t->sites);
         free(t->file_of_frame);
         free(t->files);
+        memory_release(&t->memory);
 }
 
 /* ---- files ---- */
@@ -96,10 +98,19 @@ static int compare_target_files(const void *x, const void *y, void *context)
 static enum status number_files(struct line_table *t)
 {
         const struct frame_table *frames = &t->l->frames;
-        _cleanup_free_ struct target_file *items = calloc(frames->count + (size_t)1, sizeof *items);
+        _cleanup_free_ struct target_file *items = NULL;
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES }; /* of items */
         size_t count = 0;
-        enum status st;
+        enum status st = ST_OK;
 
+        if (frames->count > ARRAY_UNCHARGED)
+                st = memory_reserve(&memory, frames->count * sizeof *items, t->q->err);
+        if (!st && frames->count > ARRAY_UNCHARGED)
+                st = memory_reserve(&t->memory, frames->count * (sizeof *t->file_of_frame + sizeof *t->files),
+                                    t->q->err);
+        if (st)
+                return st;
+        items = calloc(frames->count + (size_t)1, sizeof *items);
         t->file_of_frame = calloc(frames->count + (size_t)1, sizeof *t->file_of_frame);
         if (!items || !t->file_of_frame)
                 return error_no_memory(t->q->err);
@@ -132,6 +143,10 @@ static enum status find_or_add_line(struct line_table *t, uint32_t frame, uint32
         if (st)
                 return st;
         if (fresh) {
+                st = array_charge_growth(&t->memory, t->capacity, t->count, sizeof *t->rows + NUMBER_MAP_KEY_BYTES,
+                                         t->q->err);
+                if (st)
+                        return st;
                 if (!array_reserve(&t->rows, &t->capacity, t->count))
                         return error_no_memory(t->q->err);
                 t->rows[t->count++] =
@@ -152,6 +167,10 @@ static enum status find_or_add_site(struct line_table *t, const struct line_row 
         if (st)
                 return st;
         if (fresh) {
+                st = array_charge_growth(&t->memory, t->site_capacity, t->site_count,
+                                         sizeof *t->sites + NUMBER_MAP_KEY_BYTES, t->q->err);
+                if (st)
+                        return st;
                 if (!array_reserve(&t->sites, &t->site_capacity, t->site_count))
                         return error_no_memory(t->q->err);
                 t->sites[t->site_count++] = (struct call_site){ .row = row->number, .frame = frame };
@@ -635,7 +654,7 @@ enum status query_answer_lines(struct query_call *q)
 {
         static const char *const choices[] = { "function", "function_name", "file", "file_name" };
         _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
-        _cleanup_(line_table_deinit) struct line_table t = { .q = q, .l = &l };
+        _cleanup_(line_table_deinit) struct line_table t = { .q = q, .l = &l, .memory.use = MEMORY_QUERIES };
         bool is_chosen = false;
         enum status st = parse_source_form(q, &t.form);
 

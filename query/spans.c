@@ -29,7 +29,8 @@ struct span_list {
         struct label_groups spans;
         struct span_detail *details; /* of each span; owned */
         size_t detail_capacity;
-        uint32_t *order; /* spans by falling cost; owned */
+        uint32_t *order;                  /* spans by falling cost; owned */
+        struct memory_reservation memory; /* of details and order */
         int64_t total, total_with_id;
         uint64_t samples, samples_with_id;
         char unit[32];
@@ -41,6 +42,7 @@ static void span_list_deinit(struct span_list *l)
         label_groups_deinit(&l->spans);
         free(l->details);
         free(l->order);
+        memory_release(&l->memory);
 }
 #define _cleanup_span_list_ _cleanup_(span_list_deinit)
 
@@ -62,6 +64,9 @@ static enum status add_span_value(struct span_list *l, const struct scan_group_l
         struct span_detail *detail;
         enum status st = label_groups_find_or_add(&l->spans, labels, &span, err);
 
+        if (!st)
+                st = array_charge_growth(&l->memory, l->detail_capacity, span, sizeof *l->details + sizeof *l->order,
+                                         err);
         if (st)
                 return st;
         if (!array_reserve(&l->details, &l->detail_capacity, span))
@@ -254,7 +259,7 @@ static void put_spans_json(const struct span_list *l, struct buf *ret)
 
 enum status query_answer_spans(struct query_call *q)
 {
-        _cleanup_span_list_ struct span_list l = { .q = q };
+        _cleanup_span_list_ struct span_list l = { .q = q, .memory.use = MEMORY_QUERIES };
         enum status st = query_call_refuse_filters(q, "spans");
 
         label_groups_init(&l.spans, q->r.by.count ? &q->r.by : &default_ids, q->meter);

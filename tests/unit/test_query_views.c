@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grouping, filters by frame, conversion of types, and the views on functions: docs/formats/query-api.md */
 #include <check.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <string.h>
 
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/memory_budget.h"
 #include "profile-formats/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "query/query.h"
@@ -559,6 +561,86 @@ START_TEST(inlined_recursion_costs_its_call_once)
 }
 END_TEST
 
+/* ---- memory ---- */
+
+#define INLINED 200
+#define MANY (200 * INLINED)
+
+/* Locations with INLINED lines each, of which all are others, and a host for each sample. */
+static void append_many(void)
+{
+        struct hash128 batch = { { ++batches } };
+        _cleanup_profile_ struct profile p;
+        uint32_t stacks[MANY / INLINED];
+        bool duplicate;
+
+        ck_assert_int_eq(profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
+        for (uint32_t i = 0; i < MANY / INLINED; i++) {
+                struct profile_location l = { .mapping = PROFILE_NONE, .line_count = INLINED, .kind = ADDRESS_NONE };
+                uint32_t location, line;
+
+                for (uint32_t k = 0; k < INLINED; k++) {
+                        struct profile_line one = { .function = add_text(&p, "walk", 4),
+                                                    .file = add_text(&p, "tree.c", 6),
+                                                    .line = 1 + i * INLINED + k };
+
+                        ck_assert_int_eq(profile_add_line(&p, &one, k ? &line : &l.first_line, NULL), ST_OK);
+                }
+                ck_assert_int_eq(profile_add_location(&p, &l, &location, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_stack(&p, &location, 1, &stacks[i], NULL), ST_OK);
+        }
+        for (uint32_t i = 0; i < MANY; i++) {
+                struct profile_sample s = { .time_unix_ns = NOW - S, .value = 1, .label_count = 1 };
+                struct profile_label label = { .key = add_text(&p, "host", 4) };
+                char host[16];
+                uint32_t number;
+
+                label.value = add_text(&p, host, (size_t)snprintf(host, sizeof host, "h%05" PRIu32, i));
+                s.stack = stacks[i / INLINED];
+                ck_assert_int_eq(profile_type_add_id(&p, CPU, 0, &s.type, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_label_set(&p, &label, 1, &s.first_label, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        }
+        ck_assert_int_eq(profile_store_append(store, &p, batch, &duplicate, NULL), ST_OK);
+}
+
+static enum status note_held_memory(void *context, struct error *err)
+{
+        size_t *last = context;
+
+        (void)err;
+        last[0] = last[1];
+        last[1] = memory_use_held(MEMORY_QUERIES);
+        return ST_OK;
+}
+
+/* What a query holds at the last check before its end, which is while it sorts what it found. */
+static size_t measure_held_memory(const char *operation, struct pairs p)
+{
+        size_t held[2] = { 0 };
+        struct work_meter meter;
+        struct query_input in = { .param = pair_value, .param_context = &p, .now_unix_ns = NOW, .meter = &meter };
+        struct error err = { 0 };
+        struct buf b;
+
+        work_meter_init(&meter, note_held_memory, held);
+        buf_init(&b, MiB(4));
+        ck_assert_msg(query_run(store, operation, &in, &b, &answer, &err) == ST_OK, "%s", err.text);
+        buf_deinit(&b);
+        return held[0];
+}
+
+START_TEST(spans_and_lines_are_part_of_the_memory_of_a_query)
+{
+        make_store();
+        append_many();
+        ck_assert_uint_ge(measure_held_memory("spans", (struct pairs){ { "by=host", "limit=1" } }), 280 * MANY);
+        ck_assert_uint_ge(measure_held_memory("lines", (struct pairs){ { "function=walk", "limit=1" } }), 140 * MANY);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+        remove_store();
+}
+END_TEST
+
 /* ---- diff ---- */
 
 START_TEST(a_relative_diff_scales_the_base)
@@ -743,6 +825,6 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            a_diff_converts_the_types_of_both_sides, groups_by_labels_sum_apart_and_the_smallest_together,
            csv_quotes_what_would_break_a_field, search_matches_any_part_of_a_text, frames_filter_as_in_pprof,
            callers_and_callees_of_all_matching_functions, lines_cost_and_show_their_source,
-           inlined_recursion_costs_its_call_once, a_relative_diff_scales_the_base,
-           samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
+           inlined_recursion_costs_its_call_once, spans_and_lines_are_part_of_the_memory_of_a_query,
+           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)
