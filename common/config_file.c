@@ -51,8 +51,9 @@ static enum status add_value(struct source *in, const yaml_node_t *node, struct 
         if (!is_text(node))
                 return error_set(in->err, ST_USAGE, "%s:%zu: '%s' takes a text or a list of texts", in->path,
                                  node ? line_of(node) : entry->line, PRINTABLE(entry->name));
-        in->value_bytes += node->data.scalar.length + sizeof *entry->values; /* an empty text takes memory too */
-        if (in->value_bytes > VALUE_BYTES_MAX) /* aliases repeat a text */
+        /* Aliases repeat a text, and an empty one takes memory too. */
+        in->value_bytes += node->data.scalar.length + sizeof *entry->values;
+        if (in->value_bytes > VALUE_BYTES_MAX)
                 return error_set(in->err, ST_USAGE, "%s:%zu: the values take more than %zu bytes", in->path,
                                  line_of(node), (size_t)VALUE_BYTES_MAX);
         entry->values[entry->count] = strdup(text_of(node));
