@@ -14,6 +14,15 @@ load_recorded() {
         done
 }
 
+# load_types: CPU time and memory of one program, 12 hours ago.
+load_types() {
+        for load_type in process_cpu:cpu:nanoseconds:cpu:nanoseconds memory:inuse_space:bytes:space:bytes; do
+                printf 'main;grow 4096\n' >"$tmp/types.folded"
+                "$cairn" import --server "$url" --time $(($(date +%s) - 43200)) --type "$load_type" --label service.name=types "$tmp/types.folded" \
+                        >>"$tmp/load.log" 2>&1 || bail_out "a profile of $load_type cannot be imported: $(cat "$tmp/load.log")"
+        done
+}
+
 # load_hostile: a profile a quarter of a day ago whose labels try to be markup, to turn text around, and to be endless.
 load_hostile() {
         "$cairn" import --server "$url" --time $(($(date +%s) - 21600)) --label team='<img src=x onerror="window.reached=1">' \

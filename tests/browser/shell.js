@@ -205,6 +205,60 @@ async function walkByKeyboard(browser) {
   await page.context().close();
 }
 
+async function chooseType(browser) {
+  const page = await openPage(browser, url + '/#view=top&from=now-13h&to=now-11h');
+  await ready(page);
+  match(await total(page), /^CPU time · 4\.10 µs in 1 sample,/, 'without a type, CPU time is shown');
+  await page.waitForFunction(() => document.querySelectorAll('#type option').length === 3);
+  await page.selectOption('#type', { label: 'memory · inuse space' });
+  await hasSelection(page, 'type', /^memory:inuse_space:/);
+  await ready(page);
+  match(await total(page), /4\.00 KiB in 1 sample,/, '  another type is chosen from those of the selection');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
+// What is left out is summed up and can be asked for, inlined frames are marked, and the picture follows what comes in.
+async function drawRecorded(browser) {
+  const page = await openPage(browser, url + '/#view=flame&from=now-1h&to=now&max_nodes=60', { expected: [/willReadFrequently/] }), rest = () => page.textContent('#view-flame > .bar:last-child');
+  const left = async () => Number(/^([\d,]+) small frames are summed up as \(other\), exactly\./.exec(await rest())[1].replaceAll(',', ''));
+  await ready(page);
+  const few = await left(), root = await page.textContent('#view-flame .flame-status'), sum = /· (\d.*?) in/.exec(await total(page))[1];
+  check(few > 500 && root.startsWith(`all — ${sum}, 100`), 'a graph of 60 frames has the total of all', `${few} ${root} ${sum}`);
+  await page.fill('#view-flame input[type=search]', '(other)');
+  match(await page.textContent('#view-flame input[type=search] ~ [role=status]'), /^\d+\.\d\d% in \d+ frames$/, '  what is left out is there as (other)');
+  await page.fill('#view-flame input[type=search]', '');
+  await page.click('text=Draw more of them');
+  await hasSelection(page, 'max_nodes', /^600$/);
+  await ready(page);
+  check(await left() < few && await page.textContent('#view-flame .flame-status') === root, '  more of it is drawn, of the same total');
+
+  await page.goto(url + '/#' + new URLSearchParams({ view: 'flame', from: 'now-1h', to: 'now', callees_of: '_PyEval_EvalFrame' }));
+  await page.reload();
+  await ready(page);
+  match(await page.textContent('#view-flame .legend'), /inlined/, 'the legend has inlined frames');
+  await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+  // Changes of colour from left to right in the right half of the two rows that are as wide as the picture: no names there.
+  const changes = await page.$eval('#view-flame canvas', canvas => [0, 1].map(row => {
+    const from = Math.floor(canvas.width / 2), width = canvas.width - from - 20, { data } = canvas.getContext('2d').getImageData(from, 20 * row, width, 20);
+    return Math.max(...Array.from({ length: 18 }, (_, y) => {
+      let n = 0;
+      for (let x = 1; x < width; x++) if (Math.abs(data[4 * ((y + 1) * width + x)] - data[4 * ((y + 1) * width + x - 1)]) > 60) n++;
+      return n;
+    }));
+  }));
+  check(changes[0] === 0 && changes[1] > 40, '  which have a broken line', changes);
+
+  const asked = page.waitForRequest('**/api/v1/query/flame?*');
+  await page.check('#live');
+  await asked;
+  check(true, 'the picture is asked for again by itself');
+  await ready(page);
+  await page.uncheck('#live');
+  await noProblems(page, '  no console error, no policy violation');
+  await page.context().close();
+}
+
 async function compareTimes(browser) {
   const page = await openPage(browser, url + '/#view=diff&from=now-9m&to=now');
   const said = () => page.textContent('#view-diff .bar [role=status]:not(:empty)');
@@ -356,6 +410,8 @@ run(async browser => {
   await walkByKeyboard(browser);
   await chooseTimes(browser);
   await buildQueries(browser);
+  await chooseType(browser);
+  await drawRecorded(browser);
   await compareTimes(browser);
   await showHostileLabels(browser);
 });

@@ -89,6 +89,10 @@ async function useSession(browser) {
   await page.waitForSelector('#sign-out');
   await ready(page);
   check(DATA.test(await page.textContent('#view-top')), 'signing in again shows the same');
+  await context.clearCookies();
+  await page.click('#refresh');
+  await page.waitForSelector('#sign-in[open]');
+  check(true, 'a session that ends while the page is open leads to the form');
   await noProblems(page, 'no console error, no policy violation');
   await context.close();
 }

@@ -6,6 +6,7 @@
 . tests/browser/load_data.sh
 start_server --flush-interval 1
 load_recorded
+load_types
 load_hostile
 
 # ---- what the page loads ----

@@ -12,7 +12,7 @@ const CairnLayout = (() => {
   const OTHER = 4;
 
   function about(d) {
-    const side = s => `${formatValue(s.total, d.unit)} in ${s.samples.toLocaleString('en')} samples, ` +
+    const side = s => `${formatValue(s.total, d.unit)} in ${s.samples.toLocaleString('en')} ${s.samples === 1 ? 'sample' : 'samples'}, ` +
       `${timeText(s.from_ms)} to ${timeText(s.to_ms)} UTC` + (s.selector ? ` ${display(s.selector)}` : '');
     return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ');
   }
