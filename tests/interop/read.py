@@ -84,7 +84,19 @@ def hyparquet(path, columns):
     return rows
 
 
-READERS = (delta_rs, pyarrow, duckdb, polars, datafusion, chdb, hyparquet)
+def spark(path, columns):
+    import pyspark.sql
+    session = (pyspark.sql.SparkSession.builder.master("local[1]")
+               .config("spark.jars.packages", "io.delta:delta-spark_2.12:3.3.2")
+               .config("spark.jars.ivy", os.environ["SPARK_IVY"])
+               .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+               .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+               .config("spark.ui.enabled", "false")
+               .getOrCreate())
+    return [row.asDict(recursive=True) for row in session.read.format("delta").load(path).select(*columns).collect()]
+
+
+READERS = (delta_rs, pyarrow, duckdb, polars, datafusion, chdb, hyparquet, spark)
 
 
 def get_bytes(value):
