@@ -6,22 +6,30 @@
 
 #include "common/hash_table.h"
 
-static size_t find_key_slot(const struct key_map *m, const struct hash128 *key)
+/* Bits of the hash that do not choose the slot, and never 0: nearly all keys that differ are told apart by their tags. */
+static uint8_t make_key_tag(uint64_t hash)
 {
-        size_t i;
+        return (uint8_t)(hash >> 56) | 1;
+}
+
+static size_t find_key_slot(const struct key_map *m, const struct hash128 *key, uint8_t *tag_ret)
+{
+        uint64_t hash = keyed_hash(key->bytes, sizeof key->bytes);
+        uint8_t tag = make_key_tag(hash);
+        size_t i = hash & (m->capacity - 1);
 
         assert(m->capacity && m->count < m->capacity);
-        i = keyed_hash(key->bytes, sizeof key->bytes) & (m->capacity - 1);
-
-        while (m->used[i] && !hash128_equal(&m->slots[i].key, key))
+        while (m->tags[i] && (m->tags[i] != tag || !hash128_equal(&m->slots[i].key, key)))
                 i = (i + 1) & (m->capacity - 1);
+        if (tag_ret)
+                *tag_ret = tag;
         return i;
 }
 
 void key_map_deinit(struct key_map *m)
 {
         free(m->slots);
-        free(m->used);
+        free(m->tags);
         if (m->memory.use != MEMORY_BASE)
                 memory_release(&m->memory);
         *m = (struct key_map){ .memory.use = m->memory.use };
@@ -33,8 +41,8 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key)
 
         if (!m->count)
                 return NULL;
-        i = find_key_slot(m, key);
-        return m->used[i] ? &m->slots[i].value : NULL;
+        i = find_key_slot(m, key, NULL);
+        return m->tags[i] ? &m->slots[i].value : NULL;
 }
 
 static enum status grow_key_map(struct key_map *m, struct error *err)
@@ -50,17 +58,17 @@ static enum status grow_key_map(struct key_map *m, struct error *err)
         if (st) /* to a query the refusal says how to narrow it; other users wait for memory of either kind */
                 return m->memory.use == MEMORY_QUERIES ? st : ST_NO_MEMORY;
         bigger.slots = reallocarray(NULL, bigger.capacity, sizeof *bigger.slots);
-        bigger.used = calloc(bigger.capacity, 1);
-        if (!bigger.slots || !bigger.used) {
+        bigger.tags = calloc(bigger.capacity, 1);
+        if (!bigger.slots || !bigger.tags) {
                 key_map_deinit(&bigger);
                 return error_no_memory(err);
         }
         for (size_t i = 0; i < m->capacity; i++) {
-                if (m->used[i]) {
-                        size_t to = find_key_slot(&bigger, &m->slots[i].key);
+                if (m->tags[i]) {
+                        size_t to = find_key_slot(&bigger, &m->slots[i].key, NULL);
 
                         bigger.slots[to] = m->slots[i];
-                        bigger.used[to] = 1;
+                        bigger.tags[to] = m->tags[i];
                 }
         }
         key_map_deinit(m);
@@ -77,8 +85,8 @@ void key_map_check(const struct key_map *m)
         assert((m->capacity & (m->capacity - 1)) == 0);
         assert(m->count <= m->capacity / 8 * 7);
         for (size_t i = 0; i < m->capacity; i++) {
-                used += m->used[i];
-                assert(!m->used[i] || find_key_slot(m, &m->slots[i].key) == i);
+                used += m->tags[i] != 0;
+                assert(!m->tags[i] || find_key_slot(m, &m->slots[i].key, NULL) == i);
         }
         assert(used == m->count);
 #else
@@ -89,6 +97,7 @@ void key_map_check(const struct key_map *m)
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
                         uint64_t **value_ret, struct error *err)
 {
+        uint8_t tag;
         bool added;
         size_t i;
 
@@ -98,11 +107,11 @@ enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t v
                 if (st)
                         return st;
         }
-        i = find_key_slot(m, key);
-        added = !m->used[i];
+        i = find_key_slot(m, key, &tag);
+        added = !m->tags[i];
         if (added) {
                 m->slots[i] = (struct key_map_slot){ .key = *key, .value = value };
-                m->used[i] = 1;
+                m->tags[i] = tag;
                 m->count++;
         }
         if (added_ret)
@@ -117,7 +126,7 @@ enum status key_map_merge(struct key_map *into, const struct key_map *from, stru
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < from->capacity; i++) {
-                if (from->used[i])
+                if (from->tags[i])
                         st = key_map_put(into, &from->slots[i].key, 0, NULL, NULL, err);
         }
         return st;

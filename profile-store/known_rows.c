@@ -185,7 +185,7 @@ static enum status mark_known_ids(struct known_set *s, const struct tables *t, e
         if (st == ST_NO_MEMORY)
                 return mark_by_reading(t, table, day, ids, err);
         for (size_t i = 0; !st && i < ids->capacity; i++) {
-                if (ids->used[i] && key_map_find(&s->keys, &ids->slots[i].key))
+                if (ids->tags[i] && key_map_find(&s->keys, &ids->slots[i].key))
                         ids->slots[i].value = KNOWN_ROW;
         }
         return st;
