@@ -52,7 +52,7 @@ const CairnSandwich = (() => {
     const lines = CairnTable.create(linesTable, [
       { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about.unit) },
       { title: 'Total', key: 'cumulative', number: true, text: r => formatValue(r.cumulative, about.unit) },
-      { title: 'Total %', key: 'cumulative', number: true, width: 5.9, text: r => percent(r.cumulative, about.own) },
+      { title: 'Total %', key: 'cumulative', number: true, width: 5.9, wide: true, text: r => percent(r.cumulative, about.own) },
       { title: 'Line', key: 'line', number: true, width: 5.4, text: r => r.line || '?' },
       { title: 'File', key: 'file', isPath: true, href: CairnActions.sourceOf(context, () => current) },
       { title: 'Source', key: 'source', className: 'mono source', share: 2 },
