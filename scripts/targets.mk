@@ -81,7 +81,7 @@ check-soak: ## drive the service, built with sanitizers, with honest and hostile
 	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
 
 READERS ?=
-check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb and hyparquet after ingest, schema evolution, re-symbolization and compaction: the sums of cairn (READERS="polars"; installs them)
+check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention: the sums of cairn (READERS="polars"; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
 

@@ -2,9 +2,10 @@
 /*
  * Queries over a long time range; tests/bench/query.py runs this beside DuckDB on the same files.
  *
- *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES
+ *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED
  *           A store of 100 hosts with 4 of 20 services each, made by the writer of the parts: SAMPLES and STACKS and
- *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s).
+ *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s). TRACED of 100 samples
+ *           have a trace id; a trace has those of 1000 samples that follow each other.
  *   bench_query run DIR
  *           For each line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least
  *           seconds and least CPU seconds of ROUNDS more, size of the answer, largest memory so far in KiB. The
@@ -12,6 +13,7 @@
  *   bench_query sums DIR FILE [NAME=VALUE ...]
  *           The sums by stack as CSV.
  */
+#include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +72,7 @@ static uint64_t draw(uint64_t below)
 
 struct world {
         struct table_logs logs;
-        uint64_t days, samples, stack_count, location_count, files;
+        uint64_t days, samples, stack_count, location_count, files, traced, made;
         struct batch batch; /* stacks, label sets and type of all samples; samples of one file */
         struct batch_type type;
         struct batch_label labels[SETS][3];
@@ -197,6 +199,15 @@ static void make_stacks(struct world *w)
         }
 }
 
+/* Random to whoever looks at the ids, and known to query.py. */
+static void put_trace_id(struct batch_sample *s, uint64_t number)
+{
+        uint64_t parts[2] = { htobe64(number * 0x9e3779b97f4a7c15u), htobe64(number * 0xc2b2ae3d27d4eb4fu) };
+
+        s->has_trace = true;
+        memcpy(s->trace_id, parts, sizeof parts);
+}
+
 /* The samples of one file, with the times [from, to). A service's stacks are its own; few of them are most samples. */
 static void make_samples(struct world *w, uint64_t count, int64_t from_us, int64_t to_us, uint8_t *used)
 {
@@ -214,6 +225,9 @@ static void make_samples(struct world *w, uint64_t count, int64_t from_us, int64
                         .label_set = set,
                         .stack = (uint32_t)stack,
                 };
+                if (w->traced && draw(100) < w->traced)
+                        put_trace_id(&w->batch.samples[i], w->made / 1000 + 1);
+                w->made++;
         }
 }
 
@@ -264,7 +278,8 @@ static int generate(const char *dir, char **sizes)
                            .samples = strtoull(sizes[1], NULL, 10),
                            .stack_count = strtoull(sizes[2], NULL, 10),
                            .location_count = strtoull(sizes[3], NULL, 10),
-                           .files = strtoull(sizes[4], NULL, 10) };
+                           .files = strtoull(sizes[4], NULL, 10),
+                           .traced = strtoull(sizes[5], NULL, 10) };
         uint64_t per_file = w.samples / w.days / w.files;
         uint8_t *used = allocate(w.stack_count, 1);
         struct table_add *adds = allocate(w.files, sizeof *adds);
@@ -435,15 +450,14 @@ static int write_sums(const char *dir, const char *path, struct parameters *p)
 
 int main(int argc, char **argv)
 {
-        if (argc == 8 && strcmp(argv[1], "generate") == 0)
+        if (argc == 9 && strcmp(argv[1], "generate") == 0)
                 return generate(argv[2], argv + 3);
         if (argc == 3 && strcmp(argv[1], "run") == 0)
                 return run(argv[2]);
         if (argc >= 4 && strcmp(argv[1], "sums") == 0)
                 return write_sums(argv[2], argv[3], &(struct parameters){ argv + 4, argc - 4 });
-        fputs("usage: bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES | run DIR | sums DIR FILE "
-              "[NAME=VALUE "
-              "...]\n",
+        fputs("usage: bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED | run DIR |\n"
+              "       sums DIR FILE [NAME=VALUE ...]\n",
               stderr);
         return EXIT_FAILURE;
 }

@@ -5,7 +5,8 @@ Queries over a generated store, and DuckDB with two threads on the same files in
 stack by stack.
 
 The store is kept in build/bench-query and has 100 hosts with 4 of 20 services each. DAYS=30, SAMPLES=50000000,
-STACKS=13000, LOCATIONS=40000 and FILES=1 (files of samples a day: 1 as after compaction, 8640 as flushed) set its size,
+STACKS=13000, LOCATIONS=40000, FILES=1 (files of samples a day: 1 as after compaction, 8640 as flushed) and TRACED=1 (of 100 samples, how
+many have a trace id) set its size,
 STORE=DIR takes one that is there. DuckDB comes from `pip install duckdb` (DUCKDB_PYTHON names a Python that has it);
 without it only our figures are printed.
 
@@ -22,7 +23,7 @@ BUILD = os.environ.get('CAIRN_BUILD', 'build')
 PROGRAM = BUILD + '/tests/bench/bench_query'
 ROUNDS = int(os.environ.get('ROUNDS', '5'))
 SIZES = [os.environ.get(name, default) for name, default in
-         (('DAYS', '30'), ('SAMPLES', '50000000'), ('STACKS', '13000'), ('LOCATIONS', '40000'), ('FILES', '1'))]
+         (('DAYS', '30'), ('SAMPLES', '50000000'), ('STACKS', '13000'), ('LOCATIONS', '40000'), ('FILES', '1'), ('TRACED', '1'))]
 DAYS = int(SIZES[0])
 FROM = 20600 * 86400
 TO = FROM + DAYS * 86400
@@ -61,6 +62,12 @@ def where(start, end, service=None):
     return text + (f" AND label_service_name = '{service}'" if service else '')
 
 
+def trace_id():
+    """Of the samples in the middle; as bench_query makes them."""
+    number = int(SIZES[1]) // 2000 + 1
+    return ''.join(f'{number * factor % 2**64:016x}' for factor in (0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f))
+
+
 def sum_sql(condition):
     return f"SELECT stack_id, sum(value), count(*) FROM samples WHERE profile_type = '{TYPE}' AND {condition} GROUP BY stack_id"
 
@@ -94,6 +101,8 @@ def queries():
         ('sum by stack, one hour', 'sum', hour, sum_sql(where(HOUR, HOUR + 3600)), True),
         ('top, one hour', 'top', hour, top_sql(where(HOUR, HOUR + 3600)), False),
         ('series by service', 'series', span + ['type=cpu', 'by=service.name', 'step=6h'], series, False),
+        ('top, one trace', 'top', span + [f'selector={{trace_id="{trace_id()}"}}'],
+         top_sql(f"trace_id = unhex('{trace_id()}')"), False),
         ('label names', 'labels', span, None, False),
         ('label values', 'values', span + ['name=service.name'], 'SELECT DISTINCT label_service_name FROM samples', False),
         ('profile types', 'types', span, 'SELECT DISTINCT profile_type FROM samples', False),
