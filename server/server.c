@@ -311,7 +311,11 @@ static enum status open_stores(struct server *s, struct error *err)
         }
         if (!st)
                 st = ignore_missing_store(s, symbol_index_open(index, read_only, &s->symbols, err), err);
-        if (st == ST_UNSUPPORTED && !read_only) {
+        if (st == ST_UNSUPPORTED && read_only) {
+                log_warn("index", "%s; answering without it", err->text);
+                st = ST_OK;
+        }
+        if (st == ST_UNSUPPORTED) {
                 st = symbol_index_open_or_reset(index, &s->symbols, err);
                 if (!st)
                         log_info("index", "older format; rebuilding it from the stored objects");

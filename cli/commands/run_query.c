@@ -60,10 +60,24 @@ static void print_note(const char *operation, const char *note)
                 fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
 }
 
+enum status open_optional_index(const char *data, struct symbol_index **ret, struct error *err)
+{
+        _cleanup_free_ char *index = path_join(data, "index");
+        enum status st = index ? symbol_index_open(index, true, ret, err) : error_no_memory(err);
+
+        if (st == ST_UNSUPPORTED)
+                fprintf(stderr, "cairn: %s. Until then samples that wait in the queue appear as addresses\n",
+                        PRINTABLE(err->text));
+        if (st != ST_NOT_FOUND && st != ST_UNSUPPORTED)
+                return st;
+        *ret = NULL;
+        return ST_OK;
+}
+
 static enum status query_data_directory(const struct query_options *o, const char *operation,
                                         struct query_params *params, struct buf *ret, struct error *err)
 {
-        _cleanup_free_ char *profiles = NULL, *index = path_join(o->data, "index");
+        _cleanup_free_ char *profiles = NULL;
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
         struct query_input input = { .param = query_param_value, .param_context = params };
@@ -71,19 +85,13 @@ static enum status query_data_directory(const struct query_options *o, const cha
         struct timespec now;
         enum status st = service_profiles_path(&o->service, o->data, &profiles, err);
 
-        if (!st && !index)
-                st = error_no_memory(err);
         if (st)
                 return st;
         clock_gettime(CLOCK_REALTIME, &now);
         input.now_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-        /* Queued samples are resolved with the index; without one they appear as addresses. */
-        st = symbol_index_open(index, true, &options.symbols, err);
-        if (st == ST_NOT_FOUND)
-                options.symbols = NULL;
-        else if (st)
-                return st;
-        st = profile_store_open(profiles, &options, &store, err);
+        st = open_optional_index(o->data, &options.symbols, err);
+        if (!st)
+                st = profile_store_open(profiles, &options, &store, err);
         if (!st)
                 st = query_run(store, operation, &input, ret, &query_answer, err);
         if (!st)

@@ -9,6 +9,7 @@
  */
 #include "cli/service.h"
 #include "common/buf.h"
+#include "symbol-index/lookup.h"
 
 struct query_options {
         struct service_options service;
@@ -41,6 +42,12 @@ struct query_view {
 #define QUERY_GROUP_OPTIONS(v)                                                                                         \
         OPTION_STRING("by", 0, "LABEL,...", &(v)->by, "one result for each combination of values of these labels"),    \
                 OPTION_STRING("groups", 0, "N", &(v)->groups, "of --by, the N greatest (default 20) and the rest")
+
+/**
+ * Open the index of a data directory, which resolves queued samples: without it they appear as addresses.
+ * @param ret NULL where there is none, or one of another format, which a message says.
+ */
+enum status open_optional_index(const char *data, struct symbol_index **ret, struct error *err) MUST_CHECK;
 
 #define QUERY_PARAMS 32
 

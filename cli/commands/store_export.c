@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands/run_query.h"
 #include "cli/commands/store.h"
 #include "common/clock.h"
 #include "common/file.h"
@@ -62,7 +63,6 @@ static enum status export_to_file(struct profile_store *store, struct export_opt
 enum status store_export_command(const struct store_command *c, struct error *err)
 {
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
-        _cleanup_free_ char *index = path_join(c->data, "index");
         struct profile_store *store = NULL;
         struct export_result r = { 0 };
         struct export_options o;
@@ -70,12 +70,7 @@ enum status store_export_command(const struct store_command *c, struct error *er
 
         if (st)
                 return st;
-        if (!index)
-                return error_no_memory(err);
-        /* Queued samples are resolved with the index; without one they appear as addresses. */
-        st = symbol_index_open(index, true, &options.symbols, err);
-        if (st == ST_NOT_FOUND)
-                st = ST_OK;
+        st = open_optional_index(c->data, &options.symbols, err);
         if (!st)
                 st = profile_store_open(c->dir, &options, &store, err);
         if (!st)
