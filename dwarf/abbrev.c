@@ -39,6 +39,10 @@ static enum dwarf_role find_attribute_role(uint16_t attribute)
                 return DWARF_ROLE_CALL_FILE;
         case DW_AT_call_line:
                 return DWARF_ROLE_CALL_LINE;
+        case DW_AT_decl_file:
+                return DWARF_ROLE_DECL_FILE;
+        case DW_AT_decl_line:
+                return DWARF_ROLE_DECL_LINE;
         case DW_AT_stmt_list:
                 return DWARF_ROLE_STMT_LIST;
         case DW_AT_comp_dir:
@@ -66,12 +70,18 @@ static enum dwarf_role find_attribute_role(uint16_t attribute)
         }
 }
 
-static bool needs_full_plan(uint16_t tag)
+#define ROLES_OF_DECLARATIONS (1u << DWARF_ROLE_DECL_FILE | 1u << DWARF_ROLE_DECL_LINE)
+
+static_assert(DWARF_ROLE_COUNT <= 32, "roles are bits of a word");
+
+/* The roles that the full plan of a tag reads; 0: it has none. Declarations of classes would cost time for nothing. */
+static uint32_t get_planned_roles(uint16_t tag)
 {
         switch (tag) {
         case DW_TAG_subprogram:
-        case DW_TAG_inlined_subroutine:
         case DW_TAG_entry_point:
+                return UINT32_MAX;
+        case DW_TAG_inlined_subroutine:
         case DW_TAG_namespace:
         case DW_TAG_module:
         case DW_TAG_class_type:
@@ -82,9 +92,9 @@ static bool needs_full_plan(uint16_t tag)
         case DW_TAG_partial_unit:
         case DW_TAG_type_unit:
         case DW_TAG_skeleton_unit:
-                return true;
+                return ~ROLES_OF_DECLARATIONS;
         default:
-                return false;
+                return 0;
         }
 }
 
@@ -172,7 +182,7 @@ static enum status read_abbrev(struct dwarf_abbrevs *t, struct dwarf_cursor *c, 
         struct spec specs[LIMIT_DWARF_ATTRIBUTES];
         struct dwarf_abbrev a = { .code = code };
         uint64_t tag = dwarf_uleb(c);
-        uint32_t roles = 0;
+        uint32_t roles = 0, planned;
         size_t count;
         enum status st;
 
@@ -189,7 +199,8 @@ static enum status read_abbrev(struct dwarf_abbrevs *t, struct dwarf_cursor *c, 
         if (!add_plan(t, specs, count, 1u << DWARF_ROLE_SIBLING, &a.skip))
                 return ST_NO_MEMORY;
         a.full = a.skip;
-        if (needs_full_plan(a.tag) && !add_plan(t, specs, count, UINT32_MAX, &a.full))
+        planned = get_planned_roles(a.tag);
+        if (planned && !add_plan(t, specs, count, planned, &a.full))
                 return ST_NO_MEMORY;
         if (!array_reserve(&t->items, &t->capacity, t->count))
                 return ST_NO_MEMORY;

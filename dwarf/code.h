@@ -32,10 +32,18 @@ struct dwarf_interval {
  * The name of a function. The linkage name is used if any DIE of its chain of abstract origins and specifications has
  * one. Otherwise the plain name is used, for C++ prefixed with the enclosing namespaces, classes and function. Both are
  * NULL for a nameless function.
+ *
+ * Its declaration: file and line each as the first DIE of the chain has it, so that of a definition comes before that
+ * of a declaration in a class.
  */
 struct dwarf_name {
         const char *linkage, *plain; /* borrowed from the object or from the result */
         const char *around;          /* the linkage name of the function that encloses a plain name, or NULL */
+        const char *start_path;      /* file of the declaration, where that is of another unit's table, or NULL; lives
+                                      * as long as the reader. "": not told, as of Go's inlined functions: that of the
+                                      * code */
+        uint32_t start_file;         /* else its number in the unit's line table, UINT32_MAX unknown */
+        uint32_t start_line;         /* 0 unknown */
 };
 
 struct dwarf_code {

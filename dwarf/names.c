@@ -30,6 +30,85 @@ void dwarf_name_cache_deinit(struct dwarf_name_cache *k)
         dwarf_name_cache_init(k);
 }
 
+/* paths of declarations in other units */
+
+void dwarf_path_cache_init(struct dwarf_path_cache *k)
+{
+        *k = (struct dwarf_path_cache){ .offset = UINT64_MAX };
+        arena_init(&k->texts, LIMIT_DWARF_UNIT_TEXT_BYTES);
+        buf_init(&k->scratch, LIMIT_PATH_BYTES + 1);
+}
+
+void dwarf_path_cache_deinit(struct dwarf_path_cache *k)
+{
+        hash_table_deinit(&k->table);
+        free(k->items);
+        dwarf_lines_deinit(&k->files);
+        arena_deinit(&k->texts);
+        buf_deinit(&k->scratch);
+        dwarf_path_cache_init(k);
+}
+
+static bool equal_path_key(const void *context, uint32_t entry, const void *key, size_t size)
+{
+        const struct dwarf_path_cache *k = context;
+
+        return memcmp(&k->items[entry].key, key, size) == 0;
+}
+
+/* Have the files of the unit's line table in the cache. False where they cannot be read. */
+static bool read_declared_files(struct dwarf_path_cache *k, const struct dwarf_context *x)
+{
+        struct dwarf_line_header h = { 0 };
+
+        if (k->file != x->file || k->offset != x->line_offset) {
+                dwarf_lines_clear(&k->files);
+                k->file = x->file;
+                k->offset = x->line_offset;
+                if (dwarf_object_spend(x->object, DWARF_BUDGET_FILES, 1) &&
+                    dwarf_line_header_read(&h, &k->files, x, x->line_offset))
+                        dwarf_lines_clear(&k->files);
+                if (!dwarf_object_spend(x->object, DWARF_BUDGET_FILES,
+                                        4 * (k->files.file_count + k->files.directory_count)))
+                        dwarf_lines_clear(&k->files);
+        }
+        k->files.unit_directory = x->directory; /* units with different ones may share a table */
+        return k->files.file_count != 0;
+}
+
+static const char *make_declared_path(struct dwarf_path_cache *k, const struct dwarf_context *x, uint64_t number)
+{
+        const char *path;
+
+        if (!read_declared_files(k, x))
+                return NULL;
+        buf_clear(&k->scratch);
+        dwarf_lines_path(&k->files, number, &k->scratch);
+        path = buf_cstr(&k->scratch);
+        return path && path[0] ? arena_strndup(&k->texts, path, k->scratch.size) : NULL;
+}
+
+/* The path of a file of another unit's line table; NULL unknown, and at the limit. */
+static const char *find_declared_path(struct dwarf_reader *r, const struct dwarf_context *x, uint64_t number)
+{
+        struct dwarf_path_cache *k = &r->path_cache;
+        struct dwarf_path_key key = { x->file, x->directory, x->line_offset, number };
+        uint32_t hash = hash_table_hash(&key, sizeof key), entry;
+
+        /* Not of a companion, which is closed soon. */
+        if (!x->has_lines || (x->file != &r->object->main && x->file != &r->object->alt))
+                return NULL;
+        if (hash_table_find(&k->table, hash, equal_path_key, k, &key, sizeof key, &entry))
+                return k->items[entry].path;
+        entry = k->table.count;
+        if (entry >= LIMIT_DWARF_KNOWN_NAMES || hash_table_reserve(&k->table, NULL) ||
+            !array_reserve(&k->items, &k->capacity, entry))
+                return NULL;
+        k->items[entry] = (struct dwarf_declared_path){ key, make_declared_path(k, x, number) };
+        hash_table_insert(&k->table, hash, entry);
+        return k->items[entry].path;
+}
+
 static bool equal_cached_ref(const void *context, uint32_t entry, const void *key, size_t size)
 {
         const struct dwarf_name_cache *k = context;
@@ -120,9 +199,29 @@ static const char *get_qualifier_text(struct dwarf_reader *r, const struct dwarf
 struct found {
         struct dwarf_name name;
         dwarf_ref plain_ref; /* the DIE with the plain name */
+        bool has_file;       /* of the declaration */
+        bool wants_start;    /* find the declaration too */
+        bool is_shared;      /* by units: its file is a path, not a number in a unit's table */
 };
 
-/* Read the names of one DIE. @return the next DIE of the chain, DWARF_NO_REF at its end */
+/* Note the place of declaration, as far as earlier DIEs of the chain leave it open. */
+static void note_declaration(struct dwarf_reader *r, const struct dwarf_context *x, const struct dwarf_die *d,
+                             struct found *f)
+{
+        uint64_t number;
+
+        if (!f->name.start_line && dwarf_value_uint(&d->values[DWARF_ROLE_DECL_LINE], &number) && number <= UINT32_MAX)
+                f->name.start_line = (uint32_t)number;
+        if (f->has_file || !dwarf_value_uint(&d->values[DWARF_ROLE_DECL_FILE], &number))
+                return;
+        f->has_file = true;
+        if (x != &r->main || f->is_shared)
+                f->name.start_path = find_declared_path(r, x, number);
+        else if (number < UINT32_MAX)
+                f->name.start_file = (uint32_t)number;
+}
+
+/* Read one DIE. @return the next DIE of the chain, DWARF_NO_REF at its end and when nothing more is wanted */
 static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
 {
         struct dwarf_context *x = dwarf_reader_context(r, ref);
@@ -141,12 +240,14 @@ static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct fou
         dwarf_context_read_die(x, &c, a, &d);
         if (c.failed)
                 return DWARF_NO_REF;
-        text = dwarf_context_string(x, &d.values[DWARF_ROLE_LINKAGE_NAME]);
-        if (text && text[0]) {
+        if (f->wants_start)
+                note_declaration(r, x, &d, f);
+        text = f->name.linkage ? NULL : dwarf_context_string(x, &d.values[DWARF_ROLE_LINKAGE_NAME]);
+        if (text && text[0])
                 f->name.linkage = text;
+        if (f->name.linkage && (!f->wants_start || (f->name.start_line && f->has_file)))
                 return DWARF_NO_REF;
-        }
-        if (!f->name.plain) {
+        if (!f->name.linkage && !f->name.plain) {
                 f->name.plain = dwarf_context_string(x, &d.values[DWARF_ROLE_NAME]);
                 f->plain_ref = ref;
         }
@@ -156,13 +257,18 @@ static dwarf_ref read_die_name(struct dwarf_reader *r, dwarf_ref ref, struct fou
 
 /* qualified names */
 
-static struct found follow_origins(struct dwarf_reader *r, dwarf_ref ref)
+static struct found make_found(bool wants_start, bool is_shared)
 {
-        struct found f = { .plain_ref = DWARF_NO_REF };
+        return (struct found){ .name.start_file = UINT32_MAX,
+                               .plain_ref = DWARF_NO_REF,
+                               .wants_start = wants_start,
+                               .is_shared = is_shared };
+}
 
+static void follow_origins(struct dwarf_reader *r, dwarf_ref ref, struct found *f)
+{
         for (int hops = 0; hops < LIMIT_DWARF_ORIGINS && ref != DWARF_NO_REF; hops++)
-                ref = read_die_name(r, ref, &f);
-        return f;
+                ref = read_die_name(r, ref, f);
 }
 
 /*
@@ -213,7 +319,7 @@ static void qualify_name(struct dwarf_reader *r, struct arena *texts, const stru
 
         while (x && q != DWARF_NO_QUALIFIER && count < LIMIT_DWARF_NAME_SCOPES && functions < LIMIT_DWARF_ORIGINS) {
                 const struct dwarf_qualifier *at = &outline->qualifiers[q];
-                struct found around;
+                struct found around = make_found(false, false);
 
                 if (at->tag != DW_TAG_subprogram) {
                         parts[count++] = get_qualifier_text(r, x, at);
@@ -221,7 +327,7 @@ static void qualify_name(struct dwarf_reader *r, struct arena *texts, const stru
                         continue;
                 }
                 functions++;
-                around = follow_origins(r, at->name.number);
+                follow_origins(r, at->name.number, &around);
                 ret->around = around.name.linkage;
                 if (ret->around)
                         break;
@@ -234,13 +340,18 @@ static void qualify_name(struct dwarf_reader *r, struct arena *texts, const stru
         ret->plain = join_name_parts(parts, count, texts);
 }
 
-static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, struct dwarf_name *ret)
+/* @param is_shared the name is kept for other units. */
+static void resolve_uncached(struct dwarf_reader *r, struct arena *texts, dwarf_ref ref, bool is_shared,
+                             struct dwarf_name *ret)
 {
-        struct found f = follow_origins(r, ref);
+        struct found f = make_found(true, is_shared);
         const struct dwarf_outline *outline;
         struct dwarf_context *x;
         uint32_t q;
 
+        follow_origins(r, ref, &f);
+        if (f.name.start_line && !f.has_file)
+                f.name.start_path = "";
         *ret = f.name;
         if (f.name.linkage || !f.name.plain || !f.name.plain[0])
                 return;
@@ -260,13 +371,16 @@ static bool is_other_unit(const struct dwarf_reader *r, dwarf_ref ref)
         return (ref & DWARF_REF_ALT) || (unit && (ref < unit->first_die || ref >= unit->end));
 }
 
-/* If the DIE has no name and refers to a DIE in another unit, return that one, else the DIE itself. */
+/*
+ * If the DIE has no name and no declaration and refers to a DIE in another unit, return that one, else the DIE itself.
+ */
 static dwarf_ref skip_to_other_unit(struct dwarf_reader *r, dwarf_ref ref)
 {
-        struct found f = { .plain_ref = DWARF_NO_REF };
+        struct found f = make_found(true, false);
         dwarf_ref next = is_other_unit(r, ref) ? ref : read_die_name(r, ref, &f);
+        bool is_plain_instance = !f.name.linkage && !f.name.plain && !f.name.start_line && !f.has_file;
 
-        return next != DWARF_NO_REF && !f.name.plain && is_other_unit(r, next) ? next : ref;
+        return next != DWARF_NO_REF && is_plain_instance && is_other_unit(r, next) ? next : ref;
 }
 
 /* References inside a companion are relative to that file, which is closed soon, so they are not cached. */
@@ -277,17 +391,17 @@ static void resolve_name(struct dwarf_reader *r, struct dwarf_code *code, dwarf_
 
         ref = code->companion ? ref : skip_to_other_unit(r, ref);
         if (code->companion || !is_other_unit(r, ref)) {
-                resolve_uncached(r, &code->texts, ref, ret);
+                resolve_uncached(r, &code->texts, ref, false, ret);
                 return;
         }
         found = name_cache_find(known, ref);
         if (found) {
                 *ret = *found;
         } else if (name_cache_reserve(known)) {
-                resolve_uncached(r, &known->texts, ref, ret);
+                resolve_uncached(r, &known->texts, ref, true, ret);
                 name_cache_add(known, ref, ret);
         } else {
-                resolve_uncached(r, &code->texts, ref, ret);
+                resolve_uncached(r, &code->texts, ref, true, ret);
         }
 }
 

@@ -24,6 +24,7 @@ static void add_budgets(struct dwarf_object *o, const struct dwarf_sections *s)
         } added[] = {
                 { DWARF_BUDGET_ABBREV, section_budget(s, DWARF_ABBREV, LIMIT_DWARF_ABBREV_REREAD) },
                 { DWARF_BUDGET_LINE, section_budget(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
+                { DWARF_BUDGET_FILES, section_budget(s, DWARF_LINE, LIMIT_DWARF_REREAD) },
                 { DWARF_BUDGET_INFO, section_budget(s, DWARF_INFO, LIMIT_DWARF_REREAD) },
                 { DWARF_BUDGET_RANGES, range_entry_budget(s) },
         };
@@ -57,8 +58,8 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
                 return st;
         }
         ret->budgets[DWARF_BUDGET_ABBREV] = (int64_t)KiB(64) * LIMIT_DWARF_ABBREV_REREAD;
-        ret->budgets[DWARF_BUDGET_LINE] = ret->budgets[DWARF_BUDGET_INFO] = ret->budgets[DWARF_BUDGET_RANGES] =
-                (int64_t)KiB(64) * LIMIT_DWARF_REREAD;
+        ret->budgets[DWARF_BUDGET_LINE] = ret->budgets[DWARF_BUDGET_FILES] = ret->budgets[DWARF_BUDGET_INFO] =
+                ret->budgets[DWARF_BUDGET_RANGES] = (int64_t)KiB(64) * LIMIT_DWARF_REREAD;
         ret->budgets[DWARF_BUDGET_COMPANIONS] = LIMIT_DWARF_COMPANION_BYTES;
         add_budgets(ret, &ret->main.sections);
         add_budgets(ret, &ret->alt.sections);

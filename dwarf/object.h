@@ -23,6 +23,7 @@
 enum dwarf_budget {
         DWARF_BUDGET_ABBREV,     /* bytes of abbreviation tables */
         DWARF_BUDGET_LINE,       /* bytes of line programs */
+        DWARF_BUDGET_FILES,      /* bytes of files of line tables, read again for declarations in other units */
         DWARF_BUDGET_RANGES,     /* entries of range lists */
         DWARF_BUDGET_INFO,       /* bytes of units read again for the names of scopes */
         DWARF_BUDGET_COMPANIONS, /* bytes of units in companions, charged each time one is opened */

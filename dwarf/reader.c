@@ -55,6 +55,7 @@ enum status dwarf_reader_create(struct dwarf_object *o, struct dwarf_regions cod
         r->object = o;
         r->regions = code;
         dwarf_name_cache_init(&r->name_cache);
+        dwarf_path_cache_init(&r->path_cache);
         *ret = r;
         return ST_OK;
 }
@@ -70,6 +71,7 @@ void dwarf_reader_destroy(struct dwarf_reader *r)
                 dwarf_context_deinit(&r->others[i]);
         dwarf_outline_deinit(&r->outline);
         dwarf_name_cache_deinit(&r->name_cache);
+        dwarf_path_cache_deinit(&r->path_cache);
         hash_table_deinit(&r->origins);
         free(r->refs);
         free(r->by_ref);

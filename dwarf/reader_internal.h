@@ -34,6 +34,30 @@ struct dwarf_name_cache {
         struct arena texts; /* of names that were composed; lives as long as the reader */
 };
 
+/*
+ * Paths of files that declarations in other units refer to, by number in the line table of that unit. With dwz many
+ * functions of one header are declared in one unit.
+ */
+struct dwarf_path_key {
+        const struct dwarf_file *file;
+        const char *directory; /* of the unit */
+        uint64_t table, number;
+};
+struct dwarf_declared_path {
+        struct dwarf_path_key key;
+        const char *path; /* NULL: the table does not have it */
+};
+struct dwarf_path_cache {
+        struct hash_table table;           /* by key, to items */
+        struct dwarf_declared_path *items; /* owned */
+        size_t capacity;
+        struct dwarf_lines files; /* of the table read last: */
+        const struct dwarf_file *file;
+        uint64_t offset;
+        struct arena texts; /* of paths; lives as long as the reader */
+        struct buf scratch;
+};
+
 struct dwarf_reader {
         struct dwarf_object *object;
         struct dwarf_regions regions;
@@ -51,6 +75,7 @@ struct dwarf_reader {
         uint32_t *by_ref; /* owned; the names in the order of their DIEs */
         size_t by_ref_capacity;
         struct dwarf_name_cache name_cache;
+        struct dwarf_path_cache path_cache;
         enum status names_damage; /* why some of the unit's names are missing */
         struct dwarf_level levels[LIMIT_DIE_DEPTH];
 };
@@ -76,6 +101,8 @@ void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
 
 void dwarf_name_cache_init(struct dwarf_name_cache *k);
 void dwarf_name_cache_deinit(struct dwarf_name_cache *k);
+void dwarf_path_cache_init(struct dwarf_path_cache *k);
+void dwarf_path_cache_deinit(struct dwarf_path_cache *k);
 
 /** Resolve all names of the unit; with an address filter, only the names that are needed. */
 enum status dwarf_names_resolve(struct dwarf_reader *r, struct dwarf_code *code) MUST_CHECK;

@@ -200,8 +200,9 @@ static bool has_same_answer(const struct location_row *a, const struct location_
         for (uint32_t i = 0; i < a->shown.frame_count; i++) {
                 const struct scan_frame *x = &a->shown.frames[i], *y = &b->shown.frames[i];
 
-                if (x->line != y->line || x->inlined != y->inlined || strcmp(x->function, y->function) != 0 ||
-                    strcmp(x->linkage_name, y->linkage_name) != 0 || strcmp(x->file, y->file) != 0)
+                if (x->line != y->line || x->start_line != y->start_line || x->inlined != y->inlined ||
+                    strcmp(x->function, y->function) != 0 || strcmp(x->linkage_name, y->linkage_name) != 0 ||
+                    strcmp(x->file, y->file) != 0)
                         return false;
         }
         return true;
@@ -237,21 +238,24 @@ static int64_t find_start_line(const struct location_row *row, const struct scan
         return 0;
 }
 
-/* Keep the start lines that the sender gave: go build -pgo needs them. Without room for them they are left out. */
+/*
+ * Keep the start lines of functions, from the sender, where the index has none: go build -pgo needs them. Without room
+ * for them they are left out.
+ */
 static void keep_start_lines(struct resolver *r, const struct location_row *row, struct location_row *better)
 {
-        uint32_t count = better->shown.frame_count, known = 0;
+        uint32_t count = better->shown.frame_count, kept = 0;
         struct scan_frame *frames;
 
-        for (uint32_t i = 0; i < row->shown.frame_count; i++)
-                known += row->shown.frames[i].start_line != 0;
-        frames =
-                known && row->state == SYMBOL_SENDER ? arena_alloc_array(r->chains.arena, count, sizeof *frames) : NULL;
+        for (uint32_t i = 0; i < count; i++)
+                kept += !better->shown.frames[i].start_line && find_start_line(row, &better->shown.frames[i]);
+        frames = kept ? arena_alloc_array(r->chains.arena, count, sizeof *frames) : NULL;
         if (!frames)
                 return;
         memcpy(frames, better->shown.frames, count * sizeof *frames);
         for (uint32_t i = 0; i < count; i++)
-                frames[i].start_line = find_start_line(row, &frames[i]);
+                if (!frames[i].start_line)
+                        frames[i].start_line = find_start_line(row, &frames[i]);
         better->shown.frames = frames;
 }
 
@@ -284,9 +288,11 @@ static enum status apply_lookup_result(struct resolver *r, struct location_row *
         }
         if (st)
                 return st;
-        *changed_ret = is_function_possible(row, &better, result) && !has_same_answer(row, &better);
-        if (*changed_ret)
+        *changed_ret = is_function_possible(row, &better, result);
+        if (*changed_ret) {
                 keep_start_lines(r, row, &better);
+                *changed_ret = !has_same_answer(row, &better);
+        }
         if (*changed_ret)
                 *row = better;
         return ST_OK;

@@ -9,9 +9,9 @@
  *
  * Precedence of frames:
  *  1. Frames resolved by the sender are replaced by symbols with lines, which know
- *     inlined calls. Start lines of functions, which the index does not have, are
- *     kept. In a kernel module the function must be the one that the sender names:
- *     addresses in other sections than .text may be another function's.
+ *     inlined calls. Start lines of functions are kept where the index has none. In a
+ *     kernel module the function must be the one that the sender names: addresses in
+ *     other sections than .text may be another function's.
  *  2. Otherwise the index decides, and a newer generation replaces an older one.
  *  3. A row never loses its frames: removed, pending or failed objects leave
  *     their rows unchanged.

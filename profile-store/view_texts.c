@@ -114,6 +114,7 @@ enum status view_texts_convert_frame(struct view_texts *t, const struct symbol_f
         frame->linkage_name = function->linkage_name;
         frame->file = file->name;
         frame->line = from->line;
+        frame->start_line = from->start_line;
         frame->inlined = from->inlined;
         return ST_OK;
 }

@@ -14,8 +14,8 @@ static enum status set_block_error(struct error *err, uint32_t number, const cha
 
 static bool are_widths_valid(const struct block *b)
 {
-        return b->low_width <= 32 && b->function_width <= 32 && b->file_width <= 32 && b->line_high_width <= 32 &&
-               b->site_width <= 16 && b->line_width <= 16 && b->scope_width <= 16 &&
+        return b->low_width <= 32 && b->function_width <= 32 && b->file_width <= 32 && b->start_width <= 32 &&
+               b->line_high_width <= 32 && b->site_width <= 16 && b->line_width <= 16 && b->scope_width <= 16 &&
                (b->delta_width == 0 || (b->delta_width >= 2 && b->delta_width <= 4));
 }
 
@@ -43,10 +43,10 @@ static bool locate_tables(struct block *b, const uint8_t *p, size_t size)
                 { &b->deltas, (uint64_t)b->delta_count * b->delta_width },
                 { &b->lines, (uint64_t)(b->row_count - b->delta_count) * b->line_width },
                 { &b->scope_bits, (uint64_t)b->scope_count + b->node_count + 1 },
-                { &b->scope_sites, (uint64_t)b->scope_count * b->site_width },
+                { &b->scope_sites, (uint64_t)b->scope_count * (b->site_width + b->line_high_width) },
                 { &b->node_bits, (uint64_t)b->node_count + b->scope_count },
                 { &b->node_lines, (uint64_t)b->node_count * b->line_width },
-                { &b->sites, (uint64_t)b->site_count * (b->function_width + b->file_width + b->line_high_width) },
+                { &b->sites, (uint64_t)b->site_count * (b->function_width + b->file_width + b->start_width) },
         };
         uint64_t at = BLOCK_HEADER_BYTES;
 
@@ -109,8 +109,11 @@ enum status block_open_verified(struct block *b, uint32_t number, const void *va
                 .anchor = load_le32(p + 40),
                 .delta_count = load_le16(p + 44),
                 .delta_width = p[46],
+                .start_width = p[47],
+                .start_base = load_le32(p + 48),
         };
-        if (!are_widths_valid(&r) || !are_counts_valid(&r) || r.span == UINT64_MAX)
+        r.is_counted_from_start = p[52] == 1;
+        if (p[52] > 1 || !are_widths_valid(&r) || !are_counts_valid(&r) || r.span == UINT64_MAX)
                 return set_block_error(err, number, "has impossible sizes");
         if (!locate_tables(&r, p, size))
                 return set_block_error(err, number, "has tables that do not match its size");
@@ -121,7 +124,7 @@ enum status block_open_verified(struct block *b, uint32_t number, const void *va
 
 void block_add_sizes(const struct block *b, struct block_sizes *sizes)
 {
-        unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
+        unsigned site_bits = b->function_width + b->file_width + b->start_width;
 
         sizes->starts += (uint64_t)(b->run_bits - b->low);
         sizes->runs += (uint64_t)(b->delta_bits - b->run_bits);
@@ -344,10 +347,64 @@ static BLOCK_BODY enum status read_row_scope(const struct block *b, const struct
         return read_row_line(b, c, row, line_ret) ? ST_OK : ST_BAD_DATA;
 }
 
+/* Widths and masks of scopes and sites, computed once. */
+struct site_fields {
+        unsigned scope_bits, site_bits, file_at, start_at;
+        uint64_t site_mask, line_mask, function_mask, file_mask, start_mask;
+        uint32_t counted_mask; /* of start lines in lines: all bits or none */
+};
+
+static BLOCK_BODY struct site_fields get_site_fields(const struct block *b)
+{
+        unsigned start_at = (unsigned)b->function_width + b->file_width;
+
+        return (struct site_fields){ .scope_bits = (unsigned)b->site_width + b->line_high_width,
+                                     .site_bits = start_at + b->start_width,
+                                     .file_at = b->function_width,
+                                     .start_at = start_at,
+                                     .site_mask = low_mask(b->site_width),
+                                     .line_mask = low_mask(b->line_high_width),
+                                     .function_mask = low_mask(b->function_width),
+                                     .file_mask = low_mask(b->file_width),
+                                     .start_mask = low_mask(b->start_width),
+                                     .counted_mask = b->is_counted_from_start ? UINT32_MAX : 0 };
+}
+
+/* The frame of a scope, with the low bits of its line; false where it has none. */
+static BLOCK_BODY bool load_scope_frame(const struct block *b, const struct site_fields *f, uint32_t scope,
+                                        uint32_t line_low, bool inlined, struct symbol_frame *ret)
+{
+        uint64_t bits = load_bits(b->scope_sites, (uint64_t)scope * f->scope_bits), function, file, start, bit;
+        uint32_t site = (uint32_t)(bits & f->site_mask), code = (uint32_t)(bits >> b->site_width & f->line_mask);
+        uint32_t start_line, line;
+
+        if (site >= b->site_count)
+                return false;
+        bit = (uint64_t)site * f->site_bits;
+        function = load_bits(b->sites, bit);
+        if (f->site_bits <= 57) {
+                file = function >> f->file_at;
+                start = function >> f->start_at;
+        } else {
+                file = load_bits(b->sites, bit + f->file_at);
+                start = load_bits(b->sites, bit + f->start_at);
+        }
+        start &= f->start_mask;
+        start_line = (start ? b->start_base + (uint32_t)start - 1 : 0) & BLOCK_START_LINE_MAX;
+        line = b->line_base + code + (start_line >> b->line_width & f->counted_mask);
+        line = code || !f->counted_mask ? line : 0;
+        *ret = (struct symbol_frame){ .function = b->function_base + (uint32_t)(function & f->function_mask),
+                                      .file = b->file_base + (uint32_t)(file & f->file_mask),
+                                      .line = line << b->line_width | line_low,
+                                      .inlined = inlined,
+                                      .start_line = start_line & BLOCK_START_LINE_MAX };
+        return true;
+}
+
 static BLOCK_BODY enum status read_row_frames(const struct block *b, const struct block_cursor *c, uint32_t row,
                                               struct symbol_frame *out, uint32_t *count_ret, bool fast)
 {
-        unsigned site_bits = b->function_width + b->file_width + b->line_high_width;
+        const struct site_fields fields = get_site_fields(b);
         uint32_t bound = b->node_count + 1, count = 0, scope, line;
 
         if (read_row_scope(b, c, row, &scope, &line))
@@ -357,27 +414,13 @@ static BLOCK_BODY enum status read_row_frames(const struct block *b, const struc
                 return ST_OK;
         }
         for (;;) {
-                uint32_t site, parent;
-                uint64_t bit;
+                uint32_t parent;
 
                 if (scope > b->scope_count)
                         return ST_BAD_DATA;
-                site = (uint32_t)(load_bits(b->scope_sites, (uint64_t)(scope - 1) * b->site_width) &
-                                  low_mask(b->site_width));
                 parent = read_unary(b->scope_bits, &c->scopes, scope - 1, fast);
-                if (site >= b->site_count || parent >= bound)
+                if (parent >= bound || !load_scope_frame(b, &fields, scope - 1, line, parent != 0, &out[count++]))
                         return ST_BAD_DATA;
-                bit = (uint64_t)site * site_bits;
-                out[count].function =
-                        b->function_base + (uint32_t)(load_bits(b->sites, bit) & low_mask(b->function_width));
-                bit += b->function_width;
-                out[count].file = b->file_base + (uint32_t)(load_bits(b->sites, bit) & low_mask(b->file_width));
-                bit += b->file_width;
-                out[count].line = (b->line_base + (uint32_t)(load_bits(b->sites, bit) & low_mask(b->line_high_width)))
-                                          << b->line_width |
-                                  line;
-                out[count].inlined = parent != 0;
-                count++;
                 if (parent == 0)
                         break;
                 bound = parent;
@@ -583,44 +626,9 @@ static BLOCK_BODY bool unpack_lines(const struct block *b, struct block_rows *r)
         return true;
 }
 
-/* Widths and masks of the sites, computed once. */
-struct site_fields {
-        unsigned bits, file_at, line_at, line_width;
-        uint64_t function_mask, file_mask, line_mask;
-};
-
-static BLOCK_BODY struct site_fields get_site_fields(const struct block *b)
-{
-        return (struct site_fields){ .bits = b->function_width + b->file_width + b->line_high_width,
-                                     .file_at = b->function_width,
-                                     .line_at = b->function_width + b->file_width,
-                                     .line_width = b->line_width,
-                                     .function_mask = low_mask(b->function_width),
-                                     .file_mask = low_mask(b->file_width),
-                                     .line_mask = low_mask(b->line_high_width) };
-}
-
-static BLOCK_BODY void load_site(const struct block *b, const struct site_fields *f, uint32_t site,
-                                 struct block_entry *ret)
-{
-        uint64_t bit = (uint64_t)site * f->bits, function = load_bits(b->sites, bit), file, line;
-
-        if (f->bits <= 57) {
-                file = function >> f->file_at;
-                line = function >> f->line_at;
-        } else {
-                file = load_bits(b->sites, bit + f->file_at);
-                line = load_bits(b->sites, bit + f->line_at);
-        }
-        ret->function = b->function_base + (uint32_t)(function & f->function_mask);
-        ret->file = b->file_base + (uint32_t)(file & f->file_mask);
-        ret->line = (b->line_base + (uint32_t)(line & f->line_mask)) << f->line_width;
-}
-
 static BLOCK_BODY bool unpack_scopes(const struct block *b, struct block_rows *r)
 {
         const struct site_fields fields = get_site_fields(b);
-        uint64_t site_mask = low_mask(b->site_width);
         uint32_t bit_count = b->scope_count + b->node_count + 1, scope = 0;
 
         for (uint32_t at = 0; at < bit_count; at += 64) {
@@ -629,16 +637,14 @@ static BLOCK_BODY bool unpack_scopes(const struct block *b, struct block_rows *r
                 if (bit_count - at < 64)
                         word &= low_mask(bit_count - at);
                 for (; word; word &= word - 1) {
-                        uint32_t parent = at + (unsigned)__builtin_ctzll(word) - scope, site;
+                        uint32_t parent = at + (unsigned)__builtin_ctzll(word) - scope;
+                        struct block_entry *e = &r->scopes[scope + 1];
 
-                        if (scope == b->scope_count || parent > b->node_count)
+                        if (scope == b->scope_count || parent > b->node_count ||
+                            !load_scope_frame(b, &fields, scope, 0, parent != 0, &e->frame))
                                 return false;
-                        site = (uint32_t)(load_bits(b->scope_sites, (uint64_t)scope * b->site_width) & site_mask);
-                        if (site >= b->site_count)
-                                return false;
+                        e->parent = parent;
                         scope++;
-                        load_site(b, &fields, site, &r->scopes[scope]);
-                        r->scopes[scope].parent = parent;
                 }
         }
         return scope == b->scope_count;
@@ -650,7 +656,7 @@ static inline void add_node_chain(struct block_rows *r, uint32_t node)
         const struct block_entry *e = &r->nodes[node];
 
         memcpy(&r->chains[node][1], r->chains[e->parent], (BLOCK_CHAIN - 1) * sizeof(struct symbol_frame));
-        r->chains[node][0] = (struct symbol_frame){ e->function, e->file, e->line, e->parent != 0 };
+        r->chains[node][0] = e->frame;
         r->depths[node] = (uint16_t)(r->depths[e->parent] + 1);
         r->depth_max = r->depths[node] > r->depth_max ? r->depths[node] : r->depth_max;
 }
@@ -671,7 +677,7 @@ static BLOCK_BODY bool unpack_nodes(const struct block *b, struct block_rows *r)
                         if (node == b->node_count || scope >= b->scope_count || r->scopes[scope + 1].parent > node)
                                 return false;
                         r->nodes[node + 1] = r->scopes[scope + 1];
-                        r->nodes[node + 1].line |=
+                        r->nodes[node + 1].frame.line |=
                                 (uint32_t)(load_bits(b->node_lines, (uint64_t)node * b->line_width) & line_mask);
                         node++;
                         add_node_chain(r, node);

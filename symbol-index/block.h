@@ -21,11 +21,12 @@
  *    are Elias-Fano coded: 2 + log2(mean distance) bits a row.
  *  - runs: rows one after the other whose leaf frames differ in the low bits of
  *    their lines only; a bit a row tells where one begins. A run has a scope.
- *  - scopes: a site and the node that it was inlined into.
+ *  - scopes: a site, a line without its low bits, and the node that it was
+ *    inlined into. How many bits are low, and whether lines count from the
+ *    declaration of their function, is chosen per block for the least size.
  *  - nodes: the frames that others were inlined into, each a scope and the low
  *    bits of a line. Equal tails of chains are one path of nodes.
- *  - sites: function, file, line without its low bits. How many bits are low is
- *    chosen per block for the least size.
+ *  - sites: function, file, line of the function's declaration.
  * Scopes and nodes are numbered breadth-first, so that a scope's node never
  * decreases from scope to scope, nor a node's scope: both are stored in unary,
  * two bits a piece.
@@ -57,7 +58,10 @@
 
 struct block_frame {
         uint32_t function, file, line;
+        uint32_t start_line; /* at most BLOCK_START_LINE_MAX */
 };
+
+#define BLOCK_START_LINE_MAX INT32_MAX
 
 /** Anchor of a block: a hash of the length and frames of its first row, to find blocks that may be shared. */
 uint32_t block_compute_anchor(uint64_t length, const struct block_frame *frames, uint32_t frame_count);
@@ -98,10 +102,11 @@ struct block {
         uint32_t anchor;
         uint32_t row_count, run_count, node_count, scope_count, site_count, delta_count;
         uint32_t high_bits;
-        uint32_t function_base, file_base, line_base;
+        uint32_t function_base, file_base, line_base, start_base;
         uint8_t low_width, line_width, site_width, scope_width;
-        uint8_t function_width, file_width, line_high_width;
-        uint8_t delta_width; /* 0: no line is a difference */
+        uint8_t function_width, file_width, start_width, line_high_width;
+        uint8_t delta_width;        /* 0: no line is a difference */
+        bool is_counted_from_start; /* the lines of scopes are, from that of the declaration */
 };
 
 /** Verify the checksum and the header. ST_BAD_DATA for data that no builder wrote. */
@@ -157,7 +162,7 @@ enum status block_get_row_scope(const struct block *b, const struct block_cursor
 
 /** A scope, or a node with its whole line. */
 struct block_entry {
-        uint32_t function, file, line;
+        struct symbol_frame frame;
         uint32_t parent; /* number of a node, 0 none */
 };
 
@@ -217,14 +222,15 @@ static inline uint32_t block_scope_frames(const struct block_rows *b, uint32_t s
         const struct block_entry *scope = &b->scopes[scope_number];
         uint32_t parent = scope->parent, depth = b->depths[parent];
 
-        out[0] = (struct symbol_frame){ scope->function, scope->file, scope->line | line, parent != 0 };
+        out[0] = scope->frame;
+        out[0].line |= line;
         memcpy(out + 1, b->chains[parent], sizeof b->chains[parent]);
         for (uint32_t i = 0; i < BLOCK_CHAIN && depth > BLOCK_CHAIN; i++)
                 parent = b->nodes[parent].parent;
         for (uint32_t i = 1 + BLOCK_CHAIN; i <= depth; i++) {
                 const struct block_entry *node = &b->nodes[parent];
 
-                out[i] = (struct symbol_frame){ node->function, node->file, node->line, node->parent != 0 };
+                out[i] = node->frame;
                 parent = node->parent;
         }
         return scope_number ? 1 + depth : 0;

@@ -13,8 +13,8 @@
 
 #include "common/bytes.h"
 
-#define BLOCK_VERSION 3
-#define BLOCK_HEADER_BYTES 47
+#define BLOCK_VERSION 4
+#define BLOCK_HEADER_BYTES 53
 #define BLOCK_CHECKSUM_BYTES 8
 
 static inline uint64_t low_mask(unsigned width)

@@ -21,39 +21,44 @@
 #define BLOCK_DELTA_LEAST 2
 #define BLOCK_SET_SLOTS 8192u /* a power of two, over twice BLOCK_RECORDS_MAX */
 
-struct block_key4 {
-        uint32_t a, b, c, d;
+/* Of a scope: site, line, parent; of a node the same; of a site: function, file, start line. */
+struct block_key3 {
+        uint32_t a, b, c;
 };
 
 /* Open addressing; a slot is in use when its epoch is the set's. The last insertion can be undone. */
 struct block_set {
         struct {
-                struct block_key4 key;
+                struct block_key3 key;
                 uint32_t value, epoch;
         } slots[BLOCK_SET_SLOTS];
         uint32_t count, epoch;
 };
 
 struct block_record {
-        struct block_frame frame;
+        uint32_t site; /* value in the set of sites */
+        uint32_t line;
         uint32_t parent; /* number of a node, 0 none */
 };
 
 struct block_undo {
-        uint16_t set; /* number of the set; the nodes' is the last */
+        uint16_t set; /* scopes of this choice, SET_OF_NODES or SET_OF_SITES */
         uint16_t slot;
 };
 
+enum { SET_OF_NODES = BLOCK_CHOICES, SET_OF_SITES, BLOCK_SETS };
+
 /* Counts for one choice of line_width. */
 struct block_choice {
-        struct block_set sites, scopes;
+        struct block_set scopes;
         uint32_t run_count;
         uint32_t delta_counts[BLOCK_DELTAS]; /* rows whose line can be a difference, for each width of these */
         uint32_t last_scope;                 /* of the last row: value in scopes, BLOCK_GAP for a gap */
+        int64_t least, most;                 /* high bits of lines from the declaration; least > most: none */
 };
 
 struct block_extremes {
-        struct block_frame min, max;
+        struct block_frame min, max; /* of start lines those that are known */
 };
 
 struct block_builder {
@@ -67,11 +72,11 @@ struct block_builder {
         unsigned best; /* choice of line width with the least size */
         uint32_t anchor;
         uint32_t undo_count;
-        struct block_undo undo[(2 * BLOCK_CHOICES + 1) * (BLOCK_FRAMES_MAX + 1)];
-        struct block_set node_set;
+        struct block_undo undo[BLOCK_SETS * (BLOCK_FRAMES_MAX + 1)];
+        struct block_set node_set, site_set;
         struct block_choice choices[BLOCK_CHOICES];
         /* Of block_builder_finish(): scopes and nodes in breadth-first order. */
-        struct block_key4 scopes[BLOCK_RECORDS_MAX];
+        struct block_key3 scopes[BLOCK_RECORDS_MAX], sites[BLOCK_RECORDS_MAX];
         uint16_t node_scope[BLOCK_RECORDS_MAX];
         uint16_t first_scope[BLOCK_RECORDS_MAX + 1], next_scope[BLOCK_RECORDS_MAX];
         uint16_t first_node[BLOCK_RECORDS_MAX], next_node[BLOCK_RECORDS_MAX];
@@ -83,8 +88,11 @@ struct block_builder {
 
 /* Layout of the block with one choice of line_width. */
 struct block_layout {
-        unsigned low_width, line_width, site_width, scope_width, function_width, file_width, line_high_width;
+        unsigned low_width, line_width, site_width, scope_width, function_width, file_width, start_width,
+                line_high_width;
         unsigned delta_width;
+        bool is_counted_from_start; /* lines are, from that of the declaration */
+        uint32_t line_base;
         uint32_t high_bits, run_count, scope_count, site_count, delta_count;
         size_t low, high, run_bits, runs, delta_bits, deltas, lines, scope_bits, scope_sites, node_bits, node_lines,
                 sites; /* bytes */
@@ -100,14 +108,9 @@ static inline uint32_t block_line_code(uint32_t before, uint32_t line, uint32_t 
         return row % 64 == 0 || difference == 0 || code < 0 || code >= 1 << width ? UINT32_MAX : (uint32_t)code;
 }
 
-static inline struct block_key4 block_site_key(const struct block_frame *f, unsigned line_width)
+static inline struct block_key3 block_scope_key(const struct block_record *r, unsigned line_width)
 {
-        return (struct block_key4){ f->function, f->file, f->line >> line_width, 0 };
-}
-
-static inline struct block_key4 block_scope_key(const struct block_record *r, unsigned line_width)
-{
-        return (struct block_key4){ r->frame.function, r->frame.file, r->frame.line >> line_width, r->parent };
+        return (struct block_key3){ r->site, r->line >> line_width, r->parent };
 }
 
 /* ---- gathering ranges ---- */
@@ -118,17 +121,17 @@ static const uint8_t line_widths[BLOCK_CHOICES] = { 0, 3, 4, 5, 6, 7, 8, 10 };
 
 static_assert(BLOCK_SET_SLOTS > 2 * BLOCK_RECORDS_MAX, "a set is never full");
 
-static uint32_t hash_block_key(const struct block_key4 *k)
+static uint32_t hash_block_key(const struct block_key3 *k)
 {
         uint64_t h = ((uint64_t)k->a << 32 | k->b) * 0x9e3779b97f4a7c15;
 
-        h ^= ((uint64_t)k->c << 32 | k->d) * 0xc2b2ae3d27d4eb4f;
+        h ^= k->c * 0xc2b2ae3d27d4eb4f;
         h ^= h >> 32;
         h *= 0x9e3779b97f4a7c15;
         return (uint32_t)(h >> 40) & (BLOCK_SET_SLOTS - 1);
 }
 
-static uint32_t block_set_insert(struct block_set *s, const struct block_key4 *k, bool *added)
+static uint32_t block_set_insert(struct block_set *s, const struct block_key3 *k, bool *added)
 {
         uint32_t i = hash_block_key(k);
 
@@ -159,14 +162,16 @@ static void clear_block_set(struct block_set *s)
 static void block_builder_clear(struct block_builder *b)
 {
         clear_block_set(&b->node_set);
+        clear_block_set(&b->site_set);
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
-                clear_block_set(&b->choices[i].sites);
                 clear_block_set(&b->choices[i].scopes);
                 b->choices[i].run_count = 0;
+                b->choices[i].least = INT64_MAX;
+                b->choices[i].most = INT64_MIN;
                 memset(b->choices[i].delta_counts, 0, sizeof b->choices[i].delta_counts);
         }
         b->row_count = b->node_count = 0;
-        b->extremes.min = (struct block_frame){ UINT32_MAX, UINT32_MAX, UINT32_MAX };
+        b->extremes.min = (struct block_frame){ UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX };
         b->extremes.max = (struct block_frame){ 0 };
 }
 
@@ -222,7 +227,7 @@ uint32_t block_compute_anchor(uint64_t length, const struct block_frame *frames,
 }
 
 /* Insert into set number `set`, with an undo entry in case the range does not fit. */
-static uint32_t add_to_set(struct block_builder *b, struct block_set *s, unsigned set, const struct block_key4 *key,
+static uint32_t add_to_set(struct block_builder *b, struct block_set *s, unsigned set, const struct block_key3 *key,
                            bool *added)
 {
         uint32_t slot = block_set_insert(s, key, added);
@@ -234,6 +239,10 @@ static uint32_t add_to_set(struct block_builder *b, struct block_set *s, unsigne
 
 static void widen_extremes(struct block_extremes *e, const struct block_frame *f)
 {
+        if (f->start_line) {
+                e->min.start_line = f->start_line < e->min.start_line ? f->start_line : e->min.start_line;
+                e->max.start_line = f->start_line > e->max.start_line ? f->start_line : e->max.start_line;
+        }
         e->min.function = f->function < e->min.function ? f->function : e->min.function;
         e->min.file = f->file < e->min.file ? f->file : e->min.file;
         e->min.line = f->line < e->min.line ? f->line : e->min.line;
@@ -246,27 +255,37 @@ static void widen_extremes(struct block_extremes *e, const struct block_frame *f
 static void find_deltas(const struct block_builder *b, const struct block_record *row,
                         uint32_t can[static BLOCK_DELTAS])
 {
-        uint32_t before = b->row_count ? b->rows[b->row_count - 1].frame.line : 0;
+        uint32_t before = b->row_count ? b->rows[b->row_count - 1].line : 0;
 
         for (unsigned i = 0; i < BLOCK_DELTAS; i++)
-                can[i] = block_line_code(before, row->frame.line, b->row_count, BLOCK_DELTA_LEAST + i) != UINT32_MAX;
+                can[i] = block_line_code(before, row->line, b->row_count, BLOCK_DELTA_LEAST + i) != UINT32_MAX;
 }
 
-/* Count the site and the scope of a row or node, for each choice. */
-static void add_record(struct block_builder *b, const struct block_record *r, bool is_row)
+/* High bits of 0, of line 0 as a rule, are not counted from the declaration: they have a code of their own. */
+static void widen_counted_lines(struct block_choice *c, uint32_t line_high, uint32_t start_high)
+{
+        int64_t n = (int64_t)line_high - start_high;
+
+        if (!line_high)
+                return;
+        c->least = n < c->least ? n : c->least;
+        c->most = n > c->most ? n : c->most;
+}
+
+/* Count the scope of a row or node, for each choice. */
+static void add_record(struct block_builder *b, const struct block_record *r, uint32_t start_line, bool is_row)
 {
         uint32_t can_be_delta[BLOCK_DELTAS];
 
         find_deltas(b, r, can_be_delta);
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                 struct block_choice *c = &b->choices[i];
-                struct block_key4 site = block_site_key(&r->frame, line_widths[i]),
-                                  scope = block_scope_key(r, line_widths[i]);
+                struct block_key3 scope = block_scope_key(r, line_widths[i]);
                 bool added;
-                uint32_t number = add_to_set(b, &c->scopes, 2 * i, &scope, &added);
+                uint32_t number = add_to_set(b, &c->scopes, i, &scope, &added);
 
                 if (added)
-                        add_to_set(b, &c->sites, 2 * i + 1, &site, &added);
+                        widen_counted_lines(c, scope.b, start_line >> line_widths[i]);
                 if (is_row) {
                         if (b->row_count == 0 || number != c->last_scope)
                                 c->run_count++;
@@ -276,19 +295,29 @@ static void add_record(struct block_builder *b, const struct block_record *r, bo
                         c->last_scope = number;
                 }
         }
-        widen_extremes(&b->extremes, &r->frame);
+}
+
+static struct block_record make_record(struct block_builder *b, const struct block_frame *f, uint32_t parent)
+{
+        struct block_key3 site = { f->function, f->file, f->start_line };
+        bool added;
+
+        assert(f->start_line <= BLOCK_START_LINE_MAX);
+        widen_extremes(&b->extremes, f);
+        return (struct block_record){ add_to_set(b, &b->site_set, SET_OF_SITES, &site, &added), f->line, parent };
 }
 
 /* Number of the node (frame, parent), added if new. */
 static uint32_t add_block_node(struct block_builder *b, const struct block_frame *f, uint32_t parent)
 {
-        struct block_key4 key = { f->function, f->file, f->line, parent };
+        struct block_record node = make_record(b, f, parent);
+        struct block_key3 key = block_scope_key(&node, 0);
         bool added;
-        uint32_t number = add_to_set(b, &b->node_set, 2 * BLOCK_CHOICES, &key, &added);
+        uint32_t number = add_to_set(b, &b->node_set, SET_OF_NODES, &key, &added);
 
         if (added) {
-                b->nodes[b->node_count++] = (struct block_record){ *f, parent };
-                add_record(b, &b->nodes[number], false);
+                b->nodes[b->node_count++] = node;
+                add_record(b, &b->nodes[number], f->start_line, false);
         }
         return number + 1;
 }
@@ -297,8 +326,9 @@ static void undo_insertions(struct block_builder *b)
 {
         while (b->undo_count) {
                 struct block_undo u = b->undo[--b->undo_count];
-                struct block_choice *c = &b->choices[u.set / 2 % BLOCK_CHOICES];
-                struct block_set *s = u.set == 2 * BLOCK_CHOICES ? &b->node_set : u.set % 2 ? &c->sites : &c->scopes;
+                struct block_set *s = u.set == SET_OF_NODES   ? &b->node_set
+                                      : u.set == SET_OF_SITES ? &b->site_set
+                                                              : &b->choices[u.set].scopes;
 
                 s->slots[u.slot].epoch = 0;
                 s->count--;
@@ -327,6 +357,20 @@ static void choose_delta(struct block_layout *l, const struct block_choice *c, u
         }
 }
 
+/* Count lines from declarations if that is smaller. */
+static void choose_line_base(struct block_layout *l, const struct block_choice *c, const struct block_extremes *e)
+{
+        unsigned width = c->least > c->most ? 0 : bit_width((uint64_t)(c->most - c->least) + 1);
+
+        l->line_base = e->min.line >> l->line_width;
+        l->line_high_width = bit_width((e->max.line >> l->line_width) - l->line_base);
+        if (width >= l->line_high_width)
+                return;
+        l->is_counted_from_start = true;
+        l->line_base = (uint32_t)(c->least - 1); /* modulo 2^32 */
+        l->line_high_width = width;
+}
+
 static struct block_layout block_compute_layout(const struct block_builder *b, unsigned choice)
 {
         uint64_t last_start = b->row_start[b->row_count - 1] - b->start;
@@ -335,7 +379,7 @@ static struct block_layout block_compute_layout(const struct block_builder *b, u
         struct block_layout l = { .line_width = line_widths[choice],
                                   .run_count = c->run_count,
                                   .scope_count = c->scopes.count,
-                                  .site_count = c->sites.count };
+                                  .site_count = b->site_set.count };
         unsigned ratio_width = bit_width(last_start / b->row_count);
 
         l.low_width = ratio_width ? ratio_width - 1 : 0;
@@ -344,17 +388,18 @@ static struct block_layout block_compute_layout(const struct block_builder *b, u
         l.site_width = bit_width(l.site_count - 1);
         l.function_width = bit_width(e->max.function - e->min.function);
         l.file_width = bit_width(e->max.file - e->min.file);
-        l.line_high_width = bit_width((e->max.line >> l.line_width) - (e->min.line >> l.line_width));
+        l.start_width = e->max.start_line ? bit_width(e->max.start_line - e->min.start_line + 1) : 0;
+        choose_line_base(&l, c, e);
         l.low = bits_to_bytes((uint64_t)b->row_count * l.low_width);
         l.high = bits_to_bytes(l.high_bits);
         l.run_bits = bits_to_bytes(b->row_count);
         l.runs = bits_to_bytes((uint64_t)l.run_count * l.scope_width);
         choose_delta(&l, c, b->row_count);
         l.scope_bits = bits_to_bytes(l.scope_count + b->node_count + 1);
-        l.scope_sites = bits_to_bytes((uint64_t)l.scope_count * l.site_width);
+        l.scope_sites = bits_to_bytes((uint64_t)l.scope_count * (l.site_width + l.line_high_width));
         l.node_bits = bits_to_bytes(b->node_count + l.scope_count);
         l.node_lines = bits_to_bytes((uint64_t)b->node_count * l.line_width);
-        l.sites = bits_to_bytes((uint64_t)l.site_count * (l.function_width + l.file_width + l.line_high_width));
+        l.sites = bits_to_bytes((uint64_t)l.site_count * (l.function_width + l.file_width + l.start_width));
         l.size = BLOCK_HEADER_BYTES + l.low + l.high + l.run_bits + l.runs + l.delta_bits + l.deltas + l.lines +
                  l.scope_bits + l.scope_sites + l.node_bits + l.node_lines + l.sites + BLOCK_CHECKSUM_BYTES;
         return l;
@@ -381,7 +426,7 @@ static void add_rows(struct block_builder *b, uint64_t start, const struct block
 
         if (b->row_count && start > b->end) {
                 b->row_start[b->row_count] = b->end;
-                b->rows[b->row_count++] = (struct block_record){ { 0 }, BLOCK_GAP };
+                b->rows[b->row_count++] = (struct block_record){ 0, 0, BLOCK_GAP };
                 for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                         b->choices[i].run_count++;
                         b->choices[i].last_scope = BLOCK_GAP;
@@ -390,8 +435,8 @@ static void add_rows(struct block_builder *b, uint64_t start, const struct block
         for (uint32_t i = frame_count; i-- > 1;)
                 parent = add_block_node(b, &frames[i], parent);
         b->row_start[b->row_count] = start;
-        b->rows[b->row_count] = (struct block_record){ frames[0], parent };
-        add_record(b, &b->rows[b->row_count], true);
+        b->rows[b->row_count] = make_record(b, &frames[0], parent);
+        add_record(b, &b->rows[b->row_count], frames[0].start_line, true);
         b->row_count++;
 }
 
@@ -402,16 +447,19 @@ struct builder_state {
         unsigned best;
         struct {
                 uint32_t run_count, last_scope, delta_counts[BLOCK_DELTAS];
+                int64_t least, most;
         } choices[BLOCK_CHOICES];
 };
 
 static struct builder_state save_builder_state(const struct block_builder *b)
 {
-        struct builder_state m = { b->row_count, b->node_count, b->extremes, b->best, { { 0, 0, { 0 } } } };
+        struct builder_state m = { b->row_count, b->node_count, b->extremes, b->best, { { 0, 0, { 0 }, 0, 0 } } };
 
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                 m.choices[i].run_count = b->choices[i].run_count;
                 m.choices[i].last_scope = b->choices[i].last_scope;
+                m.choices[i].least = b->choices[i].least;
+                m.choices[i].most = b->choices[i].most;
                 memcpy(m.choices[i].delta_counts, b->choices[i].delta_counts, sizeof m.choices[i].delta_counts);
         }
         return m;
@@ -427,6 +475,8 @@ static void restore_builder_state(struct block_builder *b, const struct builder_
         for (unsigned i = 0; i < BLOCK_CHOICES; i++) {
                 b->choices[i].run_count = m->choices[i].run_count;
                 b->choices[i].last_scope = m->choices[i].last_scope;
+                b->choices[i].least = m->choices[i].least;
+                b->choices[i].most = m->choices[i].most;
                 memcpy(b->choices[i].delta_counts, m->choices[i].delta_counts, sizeof b->choices[i].delta_counts);
         }
 }
@@ -466,7 +516,7 @@ enum status block_builder_add(struct block_builder *b, uint64_t start, uint64_t 
 #define NO_CHILD UINT16_MAX
 
 /* Number of a key that is in the set. */
-static uint32_t find_set_value(struct block_set *s, const struct block_key4 *key)
+static uint32_t find_set_value(struct block_set *s, const struct block_key3 *key)
 {
         bool added;
         uint32_t slot = block_set_insert(s, key, &added);
@@ -482,12 +532,15 @@ static void link_children(struct block_builder *b, struct block_set *scopes, uns
         for (uint32_t i = 0; i < BLOCK_SET_SLOTS; i++)
                 if (scopes->slots[i].epoch == scopes->epoch)
                         b->scopes[scopes->slots[i].value] = scopes->slots[i].key;
+        for (uint32_t i = 0; i < BLOCK_SET_SLOTS; i++)
+                if (b->site_set.slots[i].epoch == b->site_set.epoch)
+                        b->sites[b->site_set.slots[i].value] = b->site_set.slots[i].key;
         for (uint32_t i = scopes->count; i-- > 0;) {
-                b->next_scope[i] = b->first_scope[b->scopes[i].d];
-                b->first_scope[b->scopes[i].d] = (uint16_t)i;
+                b->next_scope[i] = b->first_scope[b->scopes[i].c];
+                b->first_scope[b->scopes[i].c] = (uint16_t)i;
         }
         for (uint32_t i = b->node_count; i-- > 0;) {
-                struct block_key4 key = block_scope_key(&b->nodes[i], line_width);
+                struct block_key3 key = block_scope_key(&b->nodes[i], line_width);
                 uint32_t scope = find_set_value(scopes, &key);
 
                 b->node_scope[i] = (uint16_t)scope;
@@ -539,7 +592,8 @@ static void store_header(const struct block_builder *b, const struct block_layou
                                     htole16((uint16_t)b->node_count), htole16((uint16_t)l->scope_count),
                                     htole16((uint16_t)l->site_count), htole16((uint16_t)l->high_bits) };
         const uint32_t bases[] = { htole32(b->extremes.min.function), htole32(b->extremes.min.file),
-                                   htole32(b->extremes.min.line >> l->line_width), htole32(b->anchor) };
+                                   htole32(l->line_base), htole32(b->anchor) };
+        const uint32_t start_base = htole32(l->start_width ? b->extremes.min.start_line : 0);
         const uint16_t delta_count = htole16((uint16_t)l->delta_count);
         uint64_t span = htole64(b->end - 1 - b->start);
 
@@ -556,6 +610,9 @@ static void store_header(const struct block_builder *b, const struct block_layou
         memcpy(p + 28, bases, sizeof bases);
         memcpy(p + 44, &delta_count, sizeof delta_count);
         p[46] = (uint8_t)l->delta_width;
+        p[47] = (uint8_t)l->start_width;
+        memcpy(p + 48, &start_base, sizeof start_base);
+        p[52] = l->is_counted_from_start;
 }
 
 /* Output positions of lines: differences and whole lines. */
@@ -571,12 +628,12 @@ static void store_line(const struct block_builder *b, const struct block_layout 
         uint32_t code = UINT32_MAX;
 
         if (l->delta_width && run_goes_on && r->parent != BLOCK_GAP)
-                code = block_line_code(b->rows[row - 1].frame.line, r->frame.line, row, l->delta_width);
+                code = block_line_code(b->rows[row - 1].line, r->line, row, l->delta_width);
         if (code != UINT32_MAX) {
                 p->bits[row / 8] |= (uint8_t)(1 << (row & 7));
                 store_bits(p->deltas, (uint64_t)p->delta_count++ * l->delta_width, code);
         } else {
-                uint64_t line = r->parent == BLOCK_GAP ? 0 : r->frame.line & low_mask(l->line_width);
+                uint64_t line = r->parent == BLOCK_GAP ? 0 : r->line & low_mask(l->line_width);
 
                 store_bits(p->lines, (uint64_t)p->line_count++ * l->line_width, line);
         }
@@ -600,7 +657,7 @@ static uint8_t *store_rows(struct block_builder *b, const struct block_layout *l
                 store_bits(low, (uint64_t)i * l->low_width, offset & low_mask(l->low_width));
                 high[bit / 8] |= (uint8_t)(1 << (bit & 7));
                 if (r->parent != BLOCK_GAP) {
-                        struct block_key4 key = block_scope_key(r, l->line_width);
+                        struct block_key3 key = block_scope_key(r, l->line_width);
 
                         scope = b->scope_number[find_set_value(scopes, &key)] + 1u;
                 }
@@ -615,18 +672,28 @@ static uint8_t *store_rows(struct block_builder *b, const struct block_layout *l
         return places.lines + l->lines;
 }
 
-static uint8_t *store_scopes(struct block_builder *b, const struct block_layout *l, struct block_set *sites,
-                             uint8_t *bits)
+/* The high bits of a scope's line as they are stored. */
+static uint64_t make_line_code(const struct block_builder *b, const struct block_layout *l,
+                               const struct block_key3 *scope)
 {
+        uint32_t start_high = b->sites[scope->a].c >> l->line_width;
+
+        if (!l->is_counted_from_start)
+                return scope->b - l->line_base;
+        return scope->b ? scope->b - start_high - l->line_base : 0;
+}
+
+static uint8_t *store_scopes(const struct block_builder *b, const struct block_layout *l, uint8_t *bits)
+{
+        unsigned width = l->site_width + l->line_high_width;
         uint8_t *numbers = bits + l->scope_bits;
 
         for (uint32_t i = 0; i < l->scope_count; i++) {
-                struct block_key4 key = b->scopes[b->scope_order[i]];
-                uint32_t bit = b->node_number[key.d] + i;
+                const struct block_key3 *key = &b->scopes[b->scope_order[i]];
+                uint32_t bit = b->node_number[key->c] + i;
 
-                key.d = 0;
                 bits[bit / 8] |= (uint8_t)(1 << (bit & 7));
-                store_bits(numbers, (uint64_t)i * l->site_width, find_set_value(sites, &key));
+                store_bits(numbers, (uint64_t)i * width, key->a | make_line_code(b, l, key) << l->site_width);
         }
         return numbers + l->scope_sites;
 }
@@ -640,26 +707,23 @@ static uint8_t *store_nodes(const struct block_builder *b, const struct block_la
                 uint32_t bit = b->scope_number[b->node_scope[node]] + i;
 
                 bits[bit / 8] |= (uint8_t)(1 << (bit & 7));
-                store_bits(lines, (uint64_t)i * l->line_width, b->nodes[node].frame.line & low_mask(l->line_width));
+                store_bits(lines, (uint64_t)i * l->line_width, b->nodes[node].line & low_mask(l->line_width));
         }
         return lines + l->node_lines;
 }
 
-static void store_sites(const struct block_builder *b, const struct block_layout *l, const struct block_set *sites,
-                        uint8_t *p)
+static void store_sites(const struct block_builder *b, const struct block_layout *l, uint8_t *p)
 {
-        unsigned width = l->function_width + l->file_width + l->line_high_width;
-        uint32_t line_base = b->extremes.min.line >> l->line_width;
+        unsigned width = l->function_width + l->file_width + l->start_width;
 
-        for (uint32_t i = 0; i < BLOCK_SET_SLOTS; i++) {
-                const struct block_key4 *k = &sites->slots[i].key;
-                uint64_t bit = (uint64_t)sites->slots[i].value * width;
+        for (uint32_t i = 0; i < l->site_count; i++) {
+                const struct block_key3 *k = &b->sites[i];
+                uint64_t bit = (uint64_t)i * width;
 
-                if (sites->slots[i].epoch != sites->epoch)
-                        continue;
                 store_bits(p, bit, k->a - b->extremes.min.function);
                 store_bits(p, bit + l->function_width, k->b - b->extremes.min.file);
-                store_bits(p, bit + l->function_width + l->file_width, k->c - line_base);
+                store_bits(p, bit + l->function_width + l->file_width,
+                           k->c ? k->c - b->extremes.min.start_line + 1 : 0);
         }
 }
 
@@ -703,9 +767,9 @@ enum status block_builder_finish(struct block_builder *b, uint32_t number, struc
         number_breadth_first(b, &c->scopes, l.line_width);
         store_header(b, &l, p);
         at = store_rows(b, &l, &c->scopes, p + BLOCK_HEADER_BYTES);
-        at = store_scopes(b, &l, &c->sites, at);
+        at = store_scopes(b, &l, at);
         at = store_nodes(b, &l, at);
-        store_sites(b, &l, &c->sites, at);
+        store_sites(b, &l, at);
         checksum = htole64(hash_bytes64(p, l.size - BLOCK_CHECKSUM_BYTES) ^ number);
         memcpy(p + l.size - BLOCK_CHECKSUM_BYTES, &checksum, sizeof checksum);
         buf_commit(out, l.size);

@@ -15,7 +15,7 @@
 #include "symbol-index/lookup.h"
 #include "symbol-index/string_dict.h"
 
-#define INDEX_FORMAT 4
+#define INDEX_FORMAT 5
 
 struct symbol_index {
         MDB_env *env;

@@ -26,7 +26,7 @@
 struct table_texts {
         uint32_t *functions;                 /* number of each function of the table; 0 when no range needs it */
         uint32_t *files;                     /* number of each frame's file */
-        uint64_t function_count, file_count; /* that are needed and have a name */
+        uint64_t function_count, file_count; /* names and paths that are needed */
 };
 
 struct text_numbering {
@@ -105,16 +105,28 @@ static void list_used_files(const struct text_numbering *l, const uint32_t *offs
         }
 }
 
+/* Functions of one name that are declared in several places share their number. */
+static uint64_t count_distinct_numbers(const struct string_dict_item *items, size_t count, uint32_t *scratch)
+{
+        uint64_t distinct = 0;
+
+        for (size_t i = 0; i < count; i++)
+                scratch[i] = items[i].number;
+        qsort(scratch, count, sizeof *scratch, compare_u32);
+        for (size_t i = 0; i < count; i++)
+                distinct += scratch[i] != 0 && (i == 0 || scratch[i] != scratch[i - 1]);
+        return distinct;
+}
+
 static void store_text_numbers(struct text_numbering *l, const uint32_t *offsets, size_t file_count,
                                const struct string_dict_item *items)
 {
         const struct symbol_table *t = l->table;
         const struct string_dict_item *files = items + t->function_count;
 
-        for (uint32_t i = 0; i < t->function_count; i++) {
+        l->ret->function_count = count_distinct_numbers(items, t->function_count, l->ret->functions);
+        for (uint32_t i = 0; i < t->function_count; i++)
                 l->ret->functions[i] = items[i].number;
-                l->ret->function_count += items[i].number != 0;
-        }
         for (uint32_t i = 0; i < t->frame_count; i++) {
                 const uint32_t *at;
 
@@ -250,6 +262,9 @@ static uint32_t collect_range_frames(struct index_load *l, const struct symbol_r
                 l->frames[i].function = f->function == SYMBOL_NO_FUNCTION ? 0 : l->texts.functions[f->function];
                 l->frames[i].file = l->texts.files[chain->first_frame + i];
                 l->frames[i].line = f->line;
+                l->frames[i].start_line = symbol_table_start_line(t, f);
+                if (l->frames[i].start_line > BLOCK_START_LINE_MAX)
+                        l->frames[i].start_line = 0;
         }
         return count;
 }
@@ -266,7 +281,7 @@ static bool row_equals_range(struct index_load *l, uint32_t row, const struct sy
                 return false;
         for (uint32_t i = 0; i < count; i++)
                 if (l->found[i].function != l->frames[i].function || l->found[i].file != l->frames[i].file ||
-                    l->found[i].line != l->frames[i].line)
+                    l->found[i].line != l->frames[i].line || l->found[i].start_line != l->frames[i].start_line)
                         return false;
         return true;
 }

@@ -156,7 +156,7 @@ static uint32_t decode_number(const MDB_val *key)
 static void check_text_numbers(struct verify_state *c, uint32_t block)
 {
         for (uint32_t i = 1; i <= c->rows->scope_count; i++)
-                if (c->rows->scopes[i].function > c->last_text || c->rows->scopes[i].file > c->last_text) {
+                if (c->rows->scopes[i].frame.function > c->last_text || c->rows->scopes[i].frame.file > c->last_text) {
                         report_problem(c, "block %u names a function or file that the index does not have", block);
                         return;
                 }

@@ -35,10 +35,11 @@ struct symbol_key {
 };
 
 struct symbol_frame {
-        uint32_t function; /* number of a function in this index, 0 unknown */
-        uint32_t file;     /* number of a file in this index, 0 unknown */
-        uint32_t line;     /* 0 unknown */
-        bool inlined;      /* this frame was inlined into the next one */
+        uint32_t function;        /* number of a function in this index, 0 unknown */
+        uint32_t file;            /* number of a file in this index, 0 unknown */
+        uint32_t line;            /* 0 unknown */
+        bool inlined : 1;         /* this frame was inlined into the next one */
+        uint32_t start_line : 31; /* of the function's declaration, where that is in the file; 0 unknown */
 };
 
 struct symbol_result {

@@ -122,8 +122,21 @@ enum status symbol_table_check(const struct symbol_table *t, struct error *err)
                 if (f->linkage_name >= t->string_bytes || f->name >= t->string_bytes)
                         return error_set(err, ST_BAD_DATA, "symbol table function %u has its name outside the strings",
                                          i);
+                if (f->file >= t->string_bytes)
+                        return error_set(err, ST_BAD_DATA, "symbol table function %u has its file outside the strings",
+                                         i);
         }
         return ST_OK;
+}
+
+uint32_t symbol_table_start_line(const struct symbol_table *t, const struct symbol_table_frame *f)
+{
+        const struct symbol_function *function;
+
+        if (f->function == SYMBOL_NO_FUNCTION || !f->file)
+                return 0;
+        function = &t->functions[f->function];
+        return function->file == f->file ? function->start_line : 0;
 }
 
 const struct symbol_range *symbol_table_find(const struct symbol_table *t, uint64_t address)
@@ -158,7 +171,7 @@ enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t 
  */
 
 #define MAGIC "cairnsym"
-#define VERSION 2
+#define VERSION 3
 #define HEADER_BYTES 128
 #define HEADER_HASHED 120
 
@@ -166,7 +179,7 @@ enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t 
 #define RANGE_BYTES 20
 #define CHAIN_BYTES 8
 #define FRAME_BYTES 12
-#define FUNCTION_BYTES 8
+#define FUNCTION_BYTES 16
 
 /* Bytes behind the header; the counts are 32 bits wide, so it cannot wrap. */
 static uint64_t count_body_bytes(const struct symbol_table *t)
@@ -242,6 +255,8 @@ static void put_table_body(const struct symbol_table *t, struct body_out *o)
 
                 buf_append_u32(b, t->functions[i].linkage_name);
                 buf_append_u32(b, t->functions[i].name);
+                buf_append_u32(b, t->functions[i].file);
+                buf_append_u32(b, t->functions[i].start_line);
         }
         flush_piece(o);
         for (uint32_t at = 0; at < t->string_bytes && !o->piece.failed;) {
@@ -345,7 +360,8 @@ static bool read_table_body(struct reader *r, struct symbol_table *t)
                 ok = reader_u32(r, &t->frames[i].function) && reader_u32(r, &t->frames[i].file) &&
                      reader_u32(r, &t->frames[i].line);
         for (uint32_t i = 0; ok && i < t->function_count; i++)
-                ok = reader_u32(r, &t->functions[i].linkage_name) && reader_u32(r, &t->functions[i].name);
+                ok = reader_u32(r, &t->functions[i].linkage_name) && reader_u32(r, &t->functions[i].name) &&
+                     reader_u32(r, &t->functions[i].file) && reader_u32(r, &t->functions[i].start_line);
         if (!ok || !reader_bytes(r, t->string_bytes, &strings))
                 return false;
         memcpy(t->strings, strings, t->string_bytes);

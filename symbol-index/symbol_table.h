@@ -16,7 +16,8 @@
  *  2. a range's chain is a run of frames, innermost first, at least one; only
  *     the last frame of a chain is not inlined.
  *  3. every string offset and the string's end are inside `strings`.
- *  4. strings[0] is NUL: offset 0 is the empty string, "unknown".
+ *  4. strings[0] is NUL: offset 0 is the empty string, "unknown". Writers store equal paths once: those with
+ *     different offsets count as different.
  *  5. the list of unreadable parts is one line of UTF-8, shorter than SYMBOL_PARTIAL_BYTES.
  *
  * Threads: immutable once made.
@@ -56,6 +57,8 @@ struct symbol_table_frame {
 struct symbol_function {
         uint32_t linkage_name; /* string offset; as in the object, mangled */
         uint32_t name;         /* string offset; a plain name where no linkage name exists (then linkage_name is 0) */
+        uint32_t file;         /* string offset of the path of its declaration, 0 unknown */
+        uint32_t start_line;   /* of its declaration in that file, 0 unknown */
 };
 
 struct symbol_table {
@@ -100,6 +103,9 @@ enum status symbol_table_check(const struct symbol_table *t, struct error *err) 
 
 /** The list of unreadable parts of the object; "" none. */
 const char *symbol_table_partial_text(const struct symbol_table *t);
+
+/** Line of the declaration of a frame's function, if that is in the frame's own file; else 0. */
+uint32_t symbol_table_start_line(const struct symbol_table *t, const struct symbol_table_frame *f);
 
 /** SYMBOL_RESOLVED if a range covers address, else the reason. */
 enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t address);

@@ -264,6 +264,7 @@ static enum status write_range_json(struct dump *d, const struct walked_range *r
                 json_out_str(out, "linkage_name", texts.linkage_name);
                 json_out_str(out, "file", texts.file);
                 json_out_uint(out, "line", r->frames[i].line);
+                json_out_uint(out, "start_line", r->frames[i].start_line);
                 json_out_bool(out, "inlined", r->frames[i].inlined);
                 json_out_object_end(out);
         }

@@ -86,15 +86,22 @@ static void put_frame_columns(struct body *b, const struct symbol_table *t, enum
                         put_step(b, get_frame_number(&t->frames[t->chains[i].first_frame + k], c), &last);
 }
 
+/* In the order of the file. Version 1 had the first two. */
+static uint32_t *get_function_number(struct symbol_function *f, unsigned column)
+{
+        uint32_t *const numbers[] = { &f->linkage_name, &f->name, &f->file, &f->start_line };
+
+        return numbers[column];
+}
+
 static void put_function_columns(struct body *b, const struct symbol_table *t)
 {
-        uint32_t last = 0;
+        for (unsigned c = 0; c < PORTABLE_SYMBOLS_FUNCTION_NUMBERS(PORTABLE_SYMBOLS_VERSION); c++) {
+                uint32_t last = 0;
 
-        for (uint32_t i = 0; i < t->function_count; i++)
-                put_step(b, t->functions[i].linkage_name, &last);
-        last = 0;
-        for (uint32_t i = 0; i < t->function_count; i++)
-                put_step(b, t->functions[i].name, &last);
+                for (uint32_t i = 0; i < t->function_count; i++)
+                        put_step(b, *get_function_number(&t->functions[i], c), &last);
+        }
 }
 
 static void put_portable_body(struct body *b, const struct symbol_table *t)
@@ -213,6 +220,7 @@ bool portable_symbols_has_magic(const void *portable_head, size_t n)
 }
 
 struct portable_head {
+        uint32_t version;
         uint64_t body_bytes, body_hash;
         struct build_id go_id;
 };
@@ -239,14 +247,14 @@ static bool read_portable_head(struct reader *r, struct symbol_table *t, struct 
                parse_object_id(&t->build_id, id_size, id) && parse_object_id(&h->go_id, go_id_size, go_id);
 }
 
-static bool counts_fit(const struct symbol_table *t, uint64_t body_bytes)
+static bool counts_fit(const struct symbol_table *t, const struct portable_head *h)
 {
         return (uint64_t)t->segment_count * PORTABLE_SYMBOLS_SEGMENT_NUMBERS +
                        (uint64_t)t->range_count * PORTABLE_SYMBOLS_RANGE_NUMBERS +
                        (uint64_t)t->chain_count * PORTABLE_SYMBOLS_CHAIN_NUMBERS +
                        (uint64_t)t->frame_count * PORTABLE_SYMBOLS_FRAME_NUMBERS +
-                       (uint64_t)t->function_count * PORTABLE_SYMBOLS_FUNCTION_NUMBERS + t->string_bytes <=
-               body_bytes;
+                       (uint64_t)t->function_count * PORTABLE_SYMBOLS_FUNCTION_NUMBERS(h->version) + t->string_bytes <=
+               h->body_bytes;
 }
 
 /* ---- columns ---- */
@@ -331,29 +339,26 @@ static bool read_frame_columns(struct reader *r, struct symbol_table *t)
         return true;
 }
 
-static bool read_function_columns(struct reader *r, struct symbol_table *t)
+static bool read_function_columns(struct reader *r, uint32_t version, struct symbol_table *t)
 {
-        uint32_t linkage_name = 0, name = 0;
+        for (unsigned c = 0; c < PORTABLE_SYMBOLS_FUNCTION_NUMBERS(version); c++) {
+                uint32_t last = 0;
 
-        for (uint32_t i = 0; i < t->function_count; i++) {
-                if (!read_step(r, &linkage_name))
-                        return false;
-                t->functions[i].linkage_name = linkage_name;
-        }
-        for (uint32_t i = 0; i < t->function_count; i++) {
-                if (!read_step(r, &name))
-                        return false;
-                t->functions[i].name = name;
+                for (uint32_t i = 0; i < t->function_count; i++) {
+                        if (!read_step(r, &last))
+                                return false;
+                        *get_function_number(&t->functions[i], c) = last;
+                }
         }
         return true;
 }
 
-static bool read_portable_body(struct reader *r, struct symbol_table *t)
+static bool read_portable_body(struct reader *r, uint32_t version, struct symbol_table *t)
 {
         const uint8_t *strings;
 
         if (!read_segment_columns(r, t) || !read_range_columns(r, t) || !read_chain_columns(r, t) ||
-            !read_frame_columns(r, t) || !read_function_columns(r, t) || reader_left(r) != t->string_bytes ||
+            !read_frame_columns(r, t) || !read_function_columns(r, version, t) || reader_left(r) != t->string_bytes ||
             !reader_bytes(r, t->string_bytes, &strings))
                 return false;
         memcpy(t->strings, strings, t->string_bytes);
@@ -367,16 +372,15 @@ static enum status read_portable_header(struct reader *r, struct symbol_table *t
 {
         const uint8_t *magic;
         uint64_t header_hash;
-        uint32_t version;
 
         if (!reader_bytes(r, 8, &magic) || !portable_symbols_has_magic(magic, 8))
                 return error_set(err, ST_BAD_DATA, "not a symbol file");
-        if (!reader_u32(r, &version))
+        if (!reader_u32(r, &h->version))
                 return reader_error(r, err, "symbol file header");
-        if (version != PORTABLE_SYMBOLS_VERSION)
+        if (h->version != PORTABLE_SYMBOLS_VERSION && h->version != 1)
                 return error_set(err, ST_UNSUPPORTED,
                                  "symbol file of version %u, not %u: send it with a cairn-upload of this version",
-                                 version, PORTABLE_SYMBOLS_VERSION);
+                                 h->version, PORTABLE_SYMBOLS_VERSION);
         if (!read_portable_head(r, t, h) || !reader_u64(r, &header_hash))
                 return error_at(err, ST_BAD_DATA, r->pos, "symbol file header is cut off or malformed");
         if (header_hash != hash_bytes64(r->data, PORTABLE_SYMBOLS_HASHED_BYTES))
@@ -400,12 +404,12 @@ static enum status parse_portable(const struct file_map *map, struct symbol_tabl
         st = read_portable_header(&r, t, h, err);
         if (st)
                 return st;
-        if (t->segment_count > LIMIT_ELF_SEGMENTS || !counts_fit(t, h->body_bytes))
+        if (t->segment_count > LIMIT_ELF_SEGMENTS || !counts_fit(t, h))
                 return error_set(err, ST_BAD_DATA, "the counts in the symbol file exceed its size");
         st = symbol_table_allocate(t, err);
         if (st)
                 return st;
-        if (!read_portable_body(&r, t))
+        if (!read_portable_body(&r, h->version, t))
                 return error_at(err, ST_BAD_DATA, r.pos, "symbol file is malformed");
         t->is_complete = true;
         return symbol_table_check(t, err);

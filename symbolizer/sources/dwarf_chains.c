@@ -87,7 +87,8 @@ static uint32_t add_unit_text(struct dwarf_chains *c, struct dwarf_text_list *l,
 {
         struct dwarf_text t = { .borrowed = is_made ? NULL : text,
                                 .offset = c->texts.size,
-                                .is_linkage_name = is_linkage_name };
+                                .is_linkage_name = is_linkage_name,
+                                .start_file = NO_TEXT };
 
         t.size = (uint32_t)strnlen(text, LIMIT_NAME_BYTES);
         if (!t.size || (is_made && buf_append(&c->texts, text, t.size)))
@@ -99,27 +100,6 @@ static uint32_t add_unit_text(struct dwarf_chains *c, struct dwarf_text_list *l,
         t.hash = hash_symbol_text(text, t.size);
         l->items[l->count] = t;
         return (uint32_t)l->count++;
-}
-
-static uint32_t add_function_text(struct dwarf_chains *c, const struct dwarf_name *n)
-{
-        struct buf text = { 0 };
-        const char *plain;
-        uint32_t number;
-
-        if (n->linkage)
-                return add_unit_text(c, &c->functions, n->linkage, false, true);
-        plain = dwarf_make_plain_name(n, &text);
-        number = add_unit_text(c, &c->functions, plain, plain != n->plain, false);
-        buf_deinit(&text);
-        return number;
-}
-
-static inline uint32_t number_function(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t name)
-{
-        if (c->functions.numbers[name] == NOT_ASKED)
-                c->functions.numbers[name] = add_function_text(c, &code->names[name]);
-        return c->functions.numbers[name];
 }
 
 static uint32_t add_file_text(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t file)
@@ -139,6 +119,41 @@ static inline uint32_t number_file(struct dwarf_chains *c, const struct dwarf_co
         if (c->files.numbers[file] == NOT_ASKED)
                 c->files.numbers[file] = add_file_text(c, code, file);
         return c->files.numbers[file];
+}
+
+static uint32_t add_name_text(struct dwarf_chains *c, const struct dwarf_name *n)
+{
+        struct buf text = { 0 };
+        const char *plain;
+        uint32_t number;
+
+        if (n->linkage)
+                return add_unit_text(c, &c->functions, n->linkage, false, true);
+        plain = dwarf_make_plain_name(n, &text);
+        number = add_unit_text(c, &c->functions, plain, plain != n->plain, false);
+        buf_deinit(&text);
+        return number;
+}
+
+static uint32_t add_function_text(struct dwarf_chains *c, const struct dwarf_code *code, const struct dwarf_name *n)
+{
+        uint32_t number = add_name_text(c, n);
+
+        if (number != NO_TEXT && n->start_line) {
+                struct dwarf_text *t = &c->functions.items[number];
+
+                t->start_path = n->start_path;
+                t->start_file = n->start_path ? NO_TEXT : number_file(c, code, n->start_file);
+                t->start_line = n->start_line;
+        }
+        return number;
+}
+
+static inline uint32_t number_function(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t name)
+{
+        if (c->functions.numbers[name] == NOT_ASKED)
+                c->functions.numbers[name] = add_function_text(c, code, &code->names[name]);
+        return c->functions.numbers[name];
 }
 
 /* ---- chains ---- */
@@ -187,6 +202,45 @@ static bool grow_place_slots(struct dwarf_chains *c)
         return true;
 }
 
+/* Whether one path is the other behind a directory; "./" in front of it does not count. */
+static bool is_path_behind_directory(const char *path, size_t size, const char *relative)
+{
+        size_t n;
+
+        while (relative[0] == '.' && relative[1] == '/')
+                relative += 2;
+        n = strlen(relative);
+        return n && relative[0] != '/' && n < size && path[size - n - 1] == '/' &&
+               memcmp(path + size - n, relative, n) == 0;
+}
+
+/*
+ * Whether the file of a frame is that of a declaration in another unit. With link-time optimization the two units may
+ * have different directories: prefixes that the compiler was told to remove stay in the units that the linker makes.
+ */
+static bool is_start_file(const struct dwarf_chains *c, const struct dwarf_text *function, uint32_t file)
+{
+        const struct dwarf_text *t = &c->files.items[file];
+        const char *path = dwarf_text_of(c, t);
+        size_t n = strlen(function->start_path);
+
+        return n == 0 || (n == t->size && memcmp(path, function->start_path, n) == 0) ||
+               is_path_behind_directory(path, t->size, function->start_path);
+}
+
+static struct symbol_table_frame make_unit_frame(struct dwarf_chains *c, const struct dwarf_code *code, uint32_t name,
+                                                 struct dwarf_place p)
+{
+        uint32_t function = number_function(c, code, name), file = number_file(c, code, p.file);
+        struct dwarf_text *t = function == NO_TEXT ? NULL : &c->functions.items[function];
+
+        if (t && t->start_path && file != NO_TEXT && is_start_file(c, t, file)) {
+                t->start_file = file;
+                t->start_path = NULL;
+        }
+        return (struct symbol_table_frame){ function, file, p.line };
+}
+
 /* The innermost frame is at the line row; each frame around it is at the call. */
 static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, struct dwarf_place p)
 {
@@ -200,8 +254,7 @@ static bool add_frames(struct dwarf_chains *c, const struct dwarf_code *code, st
         while (p.scope != DWARF_NO_SCOPE) {
                 const struct dwarf_scope *s = &code->scopes[p.scope];
 
-                *to++ = (struct symbol_table_frame){ number_function(c, code, s->name), number_file(c, code, p.file),
-                                                     p.line };
+                *to++ = make_unit_frame(c, code, s->name, p);
                 p = (struct dwarf_place){ s->parent, s->call_file, s->call_line };
         }
         c->frame_count = (size_t)(to - c->frames);

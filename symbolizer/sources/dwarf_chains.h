@@ -23,7 +23,10 @@ struct dwarf_text {
         size_t offset;        /* there */
         uint32_t size;
         bool is_linkage_name;
-        uint64_t hash; /* hash_symbol_text() */
+        uint32_t start_file;    /* of a function's declaration: index of a file, UINT32_MAX unknown */
+        uint32_t start_line;    /* 0 unknown */
+        const char *start_path; /* borrowed; its file, until a frame has it; NULL none */
+        uint64_t hash;          /* hash_symbol_text() */
 };
 struct dwarf_text_list {
         struct dwarf_text *items; /* owned; in the order of their first frames */

@@ -155,14 +155,20 @@ static void add_texts(const struct dwarf_chains *c, const struct dwarf_text_list
         }
 }
 
-static void add_unit_functions(const struct dwarf_chains *c, struct symbol_table_builder *b, uint32_t *ret)
+/* Replace the string offsets in m->functions by functions. */
+static void add_unit_functions(const struct dwarf_chains *c, const struct dwarf_merge *m,
+                               struct symbol_table_builder *b)
 {
-        add_texts(c, &c->functions, b, ret);
         for (size_t i = 0; i < c->functions.count; i++) {
-                bool is_linkage_name = c->functions.items[i].is_linkage_name;
+                const struct dwarf_text *t = &c->functions.items[i];
+                struct symbol_function f = { 0 };
 
-                ret[i] = symbol_table_builder_intern_function(b, is_linkage_name ? ret[i] : 0,
-                                                              is_linkage_name ? 0 : ret[i]);
+                *(t->is_linkage_name ? &f.linkage_name : &f.name) = m->functions[i];
+                if (t->start_file != UINT32_MAX) {
+                        f.file = m->files[t->start_file];
+                        f.start_line = t->start_line;
+                }
+                m->functions[i] = symbol_table_builder_intern_function(b, &f);
         }
 }
 
@@ -208,8 +214,9 @@ void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol
                 b->failed = ST_NO_MEMORY;
                 return;
         }
-        add_unit_functions(c, b, m->functions);
+        add_texts(c, &c->functions, b, m->functions);
         add_texts(c, &c->files, b, m->files);
+        add_unit_functions(c, m, b);
         if (b->failed)
                 return;
         translate_frames(c, m);

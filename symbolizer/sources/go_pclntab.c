@@ -222,9 +222,15 @@ static bool is_text_start(const struct go_pclntab *t, uint32_t offset)
         return at > 0 && at < t->size && t->data[at] > ' ' && (t->layout == GO_1_2 || t->data[at - 1] == 0);
 }
 
+/* Lines are signed. */
+static uint32_t get_go_line(uint32_t line)
+{
+        return line <= INT32_MAX ? line : 0;
+}
+
 struct go_record { /* of a function: fields behind the entry */
         uint64_t at;
-        uint32_t name, file_table, line_table, pcdata_count, unit;
+        uint32_t name, file_table, line_table, pcdata_count, unit, start_line;
         uint8_t funcdata_count;
         uint64_t pcdata; /* offset of the words */
         uint64_t funcdata;
@@ -245,8 +251,11 @@ static bool read_go_record(const struct go_pclntab *t, uint64_t offset, struct g
                         return false;
                 at += 4;
         }
-        if (t->layout >= GO_1_20)
-                at += 4;            /* line of the declaration */
+        if (t->layout >= GO_1_20) {
+                if (!get_u32(t, at, &r.start_line))
+                        return false;
+                at += 4;
+        }
         if (!get_u32(t, at, &last)) /* kind, flags, padding, number of funcdata */
                 return false;
         r.funcdata_count = t->data[at + 3];
@@ -298,6 +307,7 @@ static bool read_go_function(const struct go_pclntab *t, uint64_t index, struct 
         f.file_table = r->file_table;
         f.line_table = r->line_table;
         f.unit = r->unit;
+        f.start_line = get_go_line(r->start_line);
         *ret = f;
         return true;
 }
@@ -356,32 +366,36 @@ unsigned go_inlined_call_bytes(const struct go_pclntab *t)
 }
 
 static bool read_inlined_call(const struct go_pclntab *t, uint64_t tree, uint32_t index, uint32_t *name,
-                              uint32_t *parent_pc)
+                              struct go_inlined_call *ret)
 {
         unsigned size = go_inlined_call_bytes(t), name_at = t->layout >= GO_1_20 ? 4 : 12;
         unsigned pc_at = t->layout >= GO_1_20 ? 8 : 16;
         const uint8_t *bytes;
-        uint64_t at, value;
+        uint64_t at, value, start_line = 0;
 
         if (!tree || __builtin_add_overflow(tree, (uint64_t)index * size, &at) ||
             !read_image_bytes(t->img, at, size, &bytes) || !read_word(bytes, size, t->big_endian, name_at, 4, &value))
                 return false;
         *name = (uint32_t)value;
-        if (!read_word(bytes, size, t->big_endian, pc_at, 4, &value))
+        if (!read_word(bytes, size, t->big_endian, pc_at, 4, &value) ||
+            (t->layout >= GO_1_20 && !read_word(bytes, size, t->big_endian, 12, 4, &start_line)))
                 return false;
-        *parent_pc = (uint32_t)value;
+        ret->parent_pc = (uint32_t)value;
+        ret->start_line = get_go_line((uint32_t)start_line);
         return true;
 }
 
 bool go_read_inlined_call(const struct go_pclntab *t, const struct go_function *f, uint32_t index,
                           struct go_inlined_call *ret)
 {
-        uint32_t name, parent_pc;
+        struct go_inlined_call call;
+        uint32_t name;
 
-        if (!read_inlined_call(t, f->tree, index, &name, &parent_pc) || parent_pc >= f->end - f->entry ||
+        if (!read_inlined_call(t, f->tree, index, &name, &call) || call.parent_pc >= f->end - f->entry ||
             !is_text_start(t, name))
                 return false;
-        *ret = (struct go_inlined_call){ get_name_at(t, t->names, name), parent_pc };
+        call.name = get_name_at(t, t->names, name);
+        *ret = call;
         return true;
 }
 

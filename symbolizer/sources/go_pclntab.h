@@ -46,12 +46,14 @@ struct go_function {
         const char *name;                              /* borrowed, "" when it has none */
         uint32_t file_table, line_table, inline_table; /* offsets for go_steps_read(), 0 none */
         uint32_t unit;                                 /* 1.16 and later: index of its first file */
+        uint32_t start_line;                           /* 1.20 and later: of its declaration, 0 unknown */
         uint64_t tree;                                 /* address of the inline tree, 0 none */
 };
 
 struct go_inlined_call {
-        const char *name;   /* borrowed */
-        uint32_t parent_pc; /* of the call, from the function's entry */
+        const char *name;    /* borrowed */
+        uint32_t parent_pc;  /* of the call, from the function's entry */
+        uint32_t start_line; /* as above */
 };
 
 /** Check the magic number and the bytes after it: cheap, for scanning, with few false positives. */

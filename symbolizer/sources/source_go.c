@@ -17,17 +17,26 @@ struct go_source {
         uint64_t broken;     /* functions */
 };
 
-/* File and line of a frame: looked up by pc in the tables of the outermost function. */
-static struct symbol_table_frame make_go_frame(struct go_source *s, const struct go_function *f, const char *name,
-                                               uint64_t pc)
+/*
+ * File and line of a frame: looked up by pc in the tables of the outermost function. The table does not have the file
+ * of the declaration; that of the code is the same but for //line directives.
+ */
+static struct symbol_table_frame make_go_frame(struct go_source *s, const struct go_function *f, uint64_t pc,
+                                               const char *name, uint32_t start_line)
 {
+        struct symbol_function function = { .name = symbol_table_builder_add_string(s->b, name) };
+        const char *path = go_get_file_path(s->table, f, go_steps_at(&s->of.files, pc));
+        uint32_t file = symbol_table_builder_add_string(s->b, path);
         int32_t line = go_steps_at(&s->of.lines, pc);
-        const char *file = go_get_file_path(s->table, f, go_steps_at(&s->of.files, pc));
 
+        if (file && start_line) {
+                function.file = file;
+                function.start_line = start_line;
+        }
         return (struct symbol_table_frame){
-                .function = symbol_table_builder_add_function(s->b, "", name),
-                .file = symbol_table_builder_add_string(s->b, file),
-                .line = line > 0 && file[0] ? (uint32_t)line : 0,
+                .function = symbol_table_builder_intern_function(s->b, &function),
+                .file = file,
+                .line = line > 0 && file ? (uint32_t)line : 0,
         };
 }
 
@@ -41,10 +50,10 @@ static uint32_t make_go_chain(struct go_source *s, const struct go_function *f, 
         /* The pc of the call is in the same tables, as code of the function that it was inlined into. */
         while (count < LIMIT_INLINE_DEPTH && (index = go_steps_at(&s->of.calls, pc)) >= 0 &&
                go_read_inlined_call(s->table, f, (uint32_t)index, &call)) {
-                frames[count++] = make_go_frame(s, f, call.name, pc);
+                frames[count++] = make_go_frame(s, f, pc, call.name, call.start_line);
                 pc = f->entry + call.parent_pc;
         }
-        frames[count++] = make_go_frame(s, f, f->name, pc);
+        frames[count++] = make_go_frame(s, f, pc, f->name, f->start_line);
         s->steps_left -= count < s->steps_left ? count : s->steps_left;
         return symbol_table_builder_add_chain(s->b, frames, count);
 }

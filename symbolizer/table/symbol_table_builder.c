@@ -168,16 +168,16 @@ uint32_t symbol_table_builder_add_text(struct symbol_table_builder *b, const cha
 
 uint32_t symbol_table_builder_add_function(struct symbol_table_builder *b, const char *linkage_name, const char *name)
 {
-        uint32_t linkage = symbol_table_builder_add_string(b, linkage_name);
+        struct symbol_function f = { .linkage_name = symbol_table_builder_add_string(b, linkage_name) };
 
-        return symbol_table_builder_intern_function(b, linkage, symbol_table_builder_add_string(b, name));
+        f.name = symbol_table_builder_add_string(b, name);
+        return symbol_table_builder_intern_function(b, &f);
 }
 
-uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, uint32_t linkage_name, uint32_t name)
+uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, const struct symbol_function *f)
 {
-        struct symbol_function f = { linkage_name, name };
         struct intern *set = &b->function_set;
-        uint64_t hash = hash_bytes64(&f, sizeof f);
+        uint64_t hash = hash_bytes64(f, sizeof *f);
         size_t at = hash;
         uint32_t number;
 
@@ -186,11 +186,11 @@ uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, ui
         if (!intern_grow(set))
                 return set_builder_failed(b, ST_NO_MEMORY);
         while ((number = intern_find_next(set, hash, &at)) != UINT32_MAX)
-                if (memcmp(&b->functions[number], &f, sizeof f) == 0)
+                if (memcmp(&b->functions[number], f, sizeof *f) == 0)
                         return number;
         if (!huge_array_reserve(&b->functions, &b->function_capacity, set->count))
                 return set_builder_failed(b, ST_NO_MEMORY);
-        b->functions[set->count] = f;
+        b->functions[set->count] = *f;
         if (!intern_add(set, hash, at, set->count))
                 return set_builder_failed(b, ST_TOO_BIG);
         return (uint32_t)set->count - 1;

@@ -46,7 +46,7 @@ void symbol_table_builder_deinit(struct symbol_table_builder *b);
 /** String offset of a text; one longer than LIMIT_NAME_BYTES is cut. */
 uint32_t symbol_table_builder_add_string(struct symbol_table_builder *b, const char *text);
 
-/** Number of the function with these names; either may be "". */
+/** Number of the function with these names and no place of declaration; either may be "". */
 uint32_t symbol_table_builder_add_function(struct symbol_table_builder *b, const char *linkage_name, const char *name);
 
 /** Number of the chain of these frames, innermost first; count is at least 1. */
@@ -59,8 +59,8 @@ uint64_t hash_symbol_text(const char *text, size_t size);
 /** Prefetch the slot that symbol_table_builder_add_text() will read. */
 void symbol_table_builder_prefetch_text(const struct symbol_table_builder *b, uint64_t hash);
 
-/** Number of the function with these string offsets; either may be 0. */
-uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, uint32_t linkage_name, uint32_t name);
+/** Number of the function with these string offsets and line; any may be 0. */
+uint32_t symbol_table_builder_intern_function(struct symbol_table_builder *b, const struct symbol_function *f);
 
 /**
  * Append chains without interning.

@@ -116,6 +116,8 @@ c++ -g -O2 -Wl,--build-id -o prog-cc prog.cc
 python3 dumped.py "$cairn" prog-cc > sums
 check "also of C++, in several pieces" [ -s sums ]
 check "with inlined calls and linkage names" awk '{ exit !($1 > 500 && $2 > 500 && $3 > 500) }' sums
+"$cairn" index dump --json prog-cc > lines
+check "and where functions are declared" grep -q '"function":"main","linkage_name":"","file":"[^"]*/prog.cc","line":[0-9]*,"start_line":7,' lines
 "$cairn" index dump prog-cc > first
 "$cairn" index dump "$("$cairn" index stat --json prog-cc | sed 's/.*"build_id":"\([0-9a-f]*\)".*/\1/')" > by-id
 check "a build-id names what is dumped" cmp -s first by-id

@@ -101,7 +101,7 @@ wait_metric cairn_flushes_total 1
 is "$(frames kernel)" "do_work::0:0" "a kernel frame has the name that kallsyms gave"
 upload "$tmp/vmlinux"
 wait_for "lines of the kernel" has_lines kernel kernel.c
-is "$(frames kernel)" "do_work:kernel.c:3:0" "and gets its line, though its address is from _text"
+is "$(frames kernel)" "do_work:kernel.c:3:2" "and gets its line and that of its declaration, though its address is from _text"
 is "$("$cairn" symbolize --server "$url" --build-id "$kernel" "0x$(address "$tmp/vmlinux" do_work)" | head -1)" do_work "a linked address is looked up as it is"
 
 # ---- modules ----
@@ -112,19 +112,19 @@ send_frame service=other build_id="$module" mapping_file=module addresses="$work
 wait_metric cairn_flushes_total 2
 upload "$tmp/module.ko"
 wait_for "lines of the module" has_lines module module.c
-is "$(frames module)" "module_work:module.c:4:0" "a module's address is one of its .text"
+is "$(frames module)" "module_work:module.c:4:3" "a module's address is one of its .text"
 is "$(frames other)" "cold_elsewhere::0:0" "a function that is another one in the module's file stays as it was sent"
 
 # ---- native objects ----
 
 outer=$(address "$tmp/program" outer)
-send_frame service=native build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:5 frame_type=native
+send_frame service=native build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:40 frame_type=native
 flushed=$(metric cairn_flushes_total)
 wait_metric cairn_flushes_total $((flushed + 1))
-is "$(frames native)" "outer:inner.go:77:5" "a native frame is as it was sent while the object is unknown"
+is "$(frames native)" "outer:inner.go:77:40" "a native frame is as it was sent while the object is unknown"
 upload "$tmp/program"
 wait_for "lines of the program" has_lines native program.c
-like "$(frames native)" '(^| )outer:program.c:[5-7]:5$' "then its symbols count, and the start line of the function stays"
+like "$(frames native)" '(^| )outer:program.c:[5-7]:5$' "then its symbols count, and their start line of the function"
 send_frame service=again build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:5 frame_type=native
 wait_for "the batch to be flushed" has_lines again program.c
 pass "  also of a sample that comes later"

@@ -34,7 +34,8 @@ static void compare_readers(const struct block *b, struct symbol_frame *frames, 
                                 abort();
                         for (uint32_t k = 0; k < count; k++)
                                 if (frames[k].function != others[k].function || frames[k].file != others[k].file ||
-                                    frames[k].line != others[k].line || frames[k].inlined != others[k].inlined)
+                                    frames[k].line != others[k].line || frames[k].inlined != others[k].inlined ||
+                                    frames[k].start_line != others[k].start_line)
                                         abort();
                         if (block_get_row_scope(b, &cursor, i, &scope, &line) ||
                             count != block_scope_frames(rows, scope, line, others) ||

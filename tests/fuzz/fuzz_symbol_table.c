@@ -28,7 +28,9 @@ static void walk(const struct symbol_table *t)
                         sink += strlen(t->strings + f->file);
                         if (f->function != SYMBOL_NO_FUNCTION)
                                 sink += strlen(t->strings + t->functions[f->function].linkage_name) +
-                                        strlen(t->strings + t->functions[f->function].name);
+                                        strlen(t->strings + t->functions[f->function].name) +
+                                        strlen(t->strings + t->functions[f->function].file);
+                        sink += symbol_table_start_line(t, f);
                 }
         }
 }

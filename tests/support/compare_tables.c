@@ -29,7 +29,8 @@ static bool same_frames(const struct symbol_table *a, const struct symbol_range 
                 const struct symbol_table_frame *f = &a->frames[c->first_frame + i],
                                                 *g = &b->frames[d->first_frame + i];
 
-                if (f->line != g->line || strcmp(name_of(a, f->function), name_of(b, g->function)) != 0 ||
+                if (f->line != g->line || symbol_table_start_line(a, f) != symbol_table_start_line(b, g) ||
+                    strcmp(name_of(a, f->function), name_of(b, g->function)) != 0 ||
                     strcmp(a->strings + f->file, b->strings + g->file) != 0)
                         return false;
         }
@@ -44,8 +45,9 @@ void describe_range(const struct symbol_table *t, const struct symbol_range *r, 
         for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count && used < size; i++) {
                 const struct symbol_table_frame *f = &t->frames[t->chains[r->chain].first_frame + i];
 
-                used += (size_t)snprintf(text + used, size - used, "%s%s@%s:%u", i ? " < " : "",
-                                         name_of(t, f->function), t->strings + f->file, f->line);
+                used += (size_t)snprintf(text + used, size - used, "%s%s+%u@%s:%u", i ? " < " : "",
+                                         name_of(t, f->function), symbol_table_start_line(t, f), t->strings + f->file,
+                                         f->line);
         }
 }
 

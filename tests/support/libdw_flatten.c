@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "common/limits.h"
 #include "tests/support/libdw_unit.h"
+
+/*
+ * A function in a file: the same, also when its declaration has no file or is in another unit that does not have the
+ * directories in front of that file.
+ */
+static uint32_t function_in_file(struct libdw_unit *u, uint32_t function, uint32_t file)
+{
+        const char *strings = (const char *)u->builder->strings.data, *declared, *used = strings + file;
+        struct symbol_function f;
+        size_t n, m = strlen(used);
+
+        if (function == SYMBOL_NO_FUNCTION || u->builder->failed)
+                return function;
+        f = u->builder->functions[function];
+        declared = strings + f.file;
+        if (f.file == file || !f.start_line || (f.file && strncmp(declared, "./", 2) != 0))
+                return function;
+        n = f.file ? strlen(++declared) : 0; /* with the slash */
+        if (n > m || strcmp(used + m - n, declared) != 0)
+                return function;
+        f.file = file;
+        return symbol_table_builder_intern_function(u->builder, &f);
+}
 
 static uint32_t chain_of(struct libdw_unit *u, uint32_t scope, uint32_t file, uint32_t line)
 {
@@ -17,7 +42,7 @@ static uint32_t chain_of(struct libdw_unit *u, uint32_t scope, uint32_t file, ui
         while (scope != NO_SCOPE) {
                 const struct libdw_scope *s = &u->scopes[scope];
 
-                frames[count++] = (struct symbol_table_frame){ s->function, file, line };
+                frames[count++] = (struct symbol_table_frame){ function_in_file(u, s->function, file), file, line };
                 file = s->call_file;
                 line = s->call_line;
                 scope = s->parent;

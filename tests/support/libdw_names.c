@@ -93,6 +93,7 @@ static const char *text(Dwarf_Die *die, unsigned name)
         return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
+/* String offset of the name behind what it is inside of. */
 static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *name)
 {
         struct symbol_table_builder *b = n->builder;
@@ -101,11 +102,52 @@ static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *nam
         const char *s;
 
         if (!map_get(&n->qualifiers, die->addr, &qualifier) || b->failed)
-                return symbol_table_builder_add_function(b, "", name);
+                return symbol_table_builder_add_string(b, name);
         buf_init(&full, 2 * LIMIT_NAME_BYTES + 4);
         buf_printf(&full, "%s::%s", (const char *)b->strings.data + qualifier, name);
         s = buf_cstr(&full);
-        return symbol_table_builder_add_function(b, "", s ? s : name);
+        return symbol_table_builder_add_string(b, s ? s : name);
+}
+
+/* libdw joins directory and file, but leaves the unit's own directory out. */
+uint32_t libdw_path_add(struct symbol_table_builder *b, const char *directory, const char *path)
+{
+        _cleanup_buf_ struct buf full = { 0 };
+
+        if (!path || !path[0] || path[0] == '/' || !directory || !directory[0])
+                return symbol_table_builder_add_string(b, path ? path : "");
+        buf_init(&full, 2 * LIMIT_NAME_BYTES);
+        buf_printf(&full, "%s/%s", directory, path);
+        return symbol_table_builder_add_string(b, buf_cstr(&full) ? buf_cstr(&full) : path);
+}
+
+/* The file of the declaration is a number in the table of the unit whose DIE has it. False when no DIE has one. */
+static bool declared_file(struct libdw_names *n, Dwarf_Die *die, uint32_t *ret)
+{
+        Dwarf_Die at = *die, next, unit;
+        Dwarf_Attribute attr;
+        Dwarf_Files *files;
+        Dwarf_Word number;
+        size_t count;
+
+        *ret = 0;
+        for (int depth = 0; depth < ORIGIN_DEPTH_MAX; depth++) {
+                if (dwarf_attr(&at, DW_AT_decl_file, &attr)) {
+                        const char *directory = NULL;
+
+                        if (dwarf_formudata(&attr, &number) || !dwarf_diecu(&at, &unit, NULL, NULL) ||
+                            dwarf_getsrcfiles(&unit, &files, &count) || number >= count)
+                                return true;
+                        if (dwarf_attr(&unit, DW_AT_comp_dir, &attr))
+                                directory = dwarf_formstring(&attr);
+                        *ret = libdw_path_add(n->builder, directory, dwarf_filesrc(files, number, NULL, NULL));
+                        return true;
+                }
+                if (!origin(&at, &next))
+                        break;
+                at = next;
+        }
+        return false;
 }
 
 /* Follow the chain of origins to a linkage name, else to the first plain one. */
@@ -155,14 +197,20 @@ bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qua
 static uint32_t resolve(struct libdw_names *n, Dwarf_Die *die)
 {
         const char *name, *linkage_name;
+        struct symbol_function f = { 0 };
         Dwarf_Die named;
+        int line;
 
         linkage_name = follow(die, &name, &named);
-        if (linkage_name)
-                return symbol_table_builder_add_function(n->builder, linkage_name, "");
-        if (!name || !name[0])
+        if (!linkage_name && (!name || !name[0]))
                 return SYMBOL_NO_FUNCTION;
-        return qualified(n, &named, name);
+        if (linkage_name)
+                f.linkage_name = symbol_table_builder_add_string(n->builder, linkage_name);
+        else
+                f.name = qualified(n, &named, name);
+        if ((!declared_file(n, die, &f.file) || f.file) && dwarf_decl_line(die, &line) == 0 && line > 0)
+                f.start_line = (uint32_t)line;
+        return symbol_table_builder_intern_function(n->builder, &f);
 }
 
 uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die)

@@ -38,6 +38,9 @@ void libdw_names_note_qualifier(struct libdw_names *n, Dwarf_Die *die, uint32_t 
 /** Append what stands in front of what is inside of a function: "ns::around(int)". False when nothing names it. */
 bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qualifier, struct buf *to);
 
+/** String offset of a path, a relative one behind the directory of its unit. */
+uint32_t libdw_path_add(struct symbol_table_builder *b, const char *directory, const char *path);
+
 /** The function that a subprogram or an inlined call is of, SYMBOL_NO_FUNCTION when nothing names it. */
 uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die);
 

@@ -53,24 +53,13 @@ static uint32_t uint_attr(Dwarf_Die *die, unsigned name)
         return (uint32_t)value;
 }
 
-/* libdw joins directory and file, but leaves the unit's own directory out. */
-static uint32_t intern_path(struct libdw_unit *u, const char *path)
-{
-        _cleanup_buf_ struct buf full = { 0 };
-
-        if (!path || !path[0] || path[0] == '/' || !u->directory || !u->directory[0])
-                return symbol_table_builder_add_string(u->builder, path ? path : "");
-        buf_init(&full, 2 * LIMIT_NAME_BYTES);
-        buf_printf(&full, "%s/%s", u->directory, path);
-        return symbol_table_builder_add_string(u->builder, buf_cstr(&full) ? buf_cstr(&full) : path);
-}
-
 uint32_t libdw_unit_file(struct libdw_unit *u, uint64_t number)
 {
         if (number >= u->file_count)
                 return 0;
         if (u->files[number] == UINT32_MAX)
-                u->files[number] = intern_path(u, dwarf_filesrc(u->file_table, number, NULL, NULL));
+                u->files[number] =
+                        libdw_path_add(u->builder, u->directory, dwarf_filesrc(u->file_table, number, NULL, NULL));
         return u->files[number];
 }
 

@@ -86,6 +86,11 @@ struct symbol_table random_table(const struct random_table_spec *spec)
                         t.functions[i].linkage_name = add_string(&strings, "_ZN5space6insideILi", i, "EEEvv");
         for (uint32_t i = 0; i < spec->file_count; i++)
                 files[i] = add_string(&strings, "/usr/src/project/part", i, ".c");
+        for (uint32_t i = 0; i < spec->function_count; i++) {
+                t.functions[i].file = i % 13 ? files[i / 8 % spec->file_count] : 0;
+                t.functions[i].start_line = i % 11 ? i * 7 % 5000 + 100000 * spec->version : 0;
+        }
+        t.functions[spec->function_count / 2].start_line = UINT32_MAX; /* more than the index keeps */
         t.chain_count = spec->range_count;
         t.chains = must(calloc(t.chain_count, sizeof *t.chains));
         t.frames = must(calloc((size_t)t.chain_count * 8, sizeof *t.frames));

@@ -278,8 +278,80 @@ START_TEST(a_dwz_file_lends_functions_and_names)
 }
 END_TEST
 
+enum { DECLARED = OTHER, ANEW, AS_DECLARED, INSTANCE, ABROAD };
+
+static void put_definition(struct dwarf_maker *m, uint64_t abbrev, uint64_t ref, uint64_t start)
+{
+        put_uleb(m, DWARF_INFO, abbrev);
+        put_uint(m, DWARF_INFO, ref, 4);
+        put_address(m, DWARF_INFO, start);
+        put_uint(m, DWARF_INFO, 4, 1);
+}
+
+static void check_declaration(const struct dwarf_code *c, size_t scope, uint32_t file, uint32_t line)
+{
+        const struct dwarf_name *n = &c->names[c->scopes[scope].name];
+
+        ck_assert_msg(n->start_file == file && n->start_line == line && !n->start_path,
+                      "scope %zu: file %u, line %u, path '%s'", scope, n->start_file, n->start_line,
+                      n->start_path ? n->start_path : "");
+}
+
+START_TEST(file_and_line_of_a_declaration_are_each_the_first_of_the_chain)
+{
+        struct dwarf_maker m;
+        struct dwarf_read r;
+        uint64_t declared, linked;
+
+        begin_usual(&m, 4);
+        put_abbrev(&m, DECLARED, DW_TAG_subprogram, false, DW_AT_linkage_name, DW_FORM_string, DW_AT_decl_file,
+                   DW_FORM_data1, DW_AT_decl_line, DW_FORM_udata, 0, 0);
+        put_abbrev(&m, ANEW, DW_TAG_subprogram, false, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc, DW_FORM_addr,
+                   DW_AT_high_pc, DW_FORM_data1, DW_AT_decl_line, DW_FORM_data2, 0, 0);
+        put_abbrev(&m, AS_DECLARED, DW_TAG_subprogram, false, DW_AT_specification, DW_FORM_ref4, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        put_abbrev(&m, INSTANCE, DW_TAG_subprogram, false, DW_AT_abstract_origin, DW_FORM_ref4, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, DW_AT_linkage_name, DW_FORM_string, 0, 0);
+        put_abbrev(&m, ABROAD, DW_TAG_subprogram, false, DW_AT_abstract_origin, DW_FORM_ref_addr, DW_AT_low_pc,
+                   DW_FORM_addr, DW_AT_high_pc, DW_FORM_data1, 0, 0);
+        begin_cu(&m, 0);
+        declared = put_at(&m, DWARF_INFO) - m.unit;
+        put_uleb(&m, DWARF_INFO, DECLARED);
+        put_text(&m, DWARF_INFO, "_ZN1c1fEv");
+        put_uint(&m, DWARF_INFO, 3, 1);
+        put_uleb(&m, DWARF_INFO, 70000);
+        put_definition(&m, ANEW, declared, CODE);
+        put_uint(&m, DWARF_INFO, 12, 2);
+        linked = put_at(&m, DWARF_INFO) - m.unit;
+        put_definition(&m, AS_DECLARED, declared, CODE + 0x10);
+        put_definition(&m, INSTANCE, linked, CODE + 0x20); /* has a linkage name of its own */
+        put_text(&m, DWARF_INFO, "_ZN1cC1Ev");
+        put_function(&m, "undeclared", CODE + 0x30, 4);
+        put_end(&m, 2);
+        end_unit(&m);
+        begin_cu(&m, 0);
+        put_definition(&m, ABROAD, declared, CODE + 0x40); /* the first unit begins at 0 */
+        put_end(&m, 1);
+        end_unit(&m);
+        open_read(&r, &m, NULL);
+        ck_assert_int_eq(read_unit(&r, 0)->damage, ST_OK);
+        check_declaration(&r.code, 0, 3, 12);
+        check_declaration(&r.code, 1, 3, 70000);
+        check_declaration(&r.code, 2, 3, 70000);
+        ck_assert_str_eq(r.code.names[r.code.scopes[2].name].linkage, "_ZN1cC1Ev");
+        check_declaration(&r.code, 3, UINT32_MAX, 0);
+        /* A number of another unit's table means nothing here, and that unit has no table. */
+        ck_assert_int_eq(read_unit(&r, 1)->damage, ST_OK);
+        ck_assert_str_eq(r.code.names[r.code.scopes[0].name].linkage, "_ZN1c1fEv");
+        check_declaration(&r.code, 0, UINT32_MAX, 70000);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 TEST_SUITE("dwarf_names", a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
            a_class_that_is_a_signature_has_the_name_of_its_type_unit,
            a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
            a_function_in_a_class_in_a_function_has_both_in_front,
-           a_function_that_is_declared_inside_of_itself_has_a_name, a_dwz_file_lends_functions_and_names)
+           a_function_that_is_declared_inside_of_itself_has_a_name,
+           file_and_line_of_a_declaration_are_each_the_first_of_the_chain, a_dwz_file_lends_functions_and_names)

@@ -256,12 +256,80 @@ START_TEST(chains_are_shared_when_all_frames_are_equal)
 }
 END_TEST
 
+/* One byte of an object: g, declared at a line, inlined into f, of which the index does not know where it is declared.
+ */
+static void load_declared_object(uint8_t id, uint32_t start_line, uint32_t byte_count)
+{
+        struct symbol_segment segment = { .address = START, .file_size = byte_count };
+        struct symbol_function g = { .start_line = start_line };
+        struct symbol_table_frame frames[2] = { { .line = 12 }, { .line = 20 } };
+        struct symbol_table_builder b;
+        struct symbol_table table;
+        struct error err;
+        uint64_t generation;
+        bool replaced;
+
+        symbol_table_builder_init(&b);
+        g.name = symbol_table_builder_add_string(&b, "g");
+        g.file = frames[0].file = symbol_table_builder_add_string(&b, "/src/g.c");
+        frames[0].function = symbol_table_builder_intern_function(&b, &g);
+        frames[1].function = symbol_table_builder_add_function(&b, "", "f");
+        symbol_table_builder_add_range(&b, START, START + byte_count, symbol_table_builder_add_chain(&b, frames, 2));
+        ok(symbol_table_builder_finish(&b, &table, &err), &err);
+        table.build_id = make_id(id);
+        table.quality = QUALITY_DWARF;
+        table.segments = &segment;
+        table.segment_count = 1;
+        ok(symbol_index_load(symbols, &table, &replaced, &generation, &err), &err);
+        table.segments = NULL;
+        symbol_table_deinit(&table);
+        symbol_table_builder_deinit(&b);
+}
+
+START_TEST(start_lines_are_those_of_the_index_and_else_the_senders)
+{
+        struct scan_frame sent[] = { { .function = "f", .linkage_name = "", .file = "", .line = 3, .start_line = 18 },
+                                     { .function = "g", .linkage_name = "", .file = "", .line = 3, .start_line = 99 } };
+        struct location_row row;
+        uint8_t changed = 0;
+        struct error err;
+
+        load_declared_object(1, 10, 4);
+        make_row(&row, 1, START);
+        row.state = SYMBOL_SENDER;
+        row.shown.frames = sent;
+        row.shown.frame_count = 2;
+        ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_int_eq(row.state, SYMBOL_RESOLVED);
+        ck_assert_uint_eq(changed, 1);
+        ck_assert_uint_eq(row.shown.frame_count, 2);
+        ck_assert_str_eq(row.shown.frames[0].function, "g");
+        ck_assert_int_eq(row.shown.frames[0].start_line, 10);
+        ck_assert_str_eq(row.shown.frames[1].function, "f");
+        ck_assert_int_eq(row.shown.frames[1].start_line, 18);
+
+        /* The same symbols again, under a new generation. */
+        changed = 0;
+        load_declared_object(1, 10, 4);
+        ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_uint_eq(changed, 0);
+
+        /* A start line alone is a reason to write the row again. */
+        load_declared_object(1, 11, 4);
+        ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
+        ck_assert_uint_eq(changed, 1);
+        ck_assert_int_eq(row.shown.frames[0].start_line, 11);
+        ck_assert_int_eq(row.shown.frames[1].start_line, 18);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { deep_locations_share_their_frames_and_leave_room_for_others,
                                        a_full_arena_leaves_locations_raw_that_are_resolved_later,
                                        frames_of_a_lookup_are_reserved_from_the_budget,
                                        frames_that_a_location_has_stay_when_better_ones_have_no_room,
+                                       start_lines_are_those_of_the_index_and_else_the_senders,
                                        chains_are_shared_when_all_frames_are_equal };
 
         return suite_run_with("location_rows", begin, end, tests, sizeof tests / sizeof *tests);

@@ -59,6 +59,13 @@ static void look_up(struct symbol_view *view, const struct symbol_key *keys, siz
                 ck_abort_msg("%s", err.text);
 }
 
+static uint32_t kept_start_line(const struct symbol_table *t, const struct symbol_table_frame *f)
+{
+        uint32_t line = symbol_table_start_line(t, f);
+
+        return line <= INT32_MAX ? line : 0;
+}
+
 static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t, const struct symbol_table_frame *want,
                          bool inlined, const struct symbol_frame *got)
 {
@@ -69,7 +76,7 @@ static bool frame_agrees(struct symbol_view *view, const struct symbol_table *t,
 
                 wanted = t->strings + (f->linkage_name ? f->linkage_name : f->name);
         }
-        return got->line == want->line && got->inlined == inlined &&
+        return got->line == want->line && got->inlined == inlined && got->start_line == kept_start_line(t, want) &&
                symbol_view_get_function(view, got->function, &name, &linkage, NULL) == ST_OK &&
                strcmp(linkage, wanted) == 0 && symbol_view_get_file(view, got->file, &path, NULL) == ST_OK &&
                strcmp(path, t->strings + want->file) == 0;

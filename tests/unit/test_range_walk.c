@@ -70,9 +70,11 @@ static bool is_same_frame(struct symbol_view *view, const struct symbol_table_fr
 
                 wanted = table.strings + (f->linkage_name ? f->linkage_name : f->name);
         }
-        return got->line == want->line && !symbol_view_get_function(view, got->function, &name, &linkage, NULL) &&
-               strcmp(linkage, wanted) == 0 && !symbol_view_get_file(view, got->file, &path, NULL) &&
-               strcmp(path, table.strings + want->file) == 0;
+        return got->line == want->line &&
+               (got->start_line == symbol_table_start_line(&table, want) ||
+                (!got->start_line && symbol_table_start_line(&table, want) > INT32_MAX)) &&
+               !symbol_view_get_function(view, got->function, &name, &linkage, NULL) && strcmp(linkage, wanted) == 0 &&
+               !symbol_view_get_file(view, got->file, &path, NULL) && strcmp(path, table.strings + want->file) == 0;
 }
 
 static enum status visit(void *context, const struct walked_range *r, bool *pause, struct error *err)

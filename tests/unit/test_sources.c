@@ -140,6 +140,25 @@ static struct symbol_table extract_go(size_t index, const char *section)
         return t;
 }
 
+START_TEST(lines_of_declarations_are_in_pclntab_since_go_1_20)
+{
+        for (size_t i = 0; i < GO_CORPUS_COUNT; i++) {
+                struct symbol_table t = extract_go(i, ".gopclntab");
+                bool has_lines = strcmp(go_corpus[i].name, "go1.20") >= 0;
+                const struct symbol_range *r = symbol_table_find(&t, 0x1018);
+                const uint32_t want[] = { 1, 1, 9 }; /* main.mul, main.add, main.main */
+
+                ck_assert_ptr_nonnull(r);
+                ck_assert_uint_eq(t.chains[r->chain].frame_count, 3);
+                for (uint32_t k = 0; k < 3; k++)
+                        ck_assert_msg(symbol_table_start_line(&t, &t.frames[t.chains[r->chain].first_frame + k]) ==
+                                              (has_lines ? want[k] : 0),
+                                      "%s: frame %u", go_corpus[i].name, k);
+                symbol_table_deinit(&t);
+        }
+}
+END_TEST
+
 START_TEST(every_layout_of_pclntab_gives_functions_lines_and_inlined_calls)
 {
         for (size_t i = 0; i < GO_CORPUS_COUNT; i++) {
@@ -548,6 +567,7 @@ END_TEST
 
 TEST_SUITE("sources", a_source_fills_gaps_and_names_lines_and_leaves_the_rest, a_source_that_adds_nothing_says_so,
            every_layout_of_pclntab_gives_functions_lines_and_inlined_calls,
+           lines_of_declarations_are_in_pclntab_since_go_1_20,
            moduledata_of_a_position_independent_program_is_relocated,
            a_pclntab_without_a_section_of_its_own_is_found_by_its_magic,
            a_call_inlined_into_itself_ends_with_its_function, symbols_fill_what_pclntab_lacks,

@@ -14,7 +14,7 @@ static struct symbol_range ranges[] = { { 0x401000, 0x401010, 0 },
                                         { 0x402000, 0x402001, 0 } };
 static struct symbol_chain chains[] = { { 0, 1 }, { 1, 2 } };
 static struct symbol_table_frame frames[] = { { 0, 6, 10 }, { SYMBOL_NO_FUNCTION, 6, 11 }, { 0, 0, 0 } };
-static struct symbol_function functions[] = { { 0, 1 } };
+static struct symbol_function functions[] = { { 0, 1, 6, 9 } };
 static char strings[] = "\0main\0a.c\0half of it"; /* ends with the literal's own NUL */
 
 static struct symbol_table sample(void)
@@ -63,6 +63,10 @@ START_TEST(a_written_table_reads_back_the_same)
         ck_assert_uint_eq(back.frames[1].function, SYMBOL_NO_FUNCTION);
         ck_assert_str_eq(back.strings + back.functions[0].name, "main");
         ck_assert_str_eq(back.strings + back.frames[0].file, "a.c");
+        ck_assert_uint_eq(symbol_table_start_line(&back, &back.frames[0]), 9);
+        ck_assert_uint_eq(symbol_table_start_line(&back, &back.frames[1]), 0); /* no function */
+        ck_assert_uint_eq(symbol_table_start_line(&back, &back.frames[2]),
+                          0); /* in another file than its declaration */
         ck_assert_str_eq(symbol_table_partial_text(&back), "half of it");
         symbol_table_deinit(&back);
 }
@@ -178,11 +182,13 @@ END_TEST
 
 START_TEST(a_string_past_the_end_is_refused)
 {
-        struct symbol_function bad[] = { { sizeof strings, 0 } };
+        struct symbol_function bad[] = { { sizeof strings, 0, 0, 0 } }, bad_file[] = { { 0, 1, sizeof strings, 1 } };
         struct symbol_table t = sample();
 
         t.functions = bad;
-        assert_refused(&t, "outside the strings");
+        assert_refused(&t, "its name outside the strings");
+        t.functions = bad_file;
+        assert_refused(&t, "its file outside the strings");
 }
 END_TEST
 

@@ -114,7 +114,7 @@ END_TEST
 static struct symbol_range far_apart[] = { { 0, 1, 0 }, { 0x1000, 0x1001, 1 }, { UINT64_MAX - 1, UINT64_MAX, 0 } };
 static struct symbol_chain chains[] = { { 0, 1 }, { 1, 2 } };
 static struct symbol_table_frame frames[] = { { SYMBOL_NO_FUNCTION, 0, 0 }, { 0, 0, 11 }, { 1, 5, 7 } };
-static struct symbol_function functions[] = { { 1, 0 }, { 0, 9 } };
+static struct symbol_function functions[] = { { 1, 0, 0, 0 }, { 0, 9, 0, 0 } };
 static char strings[] = "\0_Z1fv\0g\0.c\0half of it";
 static struct symbol_segment segments[] = { { .file_size = 0x2000, .address = 0 } };
 
