@@ -54,4 +54,34 @@ ok "clang accepts it" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$
 is "$(grep -c branch_weights "$tmp/plain.ll")" 0 "  has no weights of branches without it"
 like "$(cat "$tmp/hot.ll")" '"branch_weights", i32 (1, i32 [0-9]{3,}|[0-9]{3,}, i32 1)\}' "  and uses its counts as weights of branches"
 stop_server
+
+# ---- addresses alone: first lines come from the program's DWARF ----
+
+gcc -O1 -g -Wl,--build-id=sha1 -o "$tmp/hot" "$tmp/hot.c"
+"$cairn" index --data "$tmp/index" "$tmp/hot" >"$tmp/out"
+"$cairn" index dump --json --data "$tmp/index" "$tmp/hot" >"$tmp/dump"
+# The address of a line of step() that was inlined into line 13 of work(), "ADDRESS LINE".
+place=$(python3 - "$tmp/dump" <<'END'
+import json, sys
+for r in map(json.loads, open(sys.argv[1])):
+    frames = [(f["function"], f["line"], f["start_line"]) for f in r["frames"]]
+    if len(frames) == 2 and frames[0][0] == "step" and frames[1] == ("work", 13, 9):
+        assert frames[0][2] == 2, frames
+        print(r["start"][2:], frames[0][1])
+        break
+END
+)
+like "$place" '^[0-9a-f]+ [4-6]$' "a line of an inlined function is at one address, and both functions have their first lines"
+data=$tmp/data2
+start_server --flush-interval 1
+put_object debuginfo "$tmp/hot"
+wait_for "the program to be indexed" metric_equals cairn_index_queue 0
+python3 tests/e2e/profiles.py otlp "$tmp/hot.otlp" service=hot build_id="$(build_id_of "$tmp/hot")" "addresses=${place% *}" values=500000000
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/hot.otlp" "$url/v1development/profiles"
+is "$code" 200 "a sample that is an address is taken"
+wait_metric cairn_flushes_total 1
+"$cairn" flame --server "$url" --format autofdo --output "$tmp/hot.prof" 2>"$tmp/err"
+is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:500:0| 4: step:500|  $((${place#* } - 2)): 500|" "  and is in a sample profile with offsets of lines"
+ok "  which clang accepts" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$tmp/hot.prof" -o "$tmp/hot.ll" "$tmp/hot.c"
+stop_server
 done_testing
