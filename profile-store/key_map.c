@@ -6,7 +6,8 @@
 
 #include "common/hash_table.h"
 
-/* Bits of the hash that do not choose the slot, and never 0: nearly all keys that differ are told apart by their tags. */
+/* Bits of the hash that do not choose the slot, and never 0: nearly all keys that differ are told apart by their tags.
+ */
 static uint8_t make_key_tag(uint64_t hash)
 {
         return (uint8_t)(hash >> 56) | 1;

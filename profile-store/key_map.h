@@ -39,7 +39,7 @@ struct key_map_slot {
 /* A zeroed map is empty and usable; set memory.use before the first key_map_put(). */
 struct key_map {
         struct key_map_slot *slots;
-        uint8_t *tags; /* of each slot: 0 free, else bits of its key's hash, which save looks at other keys */
+        uint8_t *tags;          /* of each slot: 0 free, else bits of its key's hash, which save looks at other keys */
         size_t count, capacity; /* capacity is 0 or a power of two */
         struct memory_reservation memory;
 };

@@ -4,14 +4,11 @@
  *
  *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED
  *           A store of 100 hosts with 4 of 20 services each, made by the writer of the parts: SAMPLES and STACKS and
- *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s). TRACED of 100 samples
- *           have a trace id; a trace has those of 1000 samples that follow each other.
- *   bench_query run DIR
- *           For each line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least
- *           seconds and least CPU seconds of ROUNDS more, size of the answer, largest memory so far in KiB. The
- *           operation "sum" is store_scan_sum() alone.
- *   bench_query sums DIR FILE [NAME=VALUE ...]
- *           The sums by stack as CSV.
+ *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s). TRACED of
+ * 100 samples have a trace id; a trace has those of 1000 samples that follow each other. bench_query run DIR For each
+ * line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least seconds and least
+ * CPU seconds of ROUNDS more, size of the answer, largest memory so far in KiB. The operation "sum" is store_scan_sum()
+ * alone. bench_query sums DIR FILE [NAME=VALUE ...] The sums by stack as CSV.
  */
 #include <endian.h>
 #include <inttypes.h>
