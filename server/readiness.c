@@ -236,27 +236,27 @@ static void look_at_store_health(struct watched_store *w)
                   "cannot remove samples by their labels: %s", h.label_expiry_failure);
 }
 
-/* A queue that is full keeps the service from its work when all are: the other tenants' batches are taken. */
-static bool are_all_queues_full(const struct readiness *r)
-{
-        for (size_t i = 0; i < r->store_count; i++)
-                if (!r->stores[i].states[READY_QUEUE_FULL].holds)
-                        return false;
-        return true;
-}
-
-static bool is_condition_error(const struct readiness *r, enum ready_condition condition)
-{
-        return strcmp(kinds[condition].severity, "error") == 0 &&
-               (condition != READY_QUEUE_FULL || are_all_queues_full(r));
-}
-
 /* Of what the stores report, what they say counts. */
 static bool is_of_stores(enum ready_condition condition)
 {
         return condition == READY_FLUSH_FAILING || condition == READY_SYNC_FAILING || condition == READY_QUEUE_FULL ||
                condition == READY_QUARANTINE || condition == READY_COMPACTION_FAILING ||
                condition == READY_RETENTION_FAILING;
+}
+
+static bool is_true_of_all_stores(const struct readiness *r, enum ready_condition condition)
+{
+        for (size_t i = 0; i < r->store_count; i++)
+                if (!r->stores[i].states[condition].holds)
+                        return false;
+        return true;
+}
+
+/* What one store reports keeps the service from its work when all do: the other tenants' batches are taken. */
+static bool is_condition_error(const struct readiness *r, enum ready_condition condition)
+{
+        return strcmp(kinds[condition].severity, "error") == 0 &&
+               (!is_of_stores(condition) || is_true_of_all_stores(r, condition));
 }
 
 bool readiness_visit(struct readiness *r, void (*visit)(void *context, const struct readiness_condition *c),

@@ -8,9 +8,9 @@
  * (cairn_ready_condition{condition}). docs/operations.md lists them.
  *
  * An error makes /readyz 503: batches are not taken, or taken and not written to the tables. A warning is listed in
- * the body of a 200, as is a full queue while another store's queue has room. A thread looks at what may wait for the
- * disk (free space, statistics of the store) once a second and when asked, and publishes a copy, so that the other
- * calls never wait for I/O.
+ * the body of a 200, as is an error of one tenant's store that another one does not have. A thread looks at what may
+ * wait for the disk (free space, statistics of the store) once a second and when asked, and publishes a copy, so that
+ * the other calls never wait for I/O.
  *
  * Threads: any, but for start and stop.
  */

@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "server/readiness.h"
+#include "tests/support/profiles.h"
 #include "tests/support/suite.h"
 
 #define SECOND INT64_C(1000000000)
@@ -81,6 +82,48 @@ START_TEST(a_warning_is_ready_and_an_error_is_not)
 }
 END_TEST
 
+/* A flush of this store fails: its tables are gone, and a file is in their place. */
+static void break_store(struct profile_store *s, const char *path, uint32_t number)
+{
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf;
+        char command[128];
+
+        test_profile_init(&t, "00112233445566778899aabbccddeeff00112233", "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, INT64_C(1728000000000000000), 1, &leaf, 1, NULL);
+        ck_assert_int_eq(profile_store_append(s, &t.p, hash_bytes128(&number, sizeof number), NULL, NULL), ST_OK);
+        test_profile_deinit(&t);
+        snprintf(command, sizeof command, "rm -rf %s/tables && touch %s/tables", path, path);
+        ck_assert_int_eq(system(command), 0);
+        ck_assert_int_ne(profile_store_flush(s, &err), ST_OK);
+}
+
+START_TEST(what_some_tenants_report_is_a_warning_until_all_do)
+{
+        const struct profile_store_options o = { .size = sizeof o, .flush_interval_ms = 1000000 };
+        struct readiness_store stores[2] = { { .tenant = "a" }, { .tenant = "b" } };
+        char paths[2][64];
+
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        for (int i = 0; i < 2; i++) {
+                snprintf(paths[i], sizeof paths[i], "%s/%s", dir, stores[i].tenant);
+                ck_assert_int_eq(profile_store_open(paths[i], &o, &stores[i].store, NULL), ST_OK);
+        }
+        ck_assert_int_eq(readiness_start(NULL, stores, 2, &readiness, NULL), ST_OK);
+        expect(true, "");
+        break_store(stores[1].store, paths[1], 1);
+        expect(true, "warning flush_failing: tenant b: cannot flush");
+        break_store(stores[0].store, paths[0], 2);
+        expect(false, "error flush_failing: tenant b: cannot flush");
+        readiness_stop(readiness);
+        for (int i = 0; i < 2; i++)
+                profile_store_close(stores[i].store);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+END_TEST
+
 START_TEST(a_step_of_the_clock_is_told_for_an_hour)
 {
         int64_t mono = monotonic_ns();
@@ -105,4 +148,4 @@ START_TEST(a_step_of_the_clock_is_told_for_an_hour)
 END_TEST
 
 TEST_SUITE("readiness", a_healthy_store_is_ready_without_conditions, a_warning_is_ready_and_an_error_is_not,
-           a_step_of_the_clock_is_told_for_an_hour)
+           what_some_tenants_report_is_a_warning_until_all_do, a_step_of_the_clock_is_told_for_an_hour)
