@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sign_in.js URL TOKEN NAME: the page of a service with tokens: sign in, see data, reload, open a link, sign out.
+// sign_in.js URL --proxy HEADER NAME: the page behind a proxy that names its user in this header.
 'use strict';
 const { run, check, equal, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
-const [url, token, name] = process.argv.slice(2);
+const [url, ...words] = process.argv.slice(2);
+const proxyHeader = words[0] === '--proxy' ? words[1] : '';
+const token = words[0], name = words[words.length - 1];
 const SELECTION = '#view=top&from=now-1h&to=now&selector=' + encodeURIComponent('service_name="zstd"');
 const DATA = /\/usr\/bin\/zstd/; // an object of its functions
 const OPTIONS = { ignoreHTTPSErrors: true, expected: [/status of 401/] };
@@ -97,7 +100,21 @@ async function useSession(browser) {
   await context.close();
 }
 
+async function comeByProxy(browser) {
+  const page = await openPage(browser, url + '/' + SELECTION, { extraHTTPHeaders: { [proxyHeader]: name } });
+  await page.waitForSelector('.account-name');
+  await ready(page);
+  equal(await page.textContent('.account-name'), name, 'a user whom a proxy names is signed in, and the page says who');
+  check(await page.locator('#sign-in').count() === 0 && await page.isHidden('#error'), '  without a form or an error', await page.textContent('#error'));
+  check(DATA.test(await page.textContent('#view-top')), '  the data of the link is shown');
+  equal((await page.context().cookies()).length, 0, '  and no cookie is needed');
+  await axe(page, '  axe has no complaint');
+  await noProblems(page, 'no console error, no policy violation');
+  await page.context().close();
+}
+
 run(async browser => {
+  if (proxyHeader) return comeByProxy(browser);
   if (url.startsWith('https:')) await lookAtForm(browser); // once
   await useSession(browser);
 });

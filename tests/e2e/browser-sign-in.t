@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Signing in and out in a browser, over https and over http on loopback.
+# Signing in and out in a browser, over https and over http on loopback, and as a user whom a proxy names.
 . tests/e2e/lib.sh
 . tests/browser/lib.sh
 . tests/browser/load_data.sh
@@ -20,5 +20,9 @@ stop_server
 
 start_server --token-file "$tmp/tokens"
 run_browser sign_in.js "$url" reader-token alice
+stop_server
+
+start_server --token-file "$tmp/tokens" --trusted-proxy 127.0.0.1 --proxy-auth X-Forwarded-User
+run_browser sign_in.js "$url" --proxy X-Forwarded-User bob@example.org
 stop_server
 done_testing
