@@ -44,6 +44,8 @@ send cairn-agent/1.1.0 names=leaf host=late "at_ns=$(($(date +%s) - 432000))0000
 send cairn-agent/1.1.0 names=leaf host=ahead at_ns=4102444800000000000
 request -A broken/0.1 -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' "$url/v1development/profiles"
 is "$code" 400 "and others are not"
+# What is flushed with symbols needs no re-symbolization, which is waited for below.
+wait_for "the samples to be in the tables" metric_equals cairn_queue_batches 0
 put_object debuginfo "$tmp/work-01" --url-query label=release
 is "$code" 201 "debuginfo is stored"
 put_object debuginfo "$tmp/named"
