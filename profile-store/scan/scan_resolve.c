@@ -162,6 +162,16 @@ static enum status load_group_stacks(struct resolving *r, struct stack_group *g,
         return st;
 }
 
+static bool has_missing_stacks(struct resolving *r)
+{
+        bool has;
+
+        pthread_mutex_lock(&r->lock);
+        has = r->missing > 0;
+        pthread_mutex_unlock(&r->lock);
+        return has;
+}
+
 static const struct table_part *take_stack_part(struct resolving *r)
 {
         const struct tables *t = r->scan->tables;
@@ -185,7 +195,7 @@ static enum status load_part_stacks(void *context, struct work_meter *meter, str
                 _cleanup_part_file_ struct part_file f = { 0 };
 
                 st = part_file_open(part, &f, err);
-                for (uint32_t i = 0; !st && i < part_file_count_groups(&f); i++) {
+                for (uint32_t i = 0; !st && i < part_file_count_groups(&f) && has_missing_stacks(r); i++) {
                         _cleanup_(stack_group_deinit) struct stack_group g = {
                                 .from = { .file = &f, .group = i, .memory.use = MEMORY_QUERIES }, .meter = meter
                         };
