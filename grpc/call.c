@@ -192,26 +192,14 @@ static void find_grpc_token(struct grpc_call *call)
                 call->token = value + 7 + strspn(value + 7, " ");
 }
 
-static void check_grpc_access(struct grpc_call *call)
+static void authorize_grpc_call(struct grpc_call *call)
 {
         static const char *const names[] = { "", "read", "ingest", "upload", "history", "admin" };
         const struct grpc_options *o = &call->dispatcher->options;
         enum http_scope scope = call->method->scope;
-        struct error err;
-        uint64_t wait_s;
 
-        if (scope == SCOPE_NONE)
-                return;
-        wait_s = o->admit ? o->admit(o->context, call, &err) : 0;
-        if (wait_s) {
-                grpc_call_fail(call, GRPC_RESOURCE_EXHAUSTED, wait_s, "%s", err.text);
-                return;
-        }
-        call->admitted = true;
         switch (o->authorize ? o->authorize(o->context, call->token, scope, call->token_name) : ACCESS_GRANTED) {
         case ACCESS_GRANTED:
-                if (o->choose_tenant)
-                        o->choose_tenant(o->context, call);
                 break;
         case ACCESS_UNKNOWN:
                 grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0,
@@ -223,6 +211,33 @@ static void check_grpc_access(struct grpc_call *call)
                 grpc_call_fail(call, GRPC_PERMISSION_DENIED, 0, "the token does not carry the scope '%s'",
                                names[scope]);
         }
+}
+
+static void check_grpc_access(struct grpc_call *call)
+{
+        const struct grpc_options *o = &call->dispatcher->options;
+        struct error err;
+        uint64_t wait_s;
+
+        if (call->method->scope == SCOPE_NONE)
+                return;
+        wait_s = o->admit ? o->admit(o->context, call, &err) : 0;
+        if (wait_s) {
+                grpc_call_fail(call, GRPC_RESOURCE_EXHAUSTED, wait_s, "%s", err.text);
+                return;
+        }
+        call->admitted = true;
+        authorize_grpc_call(call);
+        if (!call->answered && o->choose_tenant)
+                o->choose_tenant(o->context, call);
+}
+
+/* A stream may outlive its token: each message needs one that is still valid. */
+static bool may_go_on(struct grpc_call *call)
+{
+        if (call->method->stream && call->method->scope != SCOPE_NONE)
+                authorize_grpc_call(call);
+        return !call->answered;
 }
 
 static bool is_identity(const char *coding)
@@ -534,6 +549,11 @@ static void submit_grpc_task(struct grpc_call *call)
 
         if (call->method->stream)
                 set_grpc_deadline(call, get_grpc_limit(call));
+        if (!may_go_on(call)) {
+                buf_deinit(&call->message);
+                grpc_call_submit_answer(call);
+                return;
+        }
         if (pool) {
                 call->state = CALL_HANDLING;
                 call->task.run = run_grpc_call;

@@ -130,6 +130,17 @@ static uint64_t admit_if_let_in(void *context, const struct grpc_call *call, str
 
 static size_t stream_total, stream_messages, abandoned;
 
+/* The token is revoked after two messages. */
+static enum http_access authorize_two_messages(void *context, const char *token, enum http_scope scope,
+                                               char name_ret[static HTTP_TOKEN_NAME_SIZE])
+{
+        (void)context;
+        (void)token;
+        ck_assert_int_eq(scope, SCOPE_INGEST);
+        name_ret[0] = 0;
+        return stream_messages < 2 ? ACCESS_GRANTED : ACCESS_UNKNOWN;
+}
+
 static void add_stream_message(struct grpc_call *call, void *context)
 {
         size_t n;
@@ -464,6 +475,39 @@ START_TEST(a_stream_hands_over_each_message_and_its_end)
 }
 END_TEST
 
+START_TEST(a_stream_whose_token_is_revoked_ends_at_its_next_message)
+{
+        struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0\0\0\0\0\0\0\0\3abc", .size = 19, .is_last = true };
+        struct pair p;
+
+        open_pair(&p);
+        p.dispatcher.options.authorize = authorize_two_messages;
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_str_eq(p.grpc_status, "16");
+        ck_assert_uint_eq(stream_messages, 2);
+        ck_assert_uint_eq(stream_total, 1);
+        ck_assert_uint_eq(abandoned, 1);
+        ck_assert_uint_eq(finished, 1);
+        close_pair(&p);
+}
+END_TEST
+
+/* Its end is one more use of the token. */
+START_TEST(a_stream_whose_token_is_revoked_before_its_end_is_not_completed)
+{
+        struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0\0\0\0", .size = 11, .is_last = true };
+        struct pair p;
+
+        open_pair(&p);
+        p.dispatcher.options.authorize = authorize_two_messages;
+        begin_call(&p, "/t/S", &d, NO_MORE);
+        ck_assert_str_eq(p.grpc_status, "16");
+        ck_assert_uint_eq(stream_messages, 2);
+        ck_assert_uint_eq(abandoned, 1);
+        close_pair(&p);
+}
+END_TEST
+
 START_TEST(a_stream_that_fails_is_abandoned)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\5abcde\0\0\0\0\1x", .size = 16 };
@@ -750,6 +794,8 @@ TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_per
            a_call_past_its_rate_is_refused_before_its_message, a_message_that_stops_arriving_is_given_up,
            an_answer_that_is_not_taken_is_given_up, the_time_limit_of_the_client_holds,
            a_client_that_gives_up_ends_its_call, a_stream_hands_over_each_message_and_its_end,
+           a_stream_whose_token_is_revoked_ends_at_its_next_message,
+           a_stream_whose_token_is_revoked_before_its_end_is_not_completed,
            a_stream_that_fails_is_abandoned, a_stream_whose_client_leaves_is_abandoned,
            a_stream_that_ends_within_a_message_is_refused, a_stream_that_stops_between_messages_is_given_up,
            a_stream_of_empty_messages_is_refused, opening_and_resetting_streams_ends_the_connection,
