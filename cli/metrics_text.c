@@ -106,12 +106,12 @@ void metrics_text_deinit(struct metrics_text *m)
         *m = (struct metrics_text){ 0 };
 }
 
-/* The text of a label, begun and ended by the list's ends or a comma. */
+/* The text of a label, begun and ended by the list's ends or a comma. No list has the empty one. */
 static bool has_label_text(const char *labels, const char *label)
 {
         size_t n = strlen(label);
 
-        for (const char *at = labels; (at = strstr(at, label)); at++)
+        for (const char *at = labels; n && (at = strstr(at, label)); at++)
                 if ((at == labels || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
                         return true;
         return false;
