@@ -228,14 +228,16 @@ enum status query_run(struct profile_store *store, const char *operation, const 
 /* Half-open; contains the end of each sample. */
 static void find_time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
 {
-        int64_t from = INT64_MAX, to = INT64_MIN;
+        int64_t from = INT64_MAX, to = INT64_MIN, end;
 
         for (size_t i = 0; i < count; i++) {
                 for (uint32_t k = 0; k < profiles[i]->samples.count; k++) {
                         const struct profile_sample *s = &profiles[i]->samples.items[k];
 
                         from = s->time_unix_ns < from ? s->time_unix_ns : from;
-                        to = s->time_unix_ns + s->duration_ns > to ? s->time_unix_ns + s->duration_ns : to;
+                        if (__builtin_add_overflow(s->time_unix_ns, s->duration_ns, &end) || end == INT64_MAX)
+                                end = INT64_MAX - 1;
+                        to = end > to ? end : to;
                 }
         }
         *from_ret = from > to ? 0 : from - from % 1000; /* the store's resolution is a microsecond */

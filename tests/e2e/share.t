@@ -25,6 +25,10 @@ END
 python3 tests/e2e/profiles.py "$tmp/p" || bail_out "profiles.py failed"
 
 start_server
+# A time and a duration whose sum no number of 64 bits holds: fields 9 and 10, appended.
+{ gunzip -c tests/corpus/pprof/good/go-cpu.pb.gz
+  printf '\110\330\371\377\377\377\377\377\377\177\120\377\377\377\377\377\377\377\377\177'; } | gzip >"$tmp/late.pb.gz"
+like "$("$cairn" top --profile "$tmp/late.pb.gz" 2>&1)" ' in 25 samples, 2262-04-11 ' "a profile at the end of time is read whole"
 share "$tmp/a.folded"
 is "$code" 201 "folded stacks are shared"
 like "$body" '^\{"id":"[0-9a-f]{32}","url":"/share/[0-9a-f]{32}","expires":"20[0-9-]{8}T[0-9:]{8}Z"\}$' "  the answer has id, link and end"
