@@ -306,15 +306,12 @@
 
 /* cairn scrape */
 #define LIMIT_SCRAPE_JOBS 1024
-#define LIMIT_SCRAPE_TARGETS 4096         /* of a job, a file, and of all jobs together */
-#define LIMIT_SCRAPE_PROFILES 32          /* of each target */
-#define LIMIT_SCRAPE_LABELS 64            /* of a target, with those that only relabelling sees */
-#define LIMIT_SCRAPE_LABELS_BYTES KiB(16) /* their names and values together: an alias in a file is a copy here */
-#define LIMIT_SCRAPE_RULES 128            /* relabel rules of a job */
-#define LIMIT_SCRAPE_FILES 1024           /* files of targets of a job */
-#define LIMIT_SCRAPE_FILE_BYTES MiB(16)   /* one of them */
-#define LIMIT_SCRAPE_ERROR_BYTES KiB(16)  /* the answer of a target that is an error */
-#define LIMIT_SCRAPE_THREADS 1024         /* requests at one time, the most that --concurrency takes */
+#define LIMIT_SCRAPE_TARGETS 4096        /* of a job, a file, and of all jobs together */
+#define LIMIT_SCRAPE_PROFILES 32         /* of each target */
+#define LIMIT_SCRAPE_FILES 1024          /* files of targets of a job */
+#define LIMIT_SCRAPE_FILE_BYTES MiB(16)  /* one of them */
+#define LIMIT_SCRAPE_ERROR_BYTES KiB(16) /* the answer of a target that is an error */
+#define LIMIT_SCRAPE_THREADS 1024        /* requests at one time, the most that --concurrency takes */
 
 /* Unwind tables */
 #define LIMIT_UNWIND_CIES (1u << 20)  /* of one section */
@@ -323,5 +320,10 @@
 #define LIMIT_UNWIND_PAGES (1u << 20) /* of 64 KiB of code of one file */
 #define LIMIT_UNWIND_REMEMBERED 16    /* nested DW_CFA_remember_state; compilers use 2 */
 #define LIMIT_UNWIND_UNCOVERED 64     /* trampolines of one file */
+
+/* Relabelling (relabel/), of targets of `cairn scrape` and of the agent's samples */
+#define LIMIT_RELABEL_LABELS 128           /* of a target or sample, with those that only relabelling sees */
+#define LIMIT_RELABEL_LABELS_BYTES KiB(16) /* their names and values together: an alias in a file is a copy here */
+#define LIMIT_RELABEL_RULES 128            /* of a job, or of the agent */
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/buf.h"
 #include "common/text.h"
 #include "common/utf8.h"
-#include "query/regex_match.h"
+#include "common/regex_match.h"
 
 struct selector_parser {
         const char *start, *at;

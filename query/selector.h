@@ -11,7 +11,7 @@
  * may be left out. A type id may stand before the brace, and the key
  * __profile_type__ with = means the same.
  *
- * Regular expressions match the whole value (query/regex_match.h).
+ * Regular expressions match the whole value (common/regex_match.h).
  *
  * Threads: a parsed selector belongs to one thread at a time.
  * Source: Prometheus, "Querying basics".

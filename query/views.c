@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/regex_match.h"
+#include "common/regex_match.h"
 #include "query/top.h"
 
 /* ---- loading ---- */

@@ -264,7 +264,7 @@ static bool is_same_column(const char *a, const char *b)
         return *a == *b;
 }
 
-static bool has_target_label(const struct target_labels *labels, const char *name)
+static bool has_target_label(const struct label_set *labels, const char *name)
 {
         for (size_t i = 0; i < labels->count; i++)
                 if (is_same_column(labels->items[i].name, name))
@@ -273,7 +273,7 @@ static bool has_target_label(const struct target_labels *labels, const char *nam
 }
 
 /* The labels of a sample that the target does not have, then those of the target. */
-static enum status combine_labels(struct profile *p, const struct profile_sample *s, const struct target_labels *labels,
+static enum status combine_labels(struct profile *p, const struct profile_sample *s, const struct label_set *labels,
                                   struct sample_labels *ret, struct error *err)
 {
         enum status st = ST_OK;
@@ -291,7 +291,7 @@ static enum status combine_labels(struct profile *p, const struct profile_sample
         return st;
 }
 
-enum status profile_apply_target_labels(struct profile *p, const struct target_labels *labels, struct error *err)
+enum status profile_apply_target_labels(struct profile *p, const struct label_set *labels, struct error *err)
 {
         struct profile_sample before = { .first_label = PROFILE_NONE }; /* samples often share their labels */
         const struct profile_sample *last = NULL;

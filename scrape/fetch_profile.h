@@ -45,7 +45,7 @@ enum status fetch_profile(const struct scrape_target *t, const struct scrape_pro
  * Give all samples the target's labels. A label of a sample that has the name of one of them, or would share its column
  * (service.name and service_name), is removed.
  */
-enum status profile_apply_target_labels(struct profile *p, const struct target_labels *labels,
+enum status profile_apply_target_labels(struct profile *p, const struct label_set *labels,
                                         struct error *err) MUST_CHECK;
 
 #endif

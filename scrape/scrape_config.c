@@ -10,27 +10,21 @@
 #include "common/options.h"
 #include "common/text.h"
 #include "common/utf8.h"
-#include "scrape/yaml_fields.h"
+#include "common/yaml_fields.h"
+#include "query/unit_text.h"
 
 #define DEFAULT_INTERVAL_MS 15000
 #define DEFAULT_TIMEOUT_MS 10000
 #define LEAST_INTERVAL_MS 100
 #define LONGEST_INTERVAL_MS 86400000
 
-static void free_text_list(char **items, size_t count)
-{
-        for (size_t i = 0; i < count; i++)
-                free(items[i]);
-        free(items);
-}
-
 /* ---- groups of targets ---- */
 
 void target_groups_deinit(struct target_groups *g)
 {
         for (size_t i = 0; i < g->count; i++) {
-                free_text_list(g->items[i].addresses, g->items[i].count);
-                target_labels_deinit(&g->items[i].labels);
+                yaml_free_texts(g->items[i].addresses, g->items[i].count);
+                label_set_deinit(&g->items[i].labels);
         }
         free(g->items);
         *g = (struct target_groups){ 0 };
@@ -44,63 +38,24 @@ static enum status read_label_pair(const struct yaml_source *in, const yaml_node
 
         if (!text)
                 return ST_USAGE;
-        if (!target_label_name_is_valid(key))
+        if (!label_name_is_valid(key))
                 return yaml_error(in, name, "'%.60s' is not the name of a label", PRINTABLE(key));
         if (!utf8_valid(text, strlen(text)))
                 return yaml_error(in, value, "the value of '%.60s' is not UTF-8", key);
-        st = target_labels_set(object, key, text, in->err);
+        st = label_set_put(object, key, text, in->err);
         return st ? yaml_locate_error(in, value, st) : ST_OK;
 }
 
 static enum status read_label_pairs(const struct yaml_source *in, const yaml_node_t *value, void *object)
 {
-        return yaml_read_pairs(in, value, LIMIT_SCRAPE_LABELS, read_label_pair, object);
-}
-
-/* A growing list of texts. */
-struct text_list {
-        char **items;
-        size_t count, capacity;
-};
-
-static enum status read_list_text(const struct yaml_source *in, const yaml_node_t *value, void *object)
-{
-        struct text_list *l = object;
-        char *text = NULL;
-        enum status st = yaml_read_text(in, value, &text);
-
-        if (st)
-                return st;
-        if (!array_reserve(&l->items, &l->capacity, l->count)) {
-                free(text);
-                return error_no_memory(in->err);
-        }
-        l->items[l->count++] = text;
-        return ST_OK;
-}
-
-/* Read a list of texts in place of the one that is there. */
-static enum status read_text_list(const struct yaml_source *in, const yaml_node_t *value, size_t max, char ***items,
-                                  size_t *count)
-{
-        struct text_list l = { 0 };
-        enum status st = yaml_read_items(in, value, max, read_list_text, &l);
-
-        if (st) {
-                free_text_list(l.items, l.count);
-                return st;
-        }
-        free_text_list(*items, *count);
-        *items = l.items;
-        *count = l.count;
-        return ST_OK;
+        return yaml_read_pairs(in, value, LIMIT_RELABEL_LABELS, read_label_pair, object);
 }
 
 static enum status read_group_addresses(const struct yaml_source *in, const yaml_node_t *value, void *object)
 {
         struct target_group *g = object;
 
-        return read_text_list(in, value, LIMIT_SCRAPE_TARGETS, &g->addresses, &g->count);
+        return yaml_read_texts(in, value, LIMIT_SCRAPE_TARGETS, &g->addresses, &g->count);
 }
 
 static const struct yaml_field group_fields[] = {
@@ -137,11 +92,24 @@ enum status target_file_read(const char *path, struct target_groups *ret, struct
         enum status st = yaml_file_read(path, LIMIT_SCRAPE_FILE_BYTES, read_target_groups, ret, err);
 
         for (size_t i = before; !st && i < ret->count; i++)
-                st = target_labels_set(&ret->items[i].labels, "__meta_filepath", path, err);
+                st = label_set_put(&ret->items[i].labels, "__meta_filepath", path, err);
         return st;
 }
 
 /* ---- files ---- */
+
+static enum status read_scrape_duration(const struct yaml_source *in, const yaml_node_t *value, void *object)
+{
+        const char *text = yaml_read_scalar(in, value);
+        int64_t ns;
+
+        if (!text)
+                return ST_USAGE;
+        if (duration_text_parse(text, &ns, NULL))
+                return yaml_error(in, value, "a time as 15s or 1m30s is expected here");
+        *(uint64_t *)object = (uint64_t)ns / 1000000; /* ms */
+        return ST_OK;
+}
 
 /* A path of the configuration, relative to its directory. */
 static enum status read_config_path(const struct yaml_source *in, const yaml_node_t *value, void *object)
@@ -162,6 +130,12 @@ static enum status read_config_path(const struct yaml_source *in, const yaml_nod
         *to = joined;
         return ST_OK;
 }
+
+/* A growing list of texts. */
+struct text_list {
+        char **items;
+        size_t count, capacity;
+};
 
 struct file_discovery {
         struct text_list files;
@@ -190,7 +164,7 @@ static enum status read_file_patterns(const struct yaml_source *in, const yaml_n
 /* Files are looked at every second; Prometheus' refresh_interval is accepted and needs no effect. */
 static const struct yaml_field file_discovery_fields[] = {
         { "files", read_file_patterns, offsetof(struct file_discovery, files) },
-        { "refresh_interval", yaml_read_duration, offsetof(struct file_discovery, refresh_ms) },
+        { "refresh_interval", read_scrape_duration, offsetof(struct file_discovery, refresh_ms) },
         { 0 },
 };
 
@@ -392,7 +366,7 @@ static enum status read_profile(const struct yaml_source *in, const yaml_node_t 
                 if (strcmp(job->profiles[i].name, text) == 0)
                         p = &job->profiles[i];
         if (!p) {
-                if (!target_label_name_is_valid(text) || strlen(text) > 60)
+                if (!label_name_is_valid(text) || strlen(text) > 60)
                         return yaml_error(in, name, "'%.60s' is not the name of a profile", PRINTABLE(text));
                 if (job->profile_count == LIMIT_SCRAPE_PROFILES)
                         return yaml_error(in, name, "more than %d profiles", LIMIT_SCRAPE_PROFILES);
@@ -430,58 +404,6 @@ static enum status read_profiling_config(const struct yaml_source *in, const yam
         return yaml_read_mapping(in, value, profiling_fields, object);
 }
 
-/* ---- relabelling ---- */
-
-static enum status read_rule_sources(const struct yaml_source *in, const yaml_node_t *value, void *object)
-{
-        struct relabel_rule *r = object;
-
-        return read_text_list(in, value, LIMIT_SCRAPE_LABELS, &r->sources, &r->source_count);
-}
-
-static enum status read_rule_action(const struct yaml_source *in, const yaml_node_t *value, void *object)
-{
-        const char *text = yaml_read_scalar(in, value);
-
-        if (!text)
-                return ST_USAGE;
-        return relabel_action_parse(text, object) ? yaml_error(in, value, "action '%.40s' is none", PRINTABLE(text))
-                                                  : ST_OK;
-}
-
-static const struct yaml_field rule_fields[] = {
-        { "source_labels", read_rule_sources, 0 },
-        { "separator", yaml_read_text, offsetof(struct relabel_rule, separator) },
-        { "regex", yaml_read_text, offsetof(struct relabel_rule, pattern) },
-        { "modulus", yaml_read_number, offsetof(struct relabel_rule, modulus) },
-        { "target_label", yaml_read_text, offsetof(struct relabel_rule, target_label) },
-        { "replacement", yaml_read_text, offsetof(struct relabel_rule, replacement) },
-        { "action", read_rule_action, offsetof(struct relabel_rule, action) },
-        { 0 },
-};
-
-static enum status read_rule(const struct yaml_source *in, const yaml_node_t *value, void *object)
-{
-        struct scrape_job *job = object;
-        struct relabel_rule *r = &job->rules[job->rule_count++];
-        enum status st = yaml_read_mapping(in, value, rule_fields, r);
-
-        if (st)
-                return st;
-        st = relabel_rule_finish(r, in->err);
-        return st ? yaml_locate_error(in, value, st) : ST_OK;
-}
-
-static enum status read_rules(const struct yaml_source *in, const yaml_node_t *value, void *object)
-{
-        struct scrape_job *job = object;
-
-        job->rules = calloc(LIMIT_SCRAPE_RULES, sizeof *job->rules);
-        if (!job->rules)
-                return error_no_memory(in->err);
-        return yaml_read_items(in, value, LIMIT_SCRAPE_RULES, read_rule, job);
-}
-
 /* ---- jobs ---- */
 
 static enum status read_scheme(const struct yaml_source *in, const yaml_node_t *value, void *object)
@@ -497,7 +419,7 @@ static enum status read_scheme(const struct yaml_source *in, const yaml_node_t *
 static enum status read_interval(const struct yaml_source *in, const yaml_node_t *value, void *object)
 {
         uint64_t *ms = object;
-        enum status st = yaml_read_duration(in, value, ms);
+        enum status st = read_scrape_duration(in, value, ms);
 
         if (!st && (*ms < LEAST_INTERVAL_MS || *ms > LONGEST_INTERVAL_MS))
                 return yaml_error(in, value, "a time from 100ms to 1d is expected here");
@@ -514,7 +436,7 @@ static const struct yaml_field job_fields[] = {
         { "scheme", read_scheme, JOB(scheme) },
         { "static_configs", read_target_groups, JOB(groups) },
         { "file_sd_configs", read_file_discoveries, WHOLE_JOB },
-        { "relabel_configs", read_rules, WHOLE_JOB },
+        { "relabel_configs", relabel_rules_read, JOB(rules) },
         { "profiling_config", read_profiling_config, WHOLE_JOB },
         { "basic_auth", read_basic_auth, JOB(http) },
         { "authorization", read_authorization, JOB(http) },
@@ -651,10 +573,8 @@ static void free_scrape_job(struct scrape_job *job)
         }
         free(job->profiles);
         target_groups_deinit(&job->groups);
-        free_text_list(job->file_patterns, job->file_pattern_count);
-        for (size_t i = 0; i < job->rule_count; i++)
-                relabel_rule_deinit(&job->rules[i]);
-        free(job->rules);
+        yaml_free_texts(job->file_patterns, job->file_pattern_count);
+        relabel_rules_deinit(&job->rules);
 }
 
 void scrape_config_deinit(struct scrape_config *c)
@@ -662,7 +582,7 @@ void scrape_config_deinit(struct scrape_config *c)
         for (size_t i = 0; i < c->job_count; i++)
                 free_scrape_job(&c->jobs[i]);
         free(c->jobs);
-        target_labels_deinit(&c->external);
+        label_set_deinit(&c->external);
         free(c->path);
         *c = (struct scrape_config){ 0 };
 }

@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scrape/relabel.h"
-#include "scrape/target_labels.h"
+#include "relabel/relabel_rules.h"
+#include "relabel/label_set.h"
 
 /** Targets that share labels: an entry of static_configs, or of a file that file_sd_configs names. */
 struct target_group {
         char **addresses; /* owned */
         size_t count;
-        struct target_labels labels;
+        struct label_set labels;
 };
 
 struct target_groups {
@@ -63,14 +63,13 @@ struct scrape_job {
         struct target_groups groups;
         char **file_patterns; /* owned: absolute, or relative to the working directory */
         size_t file_pattern_count;
-        struct relabel_rule *rules; /* owned */
-        size_t rule_count;
+        struct relabel_rules rules;
 };
 
 struct scrape_config {
         char *path;
         uint64_t interval_ms, timeout_ms; /* of jobs without their own */
-        struct target_labels external;    /* external_labels: for all targets that lack them */
+        struct label_set external;        /* external_labels: for all targets that lack them */
         struct scrape_job *jobs;          /* owned */
         size_t job_count, job_capacity;
 };

@@ -12,7 +12,7 @@
 
 static const char *get_label(const struct scrape_report *r, const char *name)
 {
-        return target_labels_get(&r->target->labels, name);
+        return label_set_get(&r->target->labels, name);
 }
 
 /* ---- a table ---- */

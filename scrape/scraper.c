@@ -404,8 +404,8 @@ static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_o
  */
 static void log_scrape_result(const struct scrape_loop *l, const struct scrape_outcome *o)
 {
-        const struct target_labels *labels = &l->owner->target.labels;
-        const char *job = target_labels_get(labels, "job"), *instance = target_labels_get(labels, "instance");
+        const struct label_set *labels = &l->owner->target.labels;
+        const char *job = label_set_get(labels, "job"), *instance = label_set_get(labels, "instance");
         const struct scrape_result *before = &l->result;
 
         if (o->status && (!before->error[0] || l->last_failure != o->failure))

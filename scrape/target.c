@@ -13,41 +13,41 @@
 
 void scrape_target_deinit(struct scrape_target *t)
 {
-        target_labels_deinit(&t->labels);
+        label_set_deinit(&t->labels);
         free(t->base_url);
         *t = (struct scrape_target){ 0 };
 }
 
 static enum status set_target_origin(const struct scrape_job *job, const struct target_group *group,
-                                     const char *address, struct target_labels *l, struct error *err)
+                                     const char *address, struct label_set *l, struct error *err)
 {
-        enum status st = target_labels_set_all(l, &group->labels, err);
+        enum status st = label_set_put_all(l, &group->labels, err);
 
         if (!st)
-                st = target_labels_set(l, "__address__", address, err);
-        if (!st && !*target_labels_get(l, "__scheme__"))
-                st = target_labels_set(l, "__scheme__", job->scheme ? job->scheme : "http", err);
-        if (!st && !*target_labels_get(l, "job"))
-                st = target_labels_set(l, "job", job->name, err);
+                st = label_set_put(l, "__address__", address, err);
+        if (!st && !*label_set_get(l, "__scheme__"))
+                st = label_set_put(l, "__scheme__", job->scheme ? job->scheme : "http", err);
+        if (!st && !*label_set_get(l, "job"))
+                st = label_set_put(l, "job", job->name, err);
         return st;
 }
 
-static enum status set_default_label(struct target_labels *l, const char *name, const char *value, struct error *err)
+static enum status set_default_label(struct label_set *l, const char *name, const char *value, struct error *err)
 {
-        return *target_labels_get(l, name) ? ST_OK : target_labels_set(l, name, value, err);
+        return *label_set_get(l, name) ? ST_OK : label_set_put(l, name, value, err);
 }
 
-static enum status set_final_labels(const struct scrape_config *c, struct target_labels *l, struct error *err)
+static enum status set_final_labels(const struct scrape_config *c, struct label_set *l, struct error *err)
 {
-        enum status st = set_default_label(l, "instance", target_labels_get(l, "__address__"), err);
+        enum status st = set_default_label(l, "instance", label_set_get(l, "__address__"), err);
 
         for (size_t i = 0; !st && i < c->external.count; i++)
                 st = set_default_label(l, c->external.items[i].name, c->external.items[i].value, err);
-        if (!st && !*target_labels_get(l, "service.name"))
-                st = set_default_label(l, "service_name", target_labels_get(l, "job"), err);
+        if (!st && !*label_set_get(l, "service.name"))
+                st = set_default_label(l, "service_name", label_set_get(l, "job"), err);
         for (size_t i = l->count; !st && i-- > 0;)
                 if (starts_with(l->items[i].name, "__"))
-                        st = target_labels_set(l, l->items[i].name, "", err);
+                        st = label_set_put(l, l->items[i].name, "", err);
         return st;
 }
 
@@ -66,10 +66,10 @@ static bool is_target_address(const char *text)
         return ok;
 }
 
-static enum status make_target_url(const struct scrape_job *job, const struct target_labels *l, char **ret,
+static enum status make_target_url(const struct scrape_job *job, const struct label_set *l, char **ret,
                                    struct error *err)
 {
-        const char *scheme = target_labels_get(l, "__scheme__"), *address = target_labels_get(l, "__address__");
+        const char *scheme = label_set_get(l, "__scheme__"), *address = label_set_get(l, "__address__");
         size_t prefix_size = job->prefix ? strlen(job->prefix) : 0;
 
         if (!is_target_address(address))
@@ -95,7 +95,7 @@ enum status scrape_target_build(const struct scrape_config *c, const struct scra
         enum status st = set_target_origin(job, group, address, &t.labels, err);
 
         if (!st)
-                st = relabel_apply(job->rules, job->rule_count, &t.labels, &keep, err);
+                st = relabel_apply(job->rules.items, job->rules.count, &t.labels, &keep, err);
         if (!st && keep)
                 st = make_target_url(job, &t.labels, &t.base_url, err);
         if (!st && keep)
@@ -123,7 +123,7 @@ char *scrape_target_url(const struct scrape_target *t, const struct scrape_profi
 
 bool scrape_target_equal(const struct scrape_target *a, const struct scrape_target *b)
 {
-        return a->job == b->job && strcmp(a->base_url, b->base_url) == 0 && target_labels_equal(&a->labels, &b->labels);
+        return a->job == b->job && strcmp(a->base_url, b->base_url) == 0 && label_set_equal(&a->labels, &b->labels);
 }
 
 uint64_t scrape_target_hash(const struct scrape_target *t, const struct scrape_profile *p)

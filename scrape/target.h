@@ -17,7 +17,7 @@
 
 struct scrape_target {
         const struct scrape_job *job; /* borrowed from the configuration */
-        struct target_labels labels;
+        struct label_set labels;
         char *base_url; /* owned: "http://HOST:PORT/prefix" */
 };
 

@@ -22,7 +22,7 @@ static void check_target(const struct scrape_target *t)
 {
         must(strncmp(t->base_url, "http://", 7) == 0 || strncmp(t->base_url, "https://", 8) == 0);
         must(!strpbrk(t->base_url, " \r\n"));
-        must(t->labels.count <= LIMIT_SCRAPE_LABELS && *target_labels_get(&t->labels, "instance"));
+        must(t->labels.count <= LIMIT_RELABEL_LABELS && *label_set_get(&t->labels, "instance"));
         for (size_t i = 0; i < t->labels.count; i++) {
                 must(*t->labels.items[i].value && strncmp(t->labels.items[i].name, "__", 2) != 0);
                 must(i == 0 || strcmp(t->labels.items[i - 1].name, t->labels.items[i].name) < 0);
@@ -47,7 +47,7 @@ static void check_config(const struct scrape_config *c, const struct target_grou
 
                 must(job->interval_ms >= 100 && job->timeout_ms <= job->interval_ms);
                 must(job->http.body_max_bytes && job->http.body_max_bytes <= LIMIT_HTTP_BODY_BYTES);
-                must(job->rule_count <= LIMIT_SCRAPE_RULES && job->groups.address_count <= LIMIT_SCRAPE_TARGETS);
+                must(job->rules.count <= LIMIT_RELABEL_RULES && job->groups.address_count <= LIMIT_SCRAPE_TARGETS);
                 for (size_t j = 0; j < job->profile_count; j++)
                         must(job->profiles[j].path[0] == '/' && job->profiles[j].seconds * 1000 <= job->interval_ms);
                 for (size_t j = 0; j < job->groups.count && j < 16; j++)

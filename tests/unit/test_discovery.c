@@ -52,7 +52,7 @@ static void check_targets_are(const char *want, size_t failed)
         ck_assert_int_eq(discovery_list_targets(discovery, &targets, NULL), ST_OK);
         for (size_t i = 0; i < targets.count; i++) {
                 n += (size_t)snprintf(got + n, sizeof got - n, "%s ",
-                                      target_labels_get(&targets.items[i].labels, "instance"));
+                                      label_set_get(&targets.items[i].labels, "instance"));
         }
         target_list_deinit(&targets);
         ck_assert_str_eq(got, want);

@@ -11,7 +11,7 @@
 #include "profile-formats/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "query/query.h"
-#include "query/regex_match.h"
+#include "common/regex_match.h"
 #include "tests/support/suite.h"
 
 #define S INT64_C(1000000000)

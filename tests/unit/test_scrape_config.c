@@ -147,8 +147,8 @@ START_TEST(files_of_targets_are_json_or_yaml)
                 if (st)
                         continue;
                 ck_assert_uint_eq(g.address_count, 3);
-                ck_assert_str_eq(target_labels_get(&g.items[0].labels, "env"), "x");
-                ck_assert(strncmp(target_labels_get(&g.items[0].labels, "__meta_filepath"), "/proc/", 6) == 0);
+                ck_assert_str_eq(label_set_get(&g.items[0].labels, "env"), "x");
+                ck_assert(strncmp(label_set_get(&g.items[0].labels, "__meta_filepath"), "/proc/", 6) == 0);
         }
 }
 END_TEST
@@ -237,40 +237,40 @@ END_TEST
 
 START_TEST(labels_have_bounds)
 {
-        _cleanup_target_labels_ struct target_labels l = { 0 };
+        _cleanup_label_set_ struct label_set l = { 0 };
         static char big[LIMIT_LABEL_BYTES + 2];
         struct error err = { 0 };
         char name[16];
 
         memset(big, 'a', sizeof big - 1);
-        ck_assert_int_eq(target_labels_set(&l, "x", big, &err), ST_TOO_BIG);
-        ck_assert_int_eq(target_labels_set(&l, big, "x", &err), ST_TOO_BIG);
+        ck_assert_int_eq(label_set_put(&l, "x", big, &err), ST_TOO_BIG);
+        ck_assert_int_eq(label_set_put(&l, big, "x", &err), ST_TOO_BIG);
         big[LIMIT_LABEL_BYTES] = 0;
         for (int i = 0; i < 4; i++) {
                 snprintf(name, sizeof name, "n%d", i);
-                ck_assert_int_eq(target_labels_set(&l, name, big, &err), i < 3 ? ST_OK : ST_TOO_BIG);
+                ck_assert_int_eq(label_set_put(&l, name, big, &err), i < 3 ? ST_OK : ST_TOO_BIG);
         }
         ck_assert_msg(strstr(err.text, "label 'n3' is too much") != NULL, "%s", err.text);
-        for (int i = 0; i < LIMIT_SCRAPE_LABELS; i++) {
+        for (int i = 0; i < LIMIT_RELABEL_LABELS; i++) {
                 snprintf(name, sizeof name, "n%d", i);
-                ck_assert_int_eq(target_labels_set(&l, name, "v", &err), ST_OK);
+                ck_assert_int_eq(label_set_put(&l, name, "v", &err), ST_OK);
         }
-        ck_assert_int_eq(target_labels_set(&l, "one_more", "v", &err), ST_TOO_BIG);
-        ck_assert_int_eq(target_labels_set(&l, "n3", "w", &err), ST_OK);
-        ck_assert_uint_eq(l.count, LIMIT_SCRAPE_LABELS);
+        ck_assert_int_eq(label_set_put(&l, "one_more", "v", &err), ST_TOO_BIG);
+        ck_assert_int_eq(label_set_put(&l, "n3", "w", &err), ST_OK);
+        ck_assert_uint_eq(l.count, LIMIT_RELABEL_LABELS);
 }
 END_TEST
 
 START_TEST(a_target_cannot_choose_its_own_labels)
 {
         static const char *const own[] = { "job=evil", "service.name=evil", "kept=yes", NULL };
-        _cleanup_target_labels_ struct target_labels l = { 0 };
+        _cleanup_label_set_ struct label_set l = { 0 };
         struct test_profile t;
         uint32_t location;
         char text[200] = "";
 
-        ck_assert_int_eq(target_labels_set(&l, "job", "good", NULL), ST_OK);
-        ck_assert_int_eq(target_labels_set(&l, "service_name", "good", NULL), ST_OK);
+        ck_assert_int_eq(label_set_put(&l, "job", "good", NULL), ST_OK);
+        ck_assert_int_eq(label_set_put(&l, "service_name", "good", NULL), ST_OK);
         test_profile_init(&t, "00112233445566778899aabbccddeeff00112233", "/bin/shop");
         location = test_location(&t, 1);
         test_sample(&t, 1, 1, &location, 1, own);

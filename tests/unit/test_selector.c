@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "query/regex_match.h"
+#include "common/regex_match.h"
 #include "query/selector.h"
 #include "tests/support/suite.h"
 

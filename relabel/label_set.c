@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scrape/target_labels.h"
+#include "relabel/label_set.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -8,22 +8,22 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 
-static void free_target_label(struct target_label *l)
+static void free_set_label(struct set_label *l)
 {
         free(l->name);
         free(l->value);
 }
 
-void target_labels_deinit(struct target_labels *l)
+void label_set_deinit(struct label_set *l)
 {
         for (size_t i = 0; i < l->count; i++)
-                free_target_label(&l->items[i]);
+                free_set_label(&l->items[i]);
         free(l->items);
-        *l = (struct target_labels){ 0 };
+        *l = (struct label_set){ 0 };
 }
 
 /* The place of a name, or where it would be. */
-static size_t find_target_label(const struct target_labels *l, const char *name, bool *found_ret)
+static size_t find_set_label(const struct label_set *l, const char *name, bool *found_ret)
 {
         size_t i = 0;
         int order = 1;
@@ -34,22 +34,22 @@ static size_t find_target_label(const struct target_labels *l, const char *name,
         return i;
 }
 
-const char *target_labels_get(const struct target_labels *l, const char *name)
+const char *label_set_get(const struct label_set *l, const char *name)
 {
         bool found;
-        size_t i = find_target_label(l, name, &found);
+        size_t i = find_set_label(l, name, &found);
 
         return found ? l->items[i].value : "";
 }
 
-static void remove_target_label(struct target_labels *l, size_t i)
+static void remove_set_label(struct label_set *l, size_t i)
 {
-        free_target_label(&l->items[i]);
+        free_set_label(&l->items[i]);
         memmove(&l->items[i], &l->items[i + 1], (l->count - i - 1) * sizeof *l->items);
         l->count--;
 }
 
-static size_t count_label_bytes(const struct target_labels *l)
+static size_t count_label_bytes(const struct label_set *l)
 {
         size_t n = 0;
 
@@ -58,62 +58,60 @@ static size_t count_label_bytes(const struct target_labels *l)
         return n;
 }
 
-static enum status insert_target_label(struct target_labels *l, size_t i, const char *name, char **value,
-                                       struct error *err)
+static enum status insert_set_label(struct label_set *l, size_t i, const char *name, char **value, struct error *err)
 {
         char *copy;
 
-        if (l->count >= LIMIT_SCRAPE_LABELS)
-                return error_set(err, ST_TOO_BIG, "a target has more than %d labels", LIMIT_SCRAPE_LABELS);
+        if (l->count >= LIMIT_RELABEL_LABELS)
+                return error_set(err, ST_TOO_BIG, "more than %d labels", LIMIT_RELABEL_LABELS);
         if (!array_reserve(&l->items, &l->capacity, l->count))
                 return error_no_memory(err);
         copy = strdup(name);
         if (!copy)
                 return error_no_memory(err);
         memmove(&l->items[i + 1], &l->items[i], (l->count - i) * sizeof *l->items);
-        l->items[i] = (struct target_label){ copy, steal_ptr(*value) };
+        l->items[i] = (struct set_label){ copy, steal_ptr(*value) };
         l->count++;
         return ST_OK;
 }
 
-enum status target_labels_set(struct target_labels *l, const char *name, const char *value, struct error *err)
+enum status label_set_put(struct label_set *l, const char *name, const char *value, struct error *err)
 {
         _cleanup_free_ char *copy = NULL;
         bool found;
-        size_t i = find_target_label(l, name, &found);
+        size_t i = find_set_label(l, name, &found);
 
         if (!*value) {
                 if (found)
-                        remove_target_label(l, i);
+                        remove_set_label(l, i);
                 return ST_OK;
         }
         if (strlen(name) > LIMIT_LABEL_KEY_BYTES || strlen(value) > LIMIT_LABEL_BYTES)
                 return error_set(err, ST_TOO_BIG, "label '%.60s' is longer than a name of %d or a value of %zu bytes",
                                  PRINTABLE(name), LIMIT_LABEL_KEY_BYTES, LIMIT_LABEL_BYTES);
-        if (count_label_bytes(l) + strlen(name) + strlen(value) > LIMIT_SCRAPE_LABELS_BYTES)
-                return error_set(err, ST_TOO_BIG,
-                                 "label '%.60s' is too much: all labels of a target have up to %zu bytes",
-                                 PRINTABLE(name), LIMIT_SCRAPE_LABELS_BYTES);
+        if (count_label_bytes(l) + strlen(name) + strlen(value) > LIMIT_RELABEL_LABELS_BYTES)
+                return error_set(err, ST_TOO_BIG, "label '%.60s' is too much: all labels together have up to %zu bytes",
+                                 PRINTABLE(name), LIMIT_RELABEL_LABELS_BYTES);
         copy = strdup(value);
         if (!copy)
                 return error_no_memory(err);
         if (!found)
-                return insert_target_label(l, i, name, &copy, err);
+                return insert_set_label(l, i, name, &copy, err);
         free(l->items[i].value);
         l->items[i].value = steal_ptr(copy);
         return ST_OK;
 }
 
-enum status target_labels_set_all(struct target_labels *l, const struct target_labels *from, struct error *err)
+enum status label_set_put_all(struct label_set *l, const struct label_set *from, struct error *err)
 {
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < from->count; i++)
-                st = target_labels_set(l, from->items[i].name, from->items[i].value, err);
+                st = label_set_put(l, from->items[i].name, from->items[i].value, err);
         return st;
 }
 
-bool target_labels_equal(const struct target_labels *a, const struct target_labels *b)
+bool label_set_equal(const struct label_set *a, const struct label_set *b)
 {
         if (a->count != b->count)
                 return false;
@@ -124,7 +122,7 @@ bool target_labels_equal(const struct target_labels *a, const struct target_labe
         return true;
 }
 
-bool target_label_name_is_valid(const char *name)
+bool label_name_is_valid(const char *name)
 {
         const unsigned char *c = (const unsigned char *)name;
 

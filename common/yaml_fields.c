@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scrape/yaml_fields.h"
+#include "common/yaml_fields.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/options.h"
 #include "common/utf8.h"
-#include "query/unit_text.h"
 
 enum status yaml_locate_error(const struct yaml_source *in, const yaml_node_t *at, enum status st)
 {
@@ -210,13 +210,46 @@ enum status yaml_read_number(const struct yaml_source *in, const yaml_node_t *va
         return text && parse_uint(text, object) ? ST_OK : yaml_error(in, value, "a whole number is expected here");
 }
 
-enum status yaml_read_duration(const struct yaml_source *in, const yaml_node_t *value, void *object)
+void yaml_free_texts(char **items, size_t count)
 {
-        const char *text = borrow_scalar(value);
-        int64_t ns;
+        for (size_t i = 0; i < count; i++)
+                free(items[i]);
+        free(items);
+}
 
-        if (!text || duration_text_parse(text, &ns, NULL))
-                return yaml_error(in, value, "a time as 15s or 1m30s is expected here");
-        *(uint64_t *)object = (uint64_t)ns / 1000000;
+struct yaml_texts {
+        char **items;
+        size_t count, capacity;
+};
+
+static enum status read_list_text(const struct yaml_source *in, const yaml_node_t *value, void *object)
+{
+        struct yaml_texts *l = object;
+        char *text = NULL;
+        enum status st = yaml_read_text(in, value, &text);
+
+        if (st)
+                return st;
+        if (!array_reserve(&l->items, &l->capacity, l->count)) {
+                free(text);
+                return error_no_memory(in->err);
+        }
+        l->items[l->count++] = text;
+        return ST_OK;
+}
+
+enum status yaml_read_texts(const struct yaml_source *in, const yaml_node_t *value, size_t max, char ***items,
+                            size_t *count)
+{
+        struct yaml_texts l = { 0 };
+        enum status st = yaml_read_items(in, value, max, read_list_text, &l);
+
+        if (st) {
+                yaml_free_texts(l.items, l.count);
+                return st;
+        }
+        yaml_free_texts(*items, *count);
+        *items = l.items;
+        *count = l.count;
         return ST_OK;
 }

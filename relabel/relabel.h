@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SCRAPE_RELABEL_H
-#define CAIRN_SCRAPE_RELABEL_H
+#ifndef CAIRN_RELABEL_RELABEL_H
+#define CAIRN_RELABEL_RELABEL_H
 
 /**
  * @file
- * Relabelling rules, as in relabel_configs of Prometheus: each changes the labels of a target, or drops it.
+ * Relabelling rules, as in relabel_configs of Prometheus: each changes the labels of a target (`cairn scrape`)
+ * or of a sample (the agent), or drops it.
  *
- * Regular expressions match the whole text and have the syntax of query/regex_match.h.
+ * Regular expressions match the whole text and have the syntax of common/regex_match.h.
  *
  * Threads: one at a time for one rule.
  * Source: Prometheus 3, "Configuration", relabel_config; Go, regexp.Regexp.Expand for replacements.
  */
 #include <stdint.h>
 
-#include "query/regex_match.h"
-#include "scrape/target_labels.h"
+#include "common/regex_match.h"
+#include "relabel/label_set.h"
 
 enum relabel_action {
         RELABEL_REPLACE,
@@ -52,10 +53,10 @@ enum status relabel_rule_finish(struct relabel_rule *r, struct error *err) MUST_
 
 /**
  * Apply rules one after another.
- * @param keep_ret  false: the target is dropped, and the labels are as the rule found them.
+ * @param keep_ret  false: the target or sample is dropped, and the labels are as the rule found them.
  * @return ST_OK; ST_TOO_BIG: a label, or their number; ST_NO_MEMORY.
  */
-enum status relabel_apply(const struct relabel_rule *rules, size_t count, struct target_labels *l, bool *keep_ret,
+enum status relabel_apply(const struct relabel_rule *rules, size_t count, struct label_set *l, bool *keep_ret,
                           struct error *err) MUST_CHECK;
 
 #endif

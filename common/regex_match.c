@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/regex_match.h"
+#include "common/regex_match.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scrape/relabel.h"
+#include "relabel/relabel.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -70,7 +70,7 @@ static enum status check_relabel_rule(const struct relabel_rule *r, struct error
                 return error_set(err, ST_USAGE, "action 'hashmod' needs a modulus of at least 1");
         /* The name that replace writes may have groups in it. */
         if (r->target_label && (r->action != RELABEL_REPLACE || !strchr(r->target_label, '$')) &&
-            !target_label_name_is_valid(r->target_label))
+            !label_name_is_valid(r->target_label))
                 return error_set(err, ST_USAGE, "'%.60s' is not the name of a label", PRINTABLE(r->target_label));
         return ST_OK;
 }
@@ -138,22 +138,22 @@ static void expand_replacement(const char *text, const struct regex_capture *gro
 /* A text that grows up to what a label may have. */
 static void init_label_buf(struct buf *b)
 {
-        buf_init(b, LIMIT_LABEL_BYTES * LIMIT_SCRAPE_LABELS);
+        buf_init(b, LIMIT_LABEL_BYTES * LIMIT_RELABEL_LABELS);
 }
 
-static enum status join_source_labels(const struct relabel_rule *r, const struct target_labels *l, struct buf *ret,
+static enum status join_source_labels(const struct relabel_rule *r, const struct label_set *l, struct buf *ret,
                                       struct error *err)
 {
         for (size_t i = 0; i < r->source_count; i++) {
                 if (i)
                         buf_append_str(ret, r->separator);
-                buf_append_str(ret, target_labels_get(l, r->sources[i]));
+                buf_append_str(ret, label_set_get(l, r->sources[i]));
         }
         buf_cstr(ret);
         return buf_status(ret, err, "source labels");
 }
 
-static enum status apply_replace(const struct relabel_rule *r, const struct buf *value, struct target_labels *l,
+static enum status apply_replace(const struct relabel_rule *r, const struct buf *value, struct label_set *l,
                                  struct error *err)
 {
         struct regex_capture groups[REGEX_CAPTURES];
@@ -170,13 +170,13 @@ static enum status apply_replace(const struct relabel_rule *r, const struct buf 
                 st = buf_status(&name, err, "a label's name");
                 return st ? st : buf_status(&text, err, "a label's value");
         }
-        if (!target_label_name_is_valid(buf_cstr(&name)))
+        if (!label_name_is_valid(buf_cstr(&name)))
                 return ST_OK;
-        return target_labels_set(l, buf_cstr(&name), buf_cstr(&text), err);
+        return label_set_put(l, buf_cstr(&name), buf_cstr(&text), err);
 }
 
 /* The last eight bytes of the MD5 sum, as Prometheus, so that both shard alike. */
-static enum status apply_hash_mod(const struct relabel_rule *r, const struct buf *value, struct target_labels *l,
+static enum status apply_hash_mod(const struct relabel_rule *r, const struct buf *value, struct label_set *l,
                                   struct error *err)
 {
         uint8_t sum[EVP_MAX_MD_SIZE];
@@ -188,10 +188,10 @@ static enum status apply_hash_mod(const struct relabel_rule *r, const struct buf
         for (int i = 8; i < 16; i++)
                 number = number << 8 | sum[i];
         snprintf(text, sizeof text, "%llu", (unsigned long long)(number % r->modulus));
-        return target_labels_set(l, r->target_label, text, err);
+        return label_set_put(l, r->target_label, text, err);
 }
 
-static enum status apply_case(const struct relabel_rule *r, const struct buf *value, struct target_labels *l,
+static enum status apply_case(const struct relabel_rule *r, const struct buf *value, struct label_set *l,
                               struct error *err)
 {
         _cleanup_free_ char *text = strndup((const char *)value->data, value->size);
@@ -201,7 +201,7 @@ static enum status apply_case(const struct relabel_rule *r, const struct buf *va
         for (char *c = text; *c; c++) /* ASCII only */
                 *c = (char)(r->action == RELABEL_UPPERCASE ? (*c >= 'a' && *c <= 'z' ? *c - 32 : *c)
                                                            : (*c >= 'A' && *c <= 'Z' ? *c + 32 : *c));
-        return target_labels_set(l, r->target_label, text, err);
+        return label_set_put(l, r->target_label, text, err);
 }
 
 static bool label_name_matches(const struct relabel_rule *r, const char *name, struct regex_capture *groups)
@@ -210,9 +210,9 @@ static bool label_name_matches(const struct relabel_rule *r, const char *name, s
 }
 
 /* Copies are added to a set of their own, so that a new name is not mapped again. */
-static enum status apply_label_map(const struct relabel_rule *r, struct target_labels *l, struct error *err)
+static enum status apply_label_map(const struct relabel_rule *r, struct label_set *l, struct error *err)
 {
-        _cleanup_target_labels_ struct target_labels mapped = { 0 };
+        _cleanup_label_set_ struct label_set mapped = { 0 };
         struct regex_capture groups[REGEX_CAPTURES];
         enum status st = ST_OK;
 
@@ -227,20 +227,20 @@ static enum status apply_label_map(const struct relabel_rule *r, struct target_l
                 text = buf_cstr(&name);
                 if (!text)
                         st = buf_status(&name, err, "a label's name");
-                else if (target_label_name_is_valid(text))
-                        st = target_labels_set(&mapped, text, l->items[i].value, err);
+                else if (label_name_is_valid(text))
+                        st = label_set_put(&mapped, text, l->items[i].value, err);
         }
-        return st ? st : target_labels_set_all(l, &mapped, err);
+        return st ? st : label_set_put_all(l, &mapped, err);
 }
 
-static enum status apply_label_filter(const struct relabel_rule *r, struct target_labels *l, struct error *err)
+static enum status apply_label_filter(const struct relabel_rule *r, struct label_set *l, struct error *err)
 {
         struct regex_capture groups[REGEX_CAPTURES];
         enum status st = ST_OK;
 
         for (size_t i = l->count; !st && i-- > 0;)
                 if (label_name_matches(r, l->items[i].name, groups) == (r->action == RELABEL_LABEL_DROP))
-                        st = target_labels_set(l, l->items[i].name, "", err);
+                        st = label_set_put(l, l->items[i].name, "", err);
         return st;
 }
 
@@ -249,7 +249,7 @@ static bool is_text_equal(const struct buf *value, const char *text)
         return value->size == strlen(text) && (!value->size || memcmp(value->data, text, value->size) == 0);
 }
 
-static enum status apply_relabel_rule(const struct relabel_rule *r, struct target_labels *l, bool *keep_ret,
+static enum status apply_relabel_rule(const struct relabel_rule *r, struct label_set *l, bool *keep_ret,
                                       struct error *err)
 {
         struct regex_capture groups[REGEX_CAPTURES];
@@ -271,8 +271,8 @@ static enum status apply_relabel_rule(const struct relabel_rule *r, struct targe
                 return ST_OK;
         case RELABEL_KEEP_EQUAL:
         case RELABEL_DROP_EQUAL:
-                *keep_ret = is_text_equal(&value, target_labels_get(l, r->target_label)) ==
-                            (r->action == RELABEL_KEEP_EQUAL);
+                *keep_ret =
+                        is_text_equal(&value, label_set_get(l, r->target_label)) == (r->action == RELABEL_KEEP_EQUAL);
                 return ST_OK;
         case RELABEL_HASH_MOD:
                 return apply_hash_mod(r, &value, l, err);
@@ -288,7 +288,7 @@ static enum status apply_relabel_rule(const struct relabel_rule *r, struct targe
         return ST_OK;
 }
 
-enum status relabel_apply(const struct relabel_rule *rules, size_t count, struct target_labels *l, bool *keep_ret,
+enum status relabel_apply(const struct relabel_rule *rules, size_t count, struct label_set *l, bool *keep_ret,
                           struct error *err)
 {
         bool keep = true;

@@ -61,9 +61,13 @@ enum status yaml_read_pairs(const struct yaml_source *in, const yaml_node_t *nod
 const char *yaml_read_scalar(const struct yaml_source *in, const yaml_node_t *node);
 
 /* Readers of one member each. */
-enum status yaml_read_text(const struct yaml_source *in, const yaml_node_t *value, void *object);     /* char * */
-enum status yaml_read_flag(const struct yaml_source *in, const yaml_node_t *value, void *object);     /* bool */
-enum status yaml_read_duration(const struct yaml_source *in, const yaml_node_t *value, void *object); /* uint64_t ms */
-enum status yaml_read_number(const struct yaml_source *in, const yaml_node_t *value, void *object);   /* uint64_t */
+enum status yaml_read_text(const struct yaml_source *in, const yaml_node_t *value, void *object);   /* char * */
+enum status yaml_read_flag(const struct yaml_source *in, const yaml_node_t *value, void *object);   /* bool */
+enum status yaml_read_number(const struct yaml_source *in, const yaml_node_t *value, void *object); /* uint64_t */
+
+/** Read a list of at most max texts in place of the one that is there; owned, yaml_free_texts(). */
+enum status yaml_read_texts(const struct yaml_source *in, const yaml_node_t *value, size_t max, char ***items,
+                            size_t *count) MUST_CHECK;
+void yaml_free_texts(char **items, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_QUERY_REGEX_MATCH_H
-#define CAIRN_QUERY_REGEX_MATCH_H
+#ifndef CAIRN_COMMON_REGEX_MATCH_H
+#define CAIRN_COMMON_REGEX_MATCH_H
 
 /**
  * @file
