@@ -2,13 +2,16 @@
 #include "common/file.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "common/clock.h"
 #include "common/limits.h"
+#include "common/metrics.h"
 
 char *path_join(const char *dir, const char *name)
 {
@@ -104,6 +107,29 @@ static char *parent_directory(const char *path)
         return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+#define SYNC_DURATION(label) HISTOGRAM("cairn_fsync_duration_seconds", "Time of one fsync() or fdatasync().", label)
+static struct histogram sync_durations[] = {
+        [SYNC_QUEUE] = SYNC_DURATION("of=\"queue\""),
+        [SYNC_FILE] = SYNC_DURATION("of=\"file\""),
+        [SYNC_DIRECTORY] = SYNC_DURATION("of=\"directory\""),
+};
+
+int file_sync_timed(int fd, enum synced what)
+{
+        int64_t began_ns = monotonic_ns();
+        int ret = what == SYNC_DIRECTORY ? fsync(fd) : fdatasync(fd), failed = errno;
+
+        histogram_observe(&sync_durations[what], monotonic_ns() - began_ns);
+        errno = failed;
+        return ret;
+}
+
+void file_register_sync_metrics(void)
+{
+        for (size_t i = 0; i < sizeof sync_durations / sizeof *sync_durations; i++)
+                metric_register(&sync_durations[i].metric);
+}
+
 enum status file_sync_parent(const char *path, struct error *err)
 {
         _cleanup_free_ char *dir = parent_directory(path);
@@ -112,7 +138,7 @@ enum status file_sync_parent(const char *path, struct error *err)
         if (!dir)
                 return error_no_memory(err);
         fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || fsync(fd) < 0)
+        if (fd < 0 || file_sync_timed(fd, SYNC_DIRECTORY) < 0)
                 return error_os(err, errno, "cannot sync directory '%s'", dir);
         return ST_OK;
 }
@@ -149,7 +175,7 @@ static enum status publish_as(int fd, const char *tmp, const char *path, bool re
 {
         enum status st = ST_OK;
 
-        if (fdatasync(fd) < 0)
+        if (file_sync_timed(fd, SYNC_FILE) < 0)
                 st = error_os(err, errno, "cannot sync '%s'", tmp);
         else if (replace ? rename(tmp, path) < 0 : link(tmp, path) < 0)
                 st = errno == EEXIST ? error_set(err, ST_BUSY, "'%s' exists already", path)

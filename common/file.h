@@ -55,6 +55,15 @@ enum status file_publish_new(int fd, const char *tmp, const char *path, struct e
  */
 enum status file_sync_filesystem(const char *dir, struct error *err) MUST_CHECK;
 
+/** What a sync writes to disk, for its histogram. */
+enum synced { SYNC_QUEUE /* batches, before they are acknowledged */, SYNC_FILE, SYNC_DIRECTORY };
+
+/** fdatasync(), of a directory fsync(); timed in cairn_fsync_duration_seconds. @return 0, or -1 with errno. */
+int file_sync_timed(int fd, enum synced what) MUST_CHECK;
+
+/** Make the histogram of syncs appear before the first one. */
+void file_register_sync_metrics(void);
+
 /** fsync() the directory that holds path. */
 enum status file_sync_parent(const char *path, struct error *err) MUST_CHECK;
 

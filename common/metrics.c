@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,34 +70,81 @@ int64_t metric_get(struct metric *m)
         return atomic_load_explicit(&m->value, memory_order_relaxed);
 }
 
+/* ---- histograms ---- */
+
+/* From half a millisecond, a sync of a fast disk, to five minutes, the upload of a large object. */
+static const struct {
+        int64_t ns;
+        const char *text; /* seconds */
+} bounds[HISTOGRAM_BUCKETS] = {
+        { 500000, "0.0005" },  { 1000000, "0.001" },  { 2500000, "0.0025" }, { 5000000, "0.005" },
+        { 10000000, "0.01" },  { 25000000, "0.025" }, { 50000000, "0.05" },  { 100000000, "0.1" },
+        { 250000000, "0.25" }, { 500000000, "0.5" },  { 1000000000, "1" },   { 2500000000, "2.5" },
+        { 5000000000, "5" },   { 10000000000, "10" }, { 60000000000, "60" }, { 300000000000, "300" },
+};
+
+static bool is_histogram(const struct metric *m)
+{
+        return strcmp(m->type, "histogram") == 0;
+}
+
+void histogram_observe(struct histogram *h, int64_t duration_ns)
+{
+        unsigned bucket = 0;
+
+        duration_ns = duration_ns < 0 ? 0 : duration_ns;
+        while (bucket < HISTOGRAM_BUCKETS && duration_ns > bounds[bucket].ns)
+                bucket++;
+        metric_register(&h->metric);
+        atomic_fetch_add_explicit(&h->sum_ns, (uint64_t)duration_ns, memory_order_relaxed);
+        atomic_fetch_add_explicit(&h->counts[bucket], 1, memory_order_relaxed);
+}
+
+/* _count is the sum of the buckets as they were read, so that it equals the last one whatever is counted meanwhile. */
+static void write_histogram(struct buf *out, struct histogram *h)
+{
+        const struct metric *m = &h->metric;
+        const char *comma = m->labels[0] ? "," : "";
+        uint64_t count = 0, sum_ns = atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
+
+        for (unsigned i = 0; i <= HISTOGRAM_BUCKETS; i++) {
+                count += atomic_load_explicit(&h->counts[i], memory_order_relaxed);
+                buf_printf(out, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", m->name, m->labels, comma,
+                           i < HISTOGRAM_BUCKETS ? bounds[i].text : "+Inf", count);
+        }
+        buf_printf(out,
+                   m->labels[0] ? "%s_sum{%s} %" PRIu64 ".%09" PRIu64 "\n" : "%s_sum%s %" PRIu64 ".%09" PRIu64 "\n",
+                   m->name, m->labels, sum_ns / 1000000000, sum_ns % 1000000000);
+        buf_printf(out, m->labels[0] ? "%s_count{%s} %" PRIu64 "\n" : "%s_count%s %" PRIu64 "\n", m->name, m->labels,
+                   count);
+}
+
+/* ---- all of them ---- */
+
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context)
 {
         pthread_mutex_lock(&lock);
         for (struct metric *m = first; m; m = m->next)
-                visit(context, m);
+                if (!is_histogram(m))
+                        visit(context, m);
         pthread_mutex_unlock(&lock);
-}
-
-struct text_writer {
-        struct buf *out;
-        const char *family;
-};
-
-static void write_metric(void *context, struct metric *m)
-{
-        struct text_writer *w = context;
-
-        if (strcmp(w->family, m->name) != 0) {
-                buf_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
-                w->family = m->name;
-        }
-        buf_printf(w->out, m->labels[0] ? "%s{%s} %" PRId64 "\n" : "%s%s %" PRId64 "\n", m->name, m->labels,
-                   metric_get(m));
 }
 
 void metrics_write(struct buf *out)
 {
-        struct text_writer w = { out, "" };
+        const char *family = "";
 
-        metrics_visit(write_metric, &w);
+        pthread_mutex_lock(&lock);
+        for (struct metric *m = first; m; m = m->next) {
+                if (strcmp(family, m->name) != 0) {
+                        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
+                        family = m->name;
+                }
+                if (is_histogram(m))
+                        write_histogram(out, (struct histogram *)m);
+                else
+                        buf_printf(out, m->labels[0] ? "%s{%s} %" PRId64 "\n" : "%s%s %" PRId64 "\n", m->name,
+                                   m->labels, metric_get(m));
+        }
+        pthread_mutex_unlock(&lock);
 }

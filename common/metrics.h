@@ -4,12 +4,19 @@
 
 /**
  * @file
- * Counters and gauges in the Prometheus text format.
+ * Counters, gauges and histograms in the Prometheus text format.
  *
  * A metric is a static object that registers itself on first use:
  *
  *     static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes done.", "");
  *     metric_add(&flushes, 1);
+ *
+ * A histogram counts durations in buckets whose bounds all histograms share:
+ *
+ *     static struct histogram duration = HISTOGRAM("cairn_flush_duration_seconds", "Time of a flush.", "");
+ *     int64_t began = monotonic_ns();
+ *     ...
+ *     histogram_observe(&duration, monotonic_ns() - began);
  *
  * One family with several label values is several objects of one name, the
  * last argument being the label text, as in reason="too_big".
@@ -37,6 +44,23 @@ struct metric {
                 .name = (n), .help = (h), .type = "gauge", .labels = (l)                                               \
         }
 
+#define HISTOGRAM_BUCKETS 16 /* with a bound; one more has none */
+
+/** Durations. Lock-free: an observation is two atomic additions. */
+struct histogram {
+        struct metric metric; /* its value is not used */
+        _Atomic uint64_t counts[HISTOGRAM_BUCKETS + 1];
+        _Atomic uint64_t sum_ns;
+};
+
+#define HISTOGRAM(n, h, l)                                                                                             \
+        {                                                                                                              \
+                .metric = {.name = (n), .help = (h), .type = "histogram", .labels = (l) }                              \
+        }
+
+/** Count a duration; one below 0 counts as 0. */
+void histogram_observe(struct histogram *h, int64_t duration_ns);
+
 void metric_add(struct metric *m, int64_t n);
 void metric_set(struct metric *m, int64_t v);
 int64_t metric_get(struct metric *m);
@@ -51,12 +75,12 @@ void metric_unregister(struct metric *m);
 void metric_label(struct buf *to, const char *name, const char *value);
 
 /**
- * Call visit for each registered metric, families together, sorted by name. Under the lock: visit may only use
- * metric_get().
+ * Call visit for each registered counter and gauge, families together, sorted by name. Under the lock: visit may only
+ * use metric_get().
  */
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context);
 
-/** All registered metrics, families together, into out. */
+/** All registered metrics, histograms too, families together, into out. */
 void metrics_write(struct buf *out);
 
 #endif

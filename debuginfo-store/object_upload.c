@@ -380,7 +380,7 @@ static enum status stage_compressed(struct object_upload *u, struct stored_objec
         if (st)
                 return st;
         st = seekable_compress(u->fd, u->size, fd, tmp, &object->stored_bytes, err);
-        if (!st && fdatasync(fd) < 0)
+        if (!st && file_sync_timed(fd, SYNC_FILE) < 0)
                 st = error_os(err, errno, "cannot sync '%s'", tmp);
         if (st) {
                 close(fd);

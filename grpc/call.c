@@ -547,6 +547,7 @@ static void submit_grpc_task(struct grpc_call *call)
         struct handler_pool *pool = get_grpc_pool(call);
         struct error err;
 
+        call->arrived_ns = monotonic_ns();
         if (call->method->stream)
                 set_grpc_deadline(call, get_grpc_limit(call));
         if (!may_go_on(call)) {
@@ -691,6 +692,11 @@ uint64_t grpc_call_peer_number(const struct grpc_call *call)
 uint64_t grpc_call_received_bytes(const struct grpc_call *call)
 {
         return call->unpacked_bytes > call->received_bytes ? call->unpacked_bytes : call->received_bytes;
+}
+
+int64_t grpc_call_arrived_ns(const struct grpc_call *call)
+{
+        return call->arrived_ns;
 }
 
 bool grpc_call_is_admitted(const struct grpc_call *call)

@@ -50,6 +50,7 @@ struct grpc_call {
         enum call_state state;
         const struct grpc_method *method; /* NULL until one was found */
         int64_t began_ns, answered_ns;
+        int64_t arrived_ns; /* grpc_call_arrived_ns() */
 
         bool is_post, has_ended; /* has_ended: the client has sent everything */
         char path[256];          /* cut */

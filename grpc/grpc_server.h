@@ -100,6 +100,8 @@ const char *grpc_call_peer(const struct grpc_call *call);
 uint64_t grpc_call_peer_number(const struct grpc_call *call);
 /** Bytes of the messages, as sent or unpacked, whichever is more. */
 uint64_t grpc_call_received_bytes(const struct grpc_call *call);
+/** When the message that is handled was there as a whole, by monotonic_ns(). */
+int64_t grpc_call_arrived_ns(const struct grpc_call *call);
 /** Whether admit let the call in. */
 bool grpc_call_is_admitted(const struct grpc_call *call);
 /** The code of the answer; GRPC_CANCELLED without one. */

@@ -252,6 +252,7 @@ static enum MHD_Result handle_body_phase(struct http_request *req, const char *d
                 *n = 0;
                 return req->answered ? start_discard(req) : MHD_YES;
         }
+        req->arrived_ns = monotonic_ns();
         if (req->route->at_once)
                 req->route->at_once(req, req->server->context);
         if (req->answered)

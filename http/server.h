@@ -35,6 +35,7 @@
 struct http_server;
 struct http_request;
 struct address_range;
+struct histogram;
 struct tls;
 
 /** Rights a token may carry; a route needs exactly one, and may ask for another with http_check_scope(). */
@@ -79,6 +80,8 @@ struct http_route {
         bool cacheable;         /* caches may keep its answers: no Cache-Control: no-store unless a handler sets one */
         bool cross_origin;      /* also allowed for pages of http_options.allowed_origins */
         bool writes;            /* modifies shared data: logged in the audit log */
+        /* Observes the time from http_arrived_ns() to the decision on the answer, whatever it is. NULL: none. */
+        struct histogram *duration;
         /* Write an error as requests of this Content-Type want it; the type that was written, or NULL: nothing was. */
         const char *(*put_error)(struct buf *to, const char *type, unsigned code, const char *text);
 };
@@ -248,6 +251,8 @@ uint64_t http_peer_number(const struct http_request *req);
 /** n bytes of the body were unpacked: http_received_bytes() counts those in place of the sent ones when they are more.
  */
 void http_add_unpacked(struct http_request *req, uint64_t n);
+/** When the last byte of the request was there, by monotonic_ns(); 0: it is not yet. */
+int64_t http_arrived_ns(const struct http_request *req);
 /** Bytes of the body that came so far, as sent or unpacked, whichever is more. */
 uint64_t http_received_bytes(const struct http_request *req);
 /** Those that admit was told of, if it let the request in; else 0. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <sys/socket.h>
 
+#include "common/clock.h"
 #include "common/json_out.h"
 #include "common/metrics.h"
 
@@ -69,6 +70,8 @@ void request_set_response(struct http_request *req, unsigned code, const char *c
         req->code = code;
         if (req->server->options.answered)
                 req->server->options.answered(req->server->options.context, req, code);
+        if (req->arrived_ns && req->route->duration)
+                histogram_observe(req->route->duration, monotonic_ns() - req->arrived_ns);
         req->response = response;
         connection_set_held_bytes(req->watched, req->answer.bytes);
         if (!response)

@@ -88,6 +88,7 @@ struct http_request {
         uint64_t admitted_bytes, received_bytes, unpacked_bytes;
         struct deadline deadline; /* of handle */
         struct cancel_flag *cancel;
+        int64_t arrived_ns;        /* when its last byte was there; 0: it is not yet */
         int64_t answer_expires_ns; /* of an answer made in pieces; 0: none */
         uint64_t retry_after_s;    /* for 429 and 503; 0: the default */
         char *token;

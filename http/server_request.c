@@ -438,6 +438,11 @@ uint64_t http_peer_number(const struct http_request *req)
         return req->peer_number;
 }
 
+int64_t http_arrived_ns(const struct http_request *req)
+{
+        return req->arrived_ns;
+}
+
 uint64_t http_received_bytes(const struct http_request *req)
 {
         return req->unpacked_bytes > req->received_bytes ? req->unpacked_bytes : req->received_bytes;

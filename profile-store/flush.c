@@ -14,6 +14,8 @@
 #include "profile-store/queue/quarantine.h"
 
 static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that committed at least one group.", "");
+static struct histogram duration =
+        HISTOGRAM("cairn_flush_duration_seconds", "Time of a flush that committed at least one group.", "");
 static struct metric failures = METRIC_COUNTER("cairn_flush_failures_total", "Failed flushes; each is repeated.", "");
 #define UNRESOLVED(r)                                                                                                  \
         METRIC_COUNTER("cairn_unresolved_frames_total", "New locations without frames when they were flushed.", r)
@@ -802,6 +804,7 @@ static enum status flush_under_lock(struct flush_run *r, struct error *err)
 void flush_register_metrics(void)
 {
         metric_register(&flushes);
+        metric_register(&duration.metric);
         metric_register(&failures);
         metric_register(&quarantined);
         for (size_t i = 0; i < SYMBOL_STATE_COUNT; i++)
@@ -813,12 +816,16 @@ enum status store_flush(struct profile_store *s, struct error *err)
 {
         _cleanup_(flush_run_deinit) struct flush_run r = { .s = s };
         struct error unused = { 0 };
+        int64_t began_ns;
         enum status st;
 
         err = err ? err : &unused; /* its text is kept for profile_store_get_health() */
         pthread_mutex_lock(&s->writer_lock);
+        began_ns = monotonic_ns();
         st = flush_under_lock(&r, err);
         pthread_mutex_unlock(&s->writer_lock);
+        if (!st && r.wrote)
+                histogram_observe(&duration, monotonic_ns() - began_ns);
         if (!atomic_load(&s->stopping))
                 health_set_flush(s, st, err);
         if (r.missing_count)

@@ -29,6 +29,8 @@
 #include "server/data_lock.h"
 #include "server/grpc_listener.h"
 #include "server/reload.h"
+#include "server/routes/ingest.h"
+#include "server/routes/receive_upload.h"
 #include "server/server_internal.h"
 #include "server/share/share_store.h"
 
@@ -502,6 +504,15 @@ static void close_server(struct server *s)
                 close(s->lock_fd);
 }
 
+/* Those of work that every service does: rates of them are right from the first observation on. */
+static void register_histograms(void)
+{
+        register_ingest_duration();
+        register_upload_duration();
+        metric_register(&symbolize_duration.metric);
+        file_register_sync_metrics();
+}
+
 static enum status announce_ready(struct server *s, const struct listen_address *listen, struct error *err)
 {
         bool v6 = strchr(listen->host, ':') != NULL;
@@ -512,6 +523,7 @@ static enum status announce_ready(struct server *s, const struct listen_address 
                  v6 ? "[" : "", listen->host, v6 ? "]" : "", number, s->options->dir,
                  s->options->read_only ? ", read-only" : "", s->access_control.tokens ? "" : ", no tokens");
         reload_register_metrics();
+        register_histograms();
         atomic_store(&s->ready, true);
         service_notify_ready();
         if (!s->options->port_file)

@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/metrics.h"
 #include "debuginfo-store/federation.h"
 #include "http/server.h"
 #include "profile-store/store.h"
@@ -92,6 +93,9 @@ extern const struct route_table status_routes, ingest_routes, pyroscope_routes, 
 
 /** All routes; in a read-only service, routes that modify data answer 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;
+
+/* Of the routes that symbolize: routes_symbolize.c. */
+extern struct histogram symbolize_duration;
 
 /** The {id} of the path as a build-id; responds with 400 and returns false when it is malformed. */
 bool get_route_build_id(struct http_request *req, struct build_id *ret);

@@ -212,7 +212,7 @@ static enum status append_entries_to_file(struct batch_ids *ids, struct generati
         st = file_write_all(fd, entries->data, entries->size, path, err);
         if (st)
                 return st;
-        if (fdatasync(fd) < 0)
+        if (file_sync_timed(fd, SYNC_QUEUE) < 0)
                 return error_os(err, errno, "cannot sync '%s'", path);
         st = g->bytes ? ST_OK : file_sync_parent(path, err);
         if (!st)

@@ -110,7 +110,7 @@ static enum status end_queue_segment(struct raw_queue *q, struct error *err)
                 return report_queue_failure(q, err);
         if (q->fd < 0)
                 return ST_OK;
-        if (q->synced < q->written && fdatasync(q->fd) < 0)
+        if (q->synced < q->written && file_sync_timed(q->fd, SYNC_QUEUE) < 0)
                 return set_queue_failure(q, errno, "sync", err);
         q->synced = q->written;
         pthread_cond_broadcast(&q->changed);
@@ -227,7 +227,7 @@ enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error 
                 }
                 q->syncing = true;
                 pthread_mutex_unlock(&q->lock);
-                failed = fdatasync(fd) < 0 ? errno : 0;
+                failed = file_sync_timed(fd, SYNC_QUEUE) < 0 ? errno : 0;
                 pthread_mutex_lock(&q->lock);
                 q->syncing = false;
                 if (failed)
@@ -468,7 +468,7 @@ static enum status sync_segment(const char *path, uint64_t size, bool torn, stru
 
         if (fd < 0 || (torn && ftruncate(fd, (off_t)size) < 0))
                 return error_os(err, errno, "cannot cut the torn tail of '%s'", path);
-        return fdatasync(fd) < 0 ? error_os(err, errno, "cannot sync '%s'", path) : ST_OK;
+        return file_sync_timed(fd, SYNC_QUEUE) < 0 ? error_os(err, errno, "cannot sync '%s'", path) : ST_OK;
 }
 
 struct opening {

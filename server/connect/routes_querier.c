@@ -26,12 +26,13 @@ static void answer_querier_call(struct connect_unary *call, const struct querier
         enum status st;
 
         arena_init_budget(&memory, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
-        query_work_init(&work, call->req);
+        query_work_init(&work, call->req, "querier");
         st = querier_run(get_request_tenant(call->req)->profiles, &input, &memory, &answer, &err);
         if (st) {
                 query_work_answer_failure(&work, st, &err);
                 return;
         }
+        query_work_finish(&work);
         metric_add(&querier_calls, 1);
         connect_unary_respond(call, answer);
 }

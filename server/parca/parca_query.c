@@ -51,6 +51,7 @@ static enum status run_parca_method(const struct parca_call *call, const struct 
                 return st;
         }
         proto_message_append(ret, answer);
+        query_work_finish(call->work);
         metric_add(&parca_calls, 1);
         return buf_status(ret, err, "the answer");
 }
@@ -62,13 +63,15 @@ void handle_parca_query(struct grpc_call *grpc, void *context)
         const struct querier_method *method = querier_find_parca_method(grpc_call_path(grpc) + strlen(SERVICE));
         struct server *s = context;
         struct query_work work;
+        const struct query_bounds bounds = { "parca", grpc_call_arrived_ns(grpc), grpc_call_deadline(grpc),
+                                             &s->stopping };
         struct parca_call call = { .tenant = grpc_call_tenant(grpc), .work = &work };
         struct error err;
         struct buf answer;
         enum status st;
 
         call.message = grpc_call_message(grpc, &call.size);
-        query_work_init_other(&work, grpc_call_deadline(grpc), &s->stopping);
+        query_work_init_other(&work, &bounds);
         buf_init_budget(&answer, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = run_parca_method(&call, method, &answer, &err);
         if (!st) {
@@ -157,7 +160,7 @@ static void run_web_call(struct http_request *req, const struct querier_method *
         buf_init_budget(&message, PARCA_QUERY_BYTES, MEMORY_BODIES);
         buf_init_budget(&unpacked, PARCA_QUERY_BYTES, MEMORY_BODIES);
         buf_init_budget(&answer, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        query_work_init(&work, req);
+        query_work_init(&work, req, "parca");
         st = read_web_message(req, &call, &message, &unpacked, &err);
         if (!st)
                 st = run_parca_method(&call, method, &answer, &err);

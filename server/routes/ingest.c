@@ -21,6 +21,9 @@ static struct metric duplicates =
 static struct metric samples = METRIC_COUNTER("cairn_ingest_samples_total", "Samples acknowledged.", "");
 static struct metric rejected = METRIC_COUNTER("cairn_ingest_rejected_samples_total",
                                                "Samples refused one by one in batches that were taken.", "");
+static struct histogram duration =
+        HISTOGRAM("cairn_ingest_duration_seconds",
+                  "Time from the last byte of a batch until it is durable and can be acknowledged.", "");
 #define REJECTIONS(reason) METRIC_COUNTER("cairn_ingest_rejections_total", "Rejected samples by reason.", reason)
 static struct metric too_old = REJECTIONS("reason=\"too_old\"");
 static struct metric too_far_ahead = REJECTIONS("reason=\"too_far_ahead\"");
@@ -32,6 +35,11 @@ static struct metric too_big = FAILURES("reason=\"too_big\"");
 static struct metric busy = FAILURES("reason=\"busy\"");
 static struct metric unsupported = FAILURES("reason=\"unsupported\"");
 static struct metric internal = FAILURES("reason=\"internal\"");
+
+void register_ingest_duration(void)
+{
+        metric_register(&duration.metric);
+}
 
 static bool parse_batch_id(const char *hex, struct hash128 *ret)
 {
@@ -75,6 +83,7 @@ enum status read_batch_id(const struct http_request *req, struct hash128 *ret, s
 struct ingest_batch begin_http_batch(const struct http_request *req)
 {
         return (struct ingest_batch){ .tenant = get_request_tenant(req),
+                                      .arrived_ns = http_arrived_ns(req),
                                       .agent = http_header(req, "User-Agent"),
                                       .address = http_peer(req) };
 }
@@ -82,6 +91,7 @@ struct ingest_batch begin_http_batch(const struct http_request *req)
 struct ingest_batch begin_grpc_batch(const struct grpc_call *call)
 {
         return (struct ingest_batch){ .tenant = grpc_call_tenant(call),
+                                      .arrived_ns = grpc_call_arrived_ns(call),
                                       .agent = grpc_call_metadata(call, "user-agent"),
                                       .address = grpc_call_peer(call) };
 }
@@ -157,6 +167,7 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
                 st = profile_store_append(t->profiles, profile, batch->id, &duplicate, err);
         if (st)
                 return st;
+        histogram_observe(&duration, monotonic_ns() - batch->arrived_ns);
         metric_add(&batches, 1);
         tenant_count_batch(t, duplicate ? 0 : profile->samples.count);
         noted.is_duplicate = duplicate;

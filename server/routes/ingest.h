@@ -32,6 +32,7 @@ struct ingest_batch {
         struct tenant *tenant;
         struct hash128 id;
         bool is_history;             /* accept samples of any age */
+        int64_t arrived_ns;          /* when the request was there, by monotonic_ns() */
         const char *agent, *address; /* User-Agent and address of the client; NULL: not known */
 };
 
@@ -81,6 +82,9 @@ struct otlp_outcome {
  */
 enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
                               struct error *err) MUST_CHECK;
+
+/** Make the histogram of ingest appear before the first batch. */
+void register_ingest_duration(void);
 
 /** Count a refused batch by its reason. @param text why */
 void count_ingest_failure(const struct ingest_batch *batch, enum status st, const char *text);

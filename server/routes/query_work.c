@@ -2,7 +2,9 @@
 #include "server/routes/query_work.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "common/clock.h"
 #include "common/deadline.h"
 #include "common/metrics.h"
 #include "query/assets.h"
@@ -16,6 +18,35 @@ static struct metric cancelled_shutdown =
         METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"shutdown\"");
 static struct metric cancelled_regex =
         METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"regex_steps\"");
+
+#define DURATION(kind)                                                                                                 \
+        HISTOGRAM("cairn_query_duration_seconds", "Time from the last byte of a query until its answer is made.",      \
+                  "kind=\"" kind "\"")
+static struct {
+        const char *kind;
+        struct histogram duration;
+} kinds[] = {
+        { "addresses", DURATION("addresses") },
+        { "autofdo", DURATION("autofdo") },
+        { "diff", DURATION("diff") },
+        { "disassembly", DURATION("disassembly") },
+        { "flame", DURATION("flame") },
+        { "folded", DURATION("folded") },
+        { "labels", DURATION("labels") },
+        { "lines", DURATION("lines") },
+        { "missing", DURATION("missing") },
+        { "parca", DURATION("parca") },
+        { "pprof", DURATION("pprof") },
+        { "querier", DURATION("querier") },
+        { "sandwich", DURATION("sandwich") },
+        { "series", DURATION("series") },
+        { "share", DURATION("share") },
+        { "spans", DURATION("spans") },
+        { "top", DURATION("top") },
+        { "types", DURATION("types") },
+        { "uploads", DURATION("uploads") },
+        { "values", DURATION("values") },
+};
 
 static enum status test_interruption(void *context, struct error *err)
 {
@@ -40,19 +71,31 @@ static enum status test_interruption(void *context, struct error *err)
         return ST_OK;
 }
 
-void query_work_init(struct query_work *w, struct http_request *req)
+void query_work_init(struct query_work *w, struct http_request *req, const char *kind)
 {
-        query_work_init_other(w, http_request_deadline(req), http_server_stopping(req));
+        const struct query_bounds bounds = { kind, http_arrived_ns(req), http_request_deadline(req),
+                                             http_server_stopping(req) };
+
+        query_work_init_other(w, &bounds);
         w->req = req;
 }
 
-void query_work_init_other(struct query_work *w, const struct deadline *deadline, const atomic_bool *stopping)
+void query_work_init_other(struct query_work *w, const struct query_bounds *bounds)
 {
         w->req = NULL;
-        w->deadline = deadline;
-        w->stopping = stopping;
+        w->deadline = bounds->deadline;
+        w->stopping = bounds->stopping;
+        w->kind = bounds->kind;
+        w->arrived_ns = bounds->arrived_ns;
         w->end = QUERY_RUNS;
         work_meter_init(&w->meter, test_interruption, w);
+}
+
+void query_work_finish(const struct query_work *w)
+{
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+                if (strcmp(kinds[i].kind, w->kind) == 0)
+                        histogram_observe(&kinds[i].duration, monotonic_ns() - w->arrived_ns);
 }
 
 /* The policy of a page that may also be saved: its own, which cannot say this there. */
@@ -66,6 +109,7 @@ static void set_saved_page_policy(struct http_request *req, const char *policy)
 
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body)
 {
+        query_work_finish(w);
         if (*answer->note)
                 http_set_header(w->req, "X-Cairn-Note", answer->note);
         if (http_is_type(answer->content_type, "text/html")) /* a page with its script inside */
@@ -75,6 +119,7 @@ void query_work_respond(const struct query_work *w, const struct query_answer *a
 
 void query_work_count_failure(const struct query_work *w)
 {
+        query_work_finish(w);
         switch (w->end) {
         case QUERY_DEADLINE:
                 metric_add(&cancelled_deadline, 1);

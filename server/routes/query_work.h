@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Work meter of one query: stops it at the request's deadline, when its client leaves, and when the server stops.
+ * Work meter of one query: stops it at the request's deadline, when its client leaves, and when the server stops. Its
+ * time is observed in cairn_query_duration_seconds.
  *
  * Threads: belongs to the request.
  */
@@ -20,14 +21,27 @@ struct query_work {
         const struct deadline *deadline;
         const atomic_bool *stopping;
         enum query_end end;
+        const char *kind; /* "top", "querier" and so on */
+        int64_t arrived_ns;
 };
 
-/** Must not be moved afterwards: the meter points to it. */
-void query_work_init(struct query_work *w, struct http_request *req);
-/** The same for a request of another protocol. Both are borrowed. @param stopping the server stops. */
-void query_work_init_other(struct query_work *w, const struct deadline *deadline, const atomic_bool *stopping);
+/** Must not be moved afterwards: the meter points to it. @param kind  borrowed; one that is not known is not observed
+ */
+void query_work_init(struct query_work *w, struct http_request *req, const char *kind);
 
-/** Count why a failed query was stopped, for an answer of another protocol. */
+/** A query of another protocol, and when it ends. All borrowed. */
+struct query_bounds {
+        const char *kind;
+        int64_t arrived_ns; /* when its request was there, by monotonic_ns() */
+        const struct deadline *deadline;
+        const atomic_bool *stopping; /* the server stops */
+};
+void query_work_init_other(struct query_work *w, const struct query_bounds *bounds);
+
+/** Observe the time of a query that succeeded; query_work_respond() does. */
+void query_work_finish(const struct query_work *w);
+
+/** Count why a failed query was stopped, and observe its time, for an answer of another protocol. */
 void query_work_count_failure(const struct query_work *w);
 
 /** Respond with the answer of a query that succeeded, in body, whose bytes are taken; a page gets its policy. */

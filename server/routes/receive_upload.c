@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/metrics.h"
@@ -17,6 +18,10 @@ static struct metric refused_objects =
 static struct metric broken_objects =
         METRIC_COUNTER("cairn_uploads_total", "Uploads that ended.", "outcome=\"broken_off\"");
 
+static struct histogram duration =
+        HISTOGRAM("cairn_upload_duration_seconds",
+                  "Time from the begin of an upload until its object is verified and stored.", "");
+
 /* Uploads in progress, and whose they are. */
 static struct {
         pthread_mutex_t lock;
@@ -28,7 +33,13 @@ static struct metric receiving_metric = METRIC_GAUGE("cairn_uploads_receiving", 
 struct receiving_upload {
         struct object_upload *upload;
         uint64_t client;
+        int64_t began_ns;
 };
+
+void register_upload_duration(void)
+{
+        metric_register(&duration.metric);
+}
 
 static uint64_t compute_client_number(const struct upload_sender *from)
 {
@@ -100,6 +111,7 @@ enum status receive_upload_begin(struct server *s, const struct object_claim *cl
 
         if (!r)
                 return error_no_memory(err);
+        r->began_ns = monotonic_ns();
         r->client = compute_client_number(from);
         st = enter_receiving(r->client, err);
         if (st)
@@ -149,6 +161,7 @@ static void index_received(struct server *s, const struct stored_object *object,
 enum status receive_upload_finish(struct server *s, struct receiving_upload *r, bool content_with_better,
                                   struct received_upload *ret, struct error *err)
 {
+        int64_t began_ns = r->began_ns;
         struct object_upload *u = end_receiving(r);
         struct stored_object object;
         bool same;
@@ -163,6 +176,8 @@ enum status receive_upload_finish(struct server *s, struct receiving_upload *r, 
                 return st;
         metric_add(same ? &same_objects : &stored_objects, 1);
         ret->is_same = same;
+        if (!same)
+                histogram_observe(&duration, monotonic_ns() - began_ns);
         if (!same)
                 index_received(s, &object, fd);
         return ST_OK;

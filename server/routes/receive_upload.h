@@ -48,4 +48,7 @@ void report_upload_failure(const char *path, enum status st, const struct error 
 /** Count an upload that its client broke off. */
 void count_broken_upload(void);
 
+/** Make the histogram of uploads appear before the first one. */
+void register_upload_duration(void);
+
 #endif

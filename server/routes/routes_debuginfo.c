@@ -39,10 +39,11 @@ static void handle_missing(struct http_request *req, void *context)
 
         (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        query_work_init(&work, req);
+        query_work_init(&work, req, "uploads");
         input.meter = &work.meter;
         st = query_run(get_request_tenant(req)->profiles, "uploads", &input, &body, &answer, &err);
         if (!st) {
+                query_work_finish(&work);
                 respond_json(req, &body);
                 return;
         }

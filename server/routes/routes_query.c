@@ -36,7 +36,7 @@ static void answer_query(struct server *s, struct http_request *req, const char 
         enum status st;
 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        query_work_init(&work, req);
+        query_work_init(&work, req, operation);
         input.meter = &work.meter;
         input.sources = &sources;
         input.code = &code;

@@ -156,7 +156,7 @@ static void handle_share_page(struct http_request *req, void *context)
         if (!open_share(req, &fd))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        query_work_init(&work, req);
+        query_work_init(&work, req, "share");
         st = draw_share(req, fd, &work, &body, &answer, &err);
         if (st) {
                 buf_deinit(&body);

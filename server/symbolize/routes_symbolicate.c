@@ -482,6 +482,7 @@ static const struct http_route routes[] = {
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SHARED,
           .max_body = LIMIT_HTTP_BODY_BYTES,
+          .duration = &symbolize_duration,
           .handle = handle_symbolicate,
           .cross_origin = true },
         { .pool = POOL_SYMBOLIZE,

@@ -7,6 +7,10 @@
 static struct metric looked_up =
         METRIC_COUNTER("cairn_symbolize_addresses_total", "Addresses asked for over HTTP.", "");
 
+struct histogram symbolize_duration =
+        HISTOGRAM("cairn_symbolize_duration_seconds",
+                  "Time from the last byte of a request to symbolize until its answer begins.", "");
+
 static bool is_proto(const char *type)
 {
         return http_is_type(type, "application/x-protobuf") || http_is_type(type, "application/protobuf");
@@ -56,6 +60,7 @@ static const struct http_route routes[] = {
           .scope = SCOPE_READ,
           .tenancy = TENANCY_SHARED,
           .max_body = LIMIT_HTTP_BODY_BYTES,
+          .duration = &symbolize_duration,
           .handle = handle_symbolize },
 };
 const struct route_table symbolize_routes = ROUTE_TABLE(routes);

@@ -39,6 +39,8 @@ with open("docs/metrics.md", encoding="utf-8") as f:
     for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", f.read(), re.M):
         for name in re.findall(r"`(\w+)`", names):
             labels_of.setdefault(name, set()).update(re.findall(r"`(\w+)`", labels))
+            if name.endswith("_duration_seconds"):
+                labels_of.setdefault(name + "_bucket", {"le"}).update(labels_of[name])
 with open("deploy/grafana/dashboards/cairn.json", encoding="utf-8") as f:
     dashboard = json.load(f)
 panels = [p for p in dashboard["panels"] if p["type"] != "row"]
@@ -54,7 +56,7 @@ check("  and most are in /metrics of a service that has just begun",
       {n for n in named if not n.startswith("cairn_agent_")} - shown if len(named & shown) < 20 else [])
 check("counters are rates, and nothing else is",
       {f"{t}: {e}" for t, e in questions for n in re.findall(r"\bcairn_\w+", e)
-       if n.endswith("_total") != bool(re.search(rf"rate \(?\(?{n}\b|rate\({n}\b", e))})
+       if n.endswith(("_total", "_bucket")) != bool(re.search(rf"rate \(?\(?{n}\b|rate\({n}\b", e))})
 mistakes = set()
 for title, expr in questions:
     asked = {x for part in re.findall(r"\bby \(([^)]*)\)", expr) for x in part.replace(" ", "").split(",")}

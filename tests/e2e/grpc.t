@@ -41,6 +41,7 @@ for way in plain gzip deflate; do is "$(sum $way)" 81 "  is that of gRPC, $way";
 like "$(client send message="$tmp/plain.otlp")" 'OK .*this batch was received before' 'a batch that is repeated is answered as before, with a warning'
 is "$(sum plain)" 81 '  and counts once'
 is "$(metric cairn_ingest_duplicate_batches_total)" 1 '  which a metric tells'
+is "$(metric 'cairn_ingest_duration_seconds_bucket{le="300"}')" "$(metric cairn_ingest_batches_total)" '  the time of each batch is observed'
 is "$(client send)" 'OK - ' 'an empty request is a success'
 
 batch early values=1 at_ns=1500000000000000000

@@ -38,6 +38,7 @@ is "$(parca query ProfileTypes kind=application/json web="$url")" 'HTTP 415' 'an
 like "$(parca query Series)" '^UNIMPLEMENTED Series is not implemented' 'Series is, as in Parca, not implemented'
 like "$(parca query Query query="$type" report=3)" '^UNIMPLEMENTED report type 3' 'gRPC has the code of an error'
 is "$(metric cairn_parca_calls_total)" 20 'calls that were answered are counted'
+ok '  and timed, as are others' test "$(metric 'cairn_query_duration_seconds_bucket{kind="parca",le="300"}')" -gt 20
 stop_server
 
 printf '%s\n' 'the-sender ingest' 'the-reader read' >"$tmp/tokens"

@@ -232,6 +232,53 @@ START_TEST(metrics_of_one_family_share_a_header)
 }
 END_TEST
 
+START_TEST(a_histogram_counts_up_to_each_bound)
+{
+        static struct histogram h = HISTOGRAM("cairn_test_duration_seconds", "T.", "kind=\"a\"");
+        static struct histogram bare = HISTOGRAM("cairn_bare_duration_seconds", "T.", "");
+        _cleanup_buf_ struct buf out;
+        const char *text;
+
+        histogram_observe(&h, 500000); /* a bound belongs to its bucket */
+        histogram_observe(&h, 500001);
+        histogram_observe(&h, 3000000000);
+        histogram_observe(&h, 301000000000);
+        histogram_observe(&h, -7); /* counts as 0 */
+        metric_register(&bare.metric);
+        buf_init(&out, 65536);
+        metrics_write(&out);
+        text = buf_cstr(&out);
+        ck_assert_ptr_nonnull(strstr(text, "# TYPE cairn_test_duration_seconds histogram\n"
+                                           "cairn_test_duration_seconds_bucket{kind=\"a\",le=\"0.0005\"} 2\n"
+                                           "cairn_test_duration_seconds_bucket{kind=\"a\",le=\"0.001\"} 3\n"));
+        ck_assert_ptr_nonnull(strstr(text, "_bucket{kind=\"a\",le=\"2.5\"} 3\n"));
+        ck_assert_ptr_nonnull(strstr(text, "_bucket{kind=\"a\",le=\"5\"} 4\n"));
+        ck_assert_ptr_nonnull(strstr(text, "_bucket{kind=\"a\",le=\"300\"} 4\n"
+                                           "cairn_test_duration_seconds_bucket{kind=\"a\",le=\"+Inf\"} 5\n"
+                                           "cairn_test_duration_seconds_sum{kind=\"a\"} 304.001000001\n"
+                                           "cairn_test_duration_seconds_count{kind=\"a\"} 5\n"));
+        ck_assert_ptr_nonnull(strstr(text, "cairn_bare_duration_seconds_bucket{le=\"+Inf\"} 0\n"
+                                           "cairn_bare_duration_seconds_sum 0.000000000\n"
+                                           "cairn_bare_duration_seconds_count 0\n"));
+}
+END_TEST
+
+static void find_histogram(void *context, struct metric *m)
+{
+        *(bool *)context |= strcmp(m->type, "histogram") == 0;
+}
+
+START_TEST(a_visit_is_of_single_values)
+{
+        static struct histogram h = HISTOGRAM("cairn_unvisited_duration_seconds", "T.", "");
+        bool found = false;
+
+        histogram_observe(&h, 1);
+        metrics_visit(find_histogram, &found);
+        ck_assert(!found);
+}
+END_TEST
+
 START_TEST(a_metric_that_goes_is_not_written_and_labels_are_escaped)
 {
         _cleanup_buf_ struct buf label, before, after;
@@ -414,5 +461,6 @@ TEST_SUITE("common", the_first_line_of_a_file_is_read_without_blanks_around_it,
            arena_refuses_past_its_maximum, build_id_hex_round_trips_and_folds_case,
            json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
            options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
-           metrics_of_one_family_share_a_header, a_metric_that_goes_is_not_written_and_labels_are_escaped,
+           metrics_of_one_family_share_a_header, a_histogram_counts_up_to_each_bound, a_visit_is_of_single_values,
+           a_metric_that_goes_is_not_written_and_labels_are_escaped,
            a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
