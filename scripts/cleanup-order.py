@@ -3,12 +3,12 @@
 """Finds variables with a cleanup attribute that a return leaves before they have a value: the cleanup would then free what
 the stack held. Compilers do not warn, since they see the variable's address passed to the cleanup only.
 
-    scripts/cleanup-order.py [FILE...]   default: every tracked .c and .h file
+    scripts/cleanup-order.py [FILE...]   default: every .c and .h file outside of build folders
 
 A variable without initializer must be named again, to initialize it, before the next return, break, continue or goto.
 """
+import pathlib
 import re
-import subprocess
 import sys
 
 DECLARATION = re.compile(r"\s+_cleanup_\w*(?:\(\w+\))? (.*);\s*$")
@@ -38,8 +38,8 @@ def find_early_leave(lines, start, name):
     return None
 
 
-paths = sys.argv[1:] or subprocess.run(["git", "ls-files", "*.c", "*.h"], check=True, stdout=subprocess.PIPE,
-                                       text=True).stdout.split()
+# Not by git: sources unpacked from a tarball are checked too.
+paths = sys.argv[1:] or sorted(str(p) for p in pathlib.Path(".").rglob("*.[ch]") if not p.parts[0].startswith("build"))
 found = 0
 for path in paths:
     with open(path, encoding="utf-8") as f:

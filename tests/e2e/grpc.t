@@ -159,9 +159,9 @@ is "$(client send message="$tmp/tls.otlp" ca="$tmp/cert.pem" gzip=1)" 'OK - ' 'w
 is "$("$cairn" top --server "$url" --ca "$tmp/cert.pem" --json '{service.name="tls"}' | jq 'map(.flat) | add // 0')" 8 '  and the batch is there'
 is "$(client send message="$tmp/long" ca="$tmp/cert.pem")" 'OK - ' 'a message of 60 MiB passes'
 like "$(client send message="$tmp/tls.otlp" timeout=3)" '^(UNAVAILABLE|DEADLINE_EXCEEDED) ' 'without TLS there is no answer'
-openssl s_client -connect "localhost:$grpc_port" -alpn http/1.1 </dev/null >"$tmp/alpn" 2>&1
+openssl s_client -connect "127.0.0.1:$grpc_port" -servername localhost -alpn http/1.1 </dev/null >"$tmp/alpn" 2>&1
 like "$(cat "$tmp/alpn")" 'no application protocol' 'a client of HTTP/1.1 is refused in the handshake'
-openssl s_client -connect "localhost:$grpc_port" -alpn h2 </dev/null >"$tmp/alpn" 2>&1
+openssl s_client -connect "127.0.0.1:$grpc_port" -servername localhost -alpn h2 </dev/null >"$tmp/alpn" 2>&1
 like "$(cat "$tmp/alpn")" 'ALPN protocol: h2' 'one of HTTP/2 is not'
 stop_server
 done_testing
