@@ -112,6 +112,24 @@ void *arena_alloc_array(struct arena *a, size_t count, size_t size)
         return arena_alloc(a, n);
 }
 
+bool arena_absorb(struct arena *into, struct arena *from)
+{
+        struct arena_chunk **end = &from->chunks;
+
+        assert(into->memory.use == from->memory.use && !into->memory.group && !from->memory.group);
+        if (from->used > into->max - into->used)
+                return false;
+        while (*end)
+                end = &(*end)->next;
+        *end = into->chunks; /* the newest of from is filled further */
+        into->chunks = from->chunks;
+        into->used += from->used;
+        into->memory.bytes += from->memory.bytes;
+        from->chunks = NULL;
+        from->used = from->memory.bytes = 0;
+        return true;
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
         char *copy = n == SIZE_MAX ? NULL : arena_alloc(a, n + 1);

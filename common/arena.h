@@ -41,6 +41,12 @@ void *arena_alloc(struct arena *a, size_t n);
 /** count * size zeroed bytes with an overflow test. */
 void *arena_alloc_array(struct arena *a, size_t count, size_t size);
 
+/**
+ * Move all that from has allocated into `into`; both are of one memory use. from stays usable, and empty.
+ * @return false, with nothing moved, past the maximum of `into`.
+ */
+bool arena_absorb(struct arena *into, struct arena *from);
+
 /** A copy of n bytes plus a NUL. */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 

@@ -271,6 +271,15 @@ static enum status reserve_location_row(struct location_rows *rows, struct error
         return array_reserve(&rows->items, &rows->capacity, rows->count) ? ST_OK : error_no_memory(err);
 }
 
+enum status location_rows_append(struct location_rows *rows, const struct location_row *row, struct error *err)
+{
+        enum status st = reserve_location_row(rows, err);
+
+        if (!st)
+                rows->items[rows->count++] = *row;
+        return st;
+}
+
 static bool is_selected_location(const struct key_map *selected, int64_t id)
 {
         struct hash128 key = make_u64_key((uint64_t)id);

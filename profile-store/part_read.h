@@ -59,6 +59,8 @@ struct location_rows {
         struct memory_reservation memory; /* of items; MEMORY_BASE: not counted */
 };
 void location_rows_deinit(struct location_rows *r);
+enum status location_rows_append(struct location_rows *rows, const struct location_row *row,
+                                 struct error *err) MUST_CHECK;
 
 /** Append the rows of a row group whose ids are in selected (NULL: all). */
 enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *selected,

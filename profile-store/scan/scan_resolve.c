@@ -7,8 +7,10 @@
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
 
-#define HEAD_SLICE 65536   /* locations that are looked up at once */
-#define PARTS_PER_THREAD 4 /* of stacks: fewer do not pay for a thread */
+#define HEAD_SLICE 65536 /* locations that are looked up at once */
+/* Fewer do not pay for a thread: */
+#define PARTS_PER_THREAD 4
+#define LOCATIONS_PER_THREAD 200000 /* of parts, wanted or not */
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
@@ -239,6 +241,10 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
 
 /* ---- locations ---------------------------------------------------------------------------------- */
 
+/* Values of location_numbers that are no numbers yet. */
+#define NOT_FOUND UINT64_MAX
+#define FOUND_IN_PART (UINT64_MAX - 1)
+
 static enum status collect_location_ids(struct resolving *r, struct error *err)
 {
         enum status st = ST_OK;
@@ -249,60 +255,163 @@ static enum status collect_location_ids(struct resolving *r, struct error *err)
 
                         st = work_meter_add(r->scan->meter, 8, err);
                         if (!st)
-                                st = key_map_put(&r->location_numbers, &key, UINT64_MAX, NULL, NULL, err);
+                                st = key_map_put(&r->location_numbers, &key, NOT_FOUND, NULL, NULL, err);
                 }
         }
         return st;
 }
 
-/* Number the rows from first on. Of a location that is in two parts, the first row counts. */
-static void number_location_rows(struct resolving *r, size_t first)
+/* The wanted rows of one row group. */
+struct location_group {
+        uint32_t part, group;
+        struct location_rows rows;
+};
+
+/* Shared by the threads that read locations. */
+struct location_reading {
+        struct resolving *r;
+        _Atomic uint32_t *next_groups; /* of each part: its first row group that no thread has taken */
+        _Atomic size_t missing;        /* locations that no thread has found */
+        struct location_group *groups; /* under the lock of r */
+        size_t count, capacity;
+};
+
+static void location_reading_deinit(struct location_reading *l)
 {
-        size_t kept = first;
-
-        for (size_t i = first; i < r->rows.count; i++) {
-                struct hash128 key = make_u64_key(r->rows.items[i].shown.location_id);
-                uint64_t *number = key_map_find(&r->location_numbers, &key);
-
-                if (*number != UINT64_MAX)
-                        continue;
-                *number = kept;
-                r->rows.items[kept++] = r->rows.items[i];
-        }
-        r->rows.count = kept;
+        for (size_t i = 0; i < l->count; i++)
+                location_rows_deinit(&l->groups[i].rows);
+        free(l->groups);
+        free(l->next_groups);
 }
 
+/* Several threads may find the same location, in different parts. */
+static void note_found_locations(struct location_reading *l, const struct location_rows *rows)
+{
+        for (size_t i = 0; i < rows->count; i++) {
+                struct hash128 key = make_u64_key(rows->items[i].shown.location_id);
+                uint64_t expected = NOT_FOUND;
+
+                if (__atomic_compare_exchange_n(key_map_find(&l->r->location_numbers, &key), &expected, FOUND_IN_PART,
+                                                false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                        atomic_fetch_sub(&l->missing, 1);
+        }
+}
+
+static enum status keep_location_group(struct location_reading *l, struct location_group *g, struct error *err)
+{
+        enum status st = ST_OK;
+
+        note_found_locations(l, &g->rows);
+        pthread_mutex_lock(&l->r->lock);
+        if (!array_reserve(&l->groups, &l->capacity, l->count))
+                st = error_no_memory(err);
+        else if (g->rows.count)
+                l->groups[l->count++] = *g;
+        pthread_mutex_unlock(&l->r->lock);
+        if (st || !g->rows.count)
+                location_rows_deinit(&g->rows);
+        return st;
+}
+
+static enum status read_location_groups(struct location_reading *l, uint32_t part, struct arena *a,
+                                        struct work_meter *meter, struct error *err)
+{
+        _cleanup_part_file_ struct part_file f = { 0 };
+        enum status st = part_file_open(l->r->scan->tables->parts[TABLE_LOCATIONS][part], &f, err);
+
+        while (!st) {
+                struct location_group g = { .part = part, .rows.memory.use = MEMORY_QUERIES };
+
+                st = work_meter_check(meter, err);
+                if (st || !atomic_load(&l->missing))
+                        break;
+                g.group = atomic_fetch_add(&l->next_groups[part], 1);
+                if (g.group >= part_file_count_groups(&f))
+                        break;
+                st = part_read_locations(&f, g.group, &l->r->location_numbers, a, &g.rows, err);
+                if (st)
+                        location_rows_deinit(&g.rows);
+                else
+                        st = keep_location_group(l, &g, err);
+        }
+        return st;
+}
+
+/* Each thread goes over all parts, and takes row groups that no other has taken. */
+static enum status read_part_locations(void *context, struct work_meter *meter, struct error *err)
+{
+        struct location_reading *l = context;
+        struct arena *all = &l->r->scan->arena;
+        _cleanup_arena_ struct arena mine;
+        enum status st = ST_OK;
+
+        pthread_mutex_lock(&l->r->lock);
+        arena_init_budget(&mine, all->max - all->used, MEMORY_QUERIES);
+        pthread_mutex_unlock(&l->r->lock);
+        for (uint32_t i = 0; !st && i < l->r->scan->tables->part_count[TABLE_LOCATIONS]; i++)
+                if (atomic_load(&l->missing))
+                        st = read_location_groups(l, i, &mine, meter, err);
+        pthread_mutex_lock(&l->r->lock);
+        if (!st && !arena_absorb(all, &mine))
+                st = set_scan_too_big(err);
+        pthread_mutex_unlock(&l->r->lock);
+        return st;
+}
+
+static int compare_location_groups(const void *a, const void *b)
+{
+        const struct location_group *x = a, *y = b;
+
+        if (x->part != y->part)
+                return x->part < y->part ? -1 : 1;
+        return (x->group > y->group) - (x->group < y->group);
+}
+
+/* In the order of the tables, whichever thread read them. Of a location that is in two parts, the first row counts. */
+static enum status number_location_rows(struct location_reading *l, struct error *err)
+{
+        struct resolving *r = l->r;
+        enum status st = ST_OK;
+
+        if (l->count)
+                qsort(l->groups, l->count, sizeof *l->groups, compare_location_groups);
+        for (size_t i = 0; !st && i < l->count; i++) {
+                struct location_rows *rows = &l->groups[i].rows;
+
+                for (size_t k = 0; !st && k < rows->count; k++) {
+                        struct hash128 key = make_u64_key(rows->items[k].shown.location_id);
+                        uint64_t *number = key_map_find(&r->location_numbers, &key);
+
+                        if (*number != FOUND_IN_PART)
+                                continue;
+                        *number = r->rows.count;
+                        st = work_meter_add(r->scan->meter, 4, err);
+                        if (!st)
+                                st = location_rows_append(&r->rows, &rows->items[k], err);
+                }
+                location_rows_deinit(rows);
+        }
+        return st;
+}
+
+/* Threads that pay: each reads at least a few parts, or many rows. */
 static enum status load_part_locations(struct resolving *r, struct error *err)
 {
         const struct tables *t = r->scan->tables;
-        enum status st = ST_OK;
+        _cleanup_(location_reading_deinit) struct location_reading l = { .r = r };
+        uint64_t rows = 0;
+        enum status st;
 
-        for (size_t i = 0; !st && i < t->part_count[TABLE_LOCATIONS] && r->rows.count < r->location_numbers.count;
-             i++) {
-                _cleanup_part_file_ struct part_file f = { 0 };
-
-                st = work_meter_check(r->scan->meter, err);
-                if (!st)
-                        st = part_file_open(t->parts[TABLE_LOCATIONS][i], &f, err);
-                for (uint32_t g = 0; !st && g < part_file_count_groups(&f); g++) {
-                        size_t first = r->rows.count;
-
-                        st = work_meter_check(r->scan->meter, err);
-                        if (!st)
-                                st = part_read_locations(&f, g, &r->location_numbers, &r->scan->arena, &r->rows, err);
-                        if (!st)
-                                number_location_rows(r, first);
-                }
-        }
-        return st;
-}
-
-static enum status append_location_row(struct resolving *r, const struct location_row *row, struct error *err)
-{
-        if (!array_reserve(&r->rows.items, &r->rows.capacity, r->rows.count))
+        atomic_init(&l.missing, r->location_numbers.count);
+        l.next_groups = calloc(t->part_count[TABLE_LOCATIONS] + 1, sizeof *l.next_groups);
+        if (!l.next_groups)
                 return error_no_memory(err);
-        r->rows.items[r->rows.count++] = *row;
-        return ST_OK;
+        for (size_t i = 0; i < t->part_count[TABLE_LOCATIONS]; i++)
+                rows += t->parts[TABLE_LOCATIONS][i]->rows;
+        st = scan_share_work(
+                r->scan, read_part_locations, &l,
+                t->part_count[TABLE_LOCATIONS] / PARTS_PER_THREAD + (size_t)(rows / LOCATIONS_PER_THREAD) + 1, err);
+        return st ? st : number_location_rows(&l, err);
 }
 
 /* Looks rows of the head up in slices, between which the query may end. */
@@ -333,14 +442,14 @@ static enum status load_head_locations(struct resolving *r, struct error *err)
                         uint64_t *number = key_map_find(&r->location_numbers, &key);
                         struct location_row row;
 
-                        if (!number || *number != UINT64_MAX)
+                        if (!number || *number != NOT_FOUND)
                                 continue;
                         *number = r->rows.count;
                         st = work_meter_add(r->scan->meter, 16, err);
                         if (!st)
                                 st = location_row_from_batch(&row, &b->locations[k], &r->scan->arena, err);
                         if (!st)
-                                st = append_location_row(r, &row, err);
+                                st = location_rows_append(&r->rows, &row, err);
                         if (st)
                                 return st;
                 }
@@ -356,12 +465,12 @@ static enum status get_row_number(struct resolving *r, uint64_t id, uint64_t *re
         struct hash128 key = make_u64_key(id);
         uint64_t *number = key_map_find(&r->location_numbers, &key);
 
-        if (*number == UINT64_MAX) {
+        if (*number == NOT_FOUND) {
                 struct location_row row = { .shown = { .location_id = id, .mapping = "" } };
                 enum status st;
 
                 row.shown.state = symbol_state_name(SYMBOL_NO_BUILD_ID);
-                st = append_location_row(r, &row, err);
+                st = location_rows_append(&r->rows, &row, err);
                 if (st)
                         return st;
                 *number = r->rows.count - 1;

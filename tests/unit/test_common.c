@@ -92,6 +92,33 @@ START_TEST(buf_over_its_maximum_keeps_its_content)
 }
 END_TEST
 
+START_TEST(arena_takes_over_what_another_has)
+{
+        _cleanup_arena_ struct arena a, b;
+        char *one, *two;
+
+        arena_init_budget(&a, KiB(100), MEMORY_QUERIES);
+        arena_init_budget(&b, KiB(200), MEMORY_QUERIES);
+        one = arena_strndup(&a, "one", 3);
+        two = arena_strndup(&b, "two", 3);
+        ck_assert_ptr_nonnull(arena_alloc(&b, KiB(90)));
+        ck_assert(arena_absorb(&a, &b));
+        ck_assert_uint_gt(a.used, KiB(90));
+        ck_assert_uint_eq(a.memory.bytes, memory_use_held(MEMORY_QUERIES));
+        ck_assert_uint_eq(b.used, 0);
+        arena_deinit(&b);
+        ck_assert_str_eq(one, "one");
+        ck_assert_str_eq(two, "two");
+        ck_assert_ptr_nonnull(arena_alloc(&b, KiB(20)));
+        ck_assert(!arena_absorb(&a, &b)); /* 100 KiB would be passed */
+        ck_assert_uint_gt(b.used, KiB(19));
+        ck_assert_ptr_null(arena_alloc(&a, KiB(20)));
+        arena_deinit(&a);
+        arena_deinit(&b);
+        ck_assert_uint_eq(memory_use_held(MEMORY_QUERIES), 0);
+}
+END_TEST
+
 START_TEST(arena_refuses_past_its_maximum)
 {
         _cleanup_arena_ struct arena a;
@@ -458,7 +485,7 @@ TEST_SUITE("common", the_first_line_of_a_file_is_read_without_blanks_around_it,
            hex_digits_of_either_case_are_decoded, base64_is_padded_and_decoded_again,
            prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
            uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
-           arena_refuses_past_its_maximum, build_id_hex_round_trips_and_folds_case,
+           arena_refuses_past_its_maximum, arena_takes_over_what_another_has, build_id_hex_round_trips_and_folds_case,
            json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
            options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
            metrics_of_one_family_share_a_header, a_histogram_counts_up_to_each_bound, a_visit_is_of_single_values,
