@@ -225,6 +225,11 @@ check: ## build with sanitizers and with clang, and run every test (TESTS="tests
 	$(Q)CAIRN_BUILD=$(CURDIR)/build CAIRN_SAN=$(CURDIR)/build/san CAIRN_TSAN=$(CURDIR)/build/tsan \
 		tests/run $(TESTS)
 
+check-fast: ## build with sanitizers, and run the unit tests and some end-to-end tests: two minutes once it is built
+	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) \
+		$(patsubst $(O)/%,build/san/%,$(filter-out $(THREAD_TESTS),$(UNIT_TESTS))) $(PROGRAMS:%=build/san/%)
+	$(Q)CAIRN_BUILD=$(CURDIR)/build/san CAIRN_SAN=$(CURDIR)/build/san tests/run --fast
+
 check-unit: ## only the unit tests and the fuzz corpora, under the sanitizers
 	$(Q)$(MAKE) --no-print-directory O=build/san SAN=address,undefined -j$(JOBS) $(patsubst $(O)/%,build/san/%,$(UNIT_TESTS) $(FUZZ_REPLAYS))
 	$(Q)$(MAKE) --no-print-directory O=build -j$(JOBS) $(PLAIN_TESTS:%=build/%)
@@ -233,6 +238,6 @@ check-unit: ## only the unit tests and the fuzz corpora, under the sanitizers
 # The tests of whatever has threads, once more under the thread sanitizer.
 tsan-built: $(THREAD_TESTS)
 
-.PHONY: all programs modules fuzz-replays tests-built generated check check-unit tsan-built
+.PHONY: all programs modules fuzz-replays tests-built generated check check-fast check-unit tsan-built
 
 include scripts/targets.mk

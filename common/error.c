@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define ERROR_BODIES /* not their macros for an analyzer */
 #include "common/error.h"
 
 #include <errno.h>

@@ -67,4 +67,18 @@ enum status error_no_memory(struct error *err);
 /** A short stable name of a status: "bad data", "too big", ... */
 const char *status_name(enum status code);
 
+/*
+ * The functions above return a failure. A static analyzer, which does not see their bodies, would also try ST_OK and
+ * report what follows from that.
+ */
+#if defined(__clang_analyzer__) && !defined(ERROR_BODIES)
+#define error_set(err, code, ...) (error_set(err, code, __VA_ARGS__), (code))
+#define error_at(err, code, ...) (error_at(err, code, __VA_ARGS__), (code))
+#define error_refuse(err, code, ...) (error_refuse(err, code, __VA_ARGS__), (code))
+#define error_prefix(err, code, ...) (error_prefix(err, code, __VA_ARGS__), (code))
+#define error_os(...) (error_os(__VA_ARGS__), ST_OS)
+#define error_no_space(...) (error_no_space(__VA_ARGS__), ST_OS)
+#define error_no_memory(err) (error_no_memory(err), ST_NO_MEMORY)
+#endif
+
 #endif

@@ -4,6 +4,7 @@
 # Installs the Debian 12 packages Cairn needs.
 #   scripts/deps.sh build   what building and running takes
 #   scripts/deps.sh all     that, and what tests and benchmarks take
+#   scripts/deps.sh dev     that, and what make check-tidy and make coverage take
 # Without root it says what it would do.
 set -eu
 
@@ -16,11 +17,14 @@ tests="check libsubunit-dev perl git curl openssl python3 python3-venv python3-p
 procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go openjdk-17-jdk-headless rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format
 chromium nginx python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
 
+dev="clang-tidy gcovr"
+
 case "${1:-all}" in
 build) want=$build ;;
 all) want="$build $tests" ;;
+dev) want="$build $tests $dev" ;;
 *)
-        echo "usage: scripts/deps.sh [build|all]" >&2
+        echo "usage: scripts/deps.sh [build|all|dev]" >&2
         exit 64
         ;;
 esac

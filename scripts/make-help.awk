@@ -8,7 +8,7 @@ BEGIN {
 /^##@ / {
         print "\n" substr($0, 5)
 }
-/^[a-z0-9-]+:.*## / {
+/^[a-z0-9_.-]+:.*## / {
         target = $0
         sub(/:.*/, "", target)
         text = $0

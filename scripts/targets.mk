@@ -11,8 +11,8 @@ DATA ?= cairn-data
 run: programs $(if $(filter-out 0,$(DEMO)),demo) ## profile this machine (SECONDS=30 stops by itself, DEMO=0, PORT=7700, DATA=DIR)
 	$(Q)RUN_SECONDS='$(SECONDS)' RUN_DEMO='$(DEMO)' RUN_PORT='$(PORT)' RUN_DATA='$(DATA)' scripts/quickstart.sh
 
-deps: ## install the Debian packages that building, running and testing need
-	$(Q)scripts/deps.sh all
+deps: ## install the Debian packages that building, running, testing and working on the code need
+	$(Q)scripts/deps.sh dev
 
 ##@ Measure, and compare with other programs
 bench: ## measure against peers and print the ratios (BENCH=name for one)
@@ -102,6 +102,14 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 format: ## run clang-format over the files changed against HEAD
 	$(Q)git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
 
+# For clangd and clang-tidy: how each C file is compiled; what a sanitizer's build would add is left out.
+compile_commands.json: generated $(WEB_PARTS) ## write the compilation database that clangd and clang-tidy read
+	$(Q)$(MAKE) -s -n -B V=1 all tests-built bench-built | scripts/compile-commands.py $@
+
+FILES ?=
+check-tidy: compile_commands.json ## clang-tidy's checks that find bugs, over the programs' sources (FILES="common/buf.c" for some; minutes)
+	$(Q)scripts/tidy.sh $(JOBS) $(FILES)
+
 lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
 	$(Q)scripts/lint.sh
 
@@ -154,4 +162,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format lint install uninstall clean help
+.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help

@@ -164,9 +164,9 @@ for path, text in DOCS.items():
 test("files that pages name are there", mistakes)
 
 PARTS_OF_TARGETS = {"modules", "fuzz-replays", "tests-built", "tsan-built", "generated", "bench-built", "completions"}
-targets = set(re.findall(r"^([a-z0-9-]+):", read("Makefile") + read("scripts/targets.mk") + read("scripts/demo/demo.mk"), re.M))
+targets = set(re.findall(r"^([a-z0-9_.-]+):", read("Makefile") + read("scripts/targets.mk") + read("scripts/demo/demo.mk"), re.M))
 test("targets that pages name are there", {f"{path}: make {t}" for path, text in PAGES.items()
-                                           for t in re.findall(r"`make ([a-z0-9-]+)", text) if t not in targets})
+                                           for t in re.findall(r"`make ([a-z0-9_.-]*[a-z0-9])", text) if t not in targets})
 
 # ---- figures, versions ----
 
