@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/data_format.h"
 #include "common/tenant_name.h"
 
 static enum status check_tenant_option(const struct service_options *o, struct error *err)
@@ -17,6 +18,8 @@ enum status service_profiles_path(const struct service_options *o, const char *d
 {
         enum status st = check_tenant_option(o, err);
 
+        if (!st)
+                st = data_format_check(data, err);
         if (st)
                 return st;
         *ret = tenant_profiles_path(data, o->tenant);

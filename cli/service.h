@@ -28,7 +28,7 @@ struct service_options {
 
 /**
  * The profile store of the tenant in a data directory. @param ret owned.
- * @return ST_OK; ST_USAGE when the tenant's name is none; ST_NO_MEMORY.
+ * @return ST_OK; ST_USAGE when the tenant's name is none; ST_NO_MEMORY; as data_format_check() of the directory.
  */
 enum status service_profiles_path(const struct service_options *o, const char *data, char **ret,
                                   struct error *err) MUST_CHECK;

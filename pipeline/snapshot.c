@@ -482,6 +482,8 @@ static enum status fill_snapshot(struct snapshot *s, struct error *err)
         enum status st = copy_database(s, "index", err);
 
         if (!st)
+                st = link_if_there(s, "format", err);
+        if (!st)
                 st = link_if_there(s, "heal-queue", err);
         if (!st)
                 st = link_if_there(s, "supplement-needs", err);

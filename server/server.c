@@ -16,6 +16,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/content_coding.h"
+#include "common/data_format.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/memory_budget.h"
@@ -294,6 +295,17 @@ static enum status ignore_missing_store(const struct server *s, enum status st, 
         return ST_OK;
 }
 
+/* A full disk stops no start: a directory without the file counts as of the first format. */
+static enum status write_data_format(const char *dir, struct error *err)
+{
+        enum status st = data_format_write(dir, err);
+
+        if (st != ST_OS || DATA_FORMAT_VERSION > 1)
+                return st;
+        log_warn("serve", "%s, ignoring", err->text);
+        return ST_OK;
+}
+
 static enum status open_stores(struct server *s, struct error *err)
 {
         const char *dir = s->options->dir;
@@ -306,10 +318,15 @@ static enum status open_stores(struct server *s, struct error *err)
         s->symbol_texts = text_cache_create();
         if (!index || !objects || !s->scratch_dir || !s->symbol_texts)
                 return error_no_memory(err);
+        st = data_format_check(dir, err);
+        if (st)
+                return st;
         if (!read_only) {
                 st = file_make_dirs(s->scratch_dir, err);
                 if (!st)
                         st = lock_data_dir(dir, &s->lock_fd, err);
+                if (!st)
+                        st = write_data_format(dir, err);
         }
         if (!st)
                 st = ignore_missing_store(s, symbol_index_open(index, read_only, &s->symbols, err), err);

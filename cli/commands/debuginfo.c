@@ -11,6 +11,7 @@
 #include "cli/commands/command.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/data_format.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -454,7 +455,7 @@ enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_di
 {
         _cleanup_free_ char *index = path_join(data, "index"), *objects = path_join(data, "debuginfo");
         struct debuginfo_dir d = { 0 };
-        enum status st = index && objects ? ST_OK : error_no_memory(err);
+        enum status st = index && objects ? data_format_check(data, err) : error_no_memory(err);
 
         if (!st)
                 st = symbol_index_open(index, true, &d.symbols, err);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
+#include "common/data_format.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
@@ -396,7 +397,9 @@ static enum status open_data_index(struct index_command *c, bool read_only, stru
 
         if (!dir)
                 return error_no_memory(err);
-        st = symbol_index_open(dir, read_only, &c->index, err);
+        st = data_format_check(c->data, err);
+        if (!st)
+                st = symbol_index_open(dir, read_only, &c->index, err);
         if (st == ST_BUSY && !read_only)
                 return error_set(err, st, "a service has '%s' open; upload files with cairn-upload", c->data);
         return st;

@@ -13,6 +13,7 @@
 #include "cli/symbols/debug_files.h"
 #include "cli/service.h"
 #include "common/cleanup.h"
+#include "common/data_format.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/utf8.h"
@@ -467,9 +468,10 @@ static enum status explain_stored(const struct why_command *c, const struct buil
         const struct why_request q = { c->addresses, c->count, c->second_opinion, NULL };
         struct debuginfo_store *objects = NULL;
         struct symbol_index *index = NULL;
-        enum status st =
-                index_dir && objects_dir ? symbol_index_open(index_dir, true, &index, err) : error_no_memory(err);
+        enum status st = index_dir && objects_dir ? data_format_check(c->data, err) : error_no_memory(err);
 
+        if (!st)
+                st = symbol_index_open(index_dir, true, &index, err);
         if (!st) {
                 st = debuginfo_store_open(objects_dir, true, &objects, err);
                 if (st == ST_NOT_FOUND)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the data directories of tests/corpus/data_directory/ with the programs of an older commit:
+# Makes the data directories of tests/corpus/data_directory/ with the programs of a commit or a release, which is their name:
 #
 #     git worktree add OLD 42ab7d3 && make -C OLD build/cairn
 #     tests/corpus/make-data-directories.sh OLD/build/cairn tests/corpus/data_directory 42ab7d3
@@ -18,6 +18,9 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 data=$tmp/data
 t0=1790000000 # 2026-09-21T13:33:20Z
+# Where old samples would be refused.
+any_age=
+! "$cairn" serve --help | grep -q -- --max-age || any_age='--max-age any'
 
 cat >"$tmp/program.c" <<'END'
 volatile int sink;
@@ -48,7 +51,8 @@ metric() { curl -sS "$url/metrics" | awk -v n="$1" '$1 == n { v = $2 } END { pri
 wait_metric() { until [ "$(metric "$1")" -ge "$2" ]; do sleep 0.05; done; }
 start() {
         rm -f "$tmp/port"
-        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" "$@" 2>>"$tmp/log" &
+        # shellcheck disable=SC2086  # two words
+        "$cairn" serve --data "$data" --listen 127.0.0.1:0 --port-file "$tmp/port" $any_age "$@" 2>>"$tmp/log" &
         pid=$!
         until [ -s "$tmp/port" ]; do
                 kill -0 $pid || { cat "$tmp/log" >&2; exit 1; }

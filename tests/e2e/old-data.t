@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data directories of older versions (tests/corpus/make-data-directories.sh): sums, names and objects are there, more is
+# Data directories of each version (tests/corpus/make-data-directories.sh): sums, names and objects are there, more is
 # ingested, and all of it survives a restart.
 . tests/e2e/lib.sh
 for tool in curl jq xz python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
@@ -34,45 +34,59 @@ find_address() {
         is "$(build_id_of "$tmp/program")" $id "the stored object is served"
 }
 
-# ---- a queue that no flush has seen ----
-unpack 42ab7d3-queue
-cpu='inlined_part program.c 35 other_part program.c 5'
-is "$(status '[.sample_rows, .stack_rows, .location_rows, .queued_batches, .unresolved_locations]')" '[5,5,7,2,0]' \
-        "queue: status before anything writes"
-is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names, from tables and queue"
-is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' "  of folded stacks too"
-is "$(top --data "$data" '{region="us"}')" 'work  19' "  labels"
-start_server --flush-interval 3600
-is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  the same from the service"
-find_address
-more 100
-stop_server
-cpu='inlined_part program.c 135 other_part program.c 5'
-is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[8,0,0]' "  everything is in the tables"
-start_server --flush-interval 3600
-is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names after a restart"
-is "$(top --server "$url" '{region="us"}')" 'work  19' "  and labels"
-stop_server
+# A queue that no flush has seen.
+check_queue() {
+        unpack "$1-queue"
+        cpu='inlined_part program.c 35 other_part program.c 5'
+        is "$(status '[.sample_rows, .stack_rows, .location_rows, .queued_batches, .unresolved_locations]')" '[5,5,7,2,0]' \
+                "$1, queue: status before anything writes"
+        is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names, from tables and queue"
+        is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' "  of folded stacks too"
+        is "$(top --data "$data" '{region="us"}')" 'work  19' "  labels"
+        start_server --flush-interval 3600
+        is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  the same from the service"
+        find_address
+        more 100
+        stop_server
+        cpu='inlined_part program.c 135 other_part program.c 5'
+        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[8,0,0]' "  everything is in the tables"
+        start_server --flush-interval 3600
+        is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names after a restart"
+        is "$(top --server "$url" '{region="us"}')" 'work  19' "  and labels"
+        stop_server
+}
 
-# ---- a checkpoint, and locations that were rewritten ----
-unpack 42ab7d3-healed
-ok "healed: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
-cpu='inlined_part program.c 156 other_part program.c 104'
-is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
-is "$(top --data "$data")" "$cpu" "  sums and names"
-is "$(top --data "$data" '{service_name="web"}')" 'inlined_part program.c 156' "  by label"
-start_server --flush-interval 3600
-is "$(top --server "$url")" "$cpu" "  the same from the service"
-find_address
-more 1000
-ok "  cairn resymbolize runs over them" "$cairn" resymbolize --server "$url"
-stop_server
-cpu='inlined_part program.c 1156 other_part program.c 104'
-start_server --flush-interval 3600
-is "$(top --server "$url")" "$cpu" "  sums and names after a restart"
-stop_server
-is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[105,0,0]' "  everything is in the tables"
-like "$("$cairn" store compact --data "$data")" ' 0 files skipped$' "  old and new files are merged"
-is "$(status '[.sample_rows, .sample_files, .stack_files, .location_files, .unresolved_locations]')" '[105,2,2,1,0]' "  into one file for each table and day"
-is "$(top --data "$data")" "$cpu" "  with the same sums and names"
+# A checkpoint, and locations that were rewritten.
+check_healed() {
+        unpack "$1-healed"
+        ok "$1, healed: the log has a checkpoint" test -e "$data/profiles/tables/samples/_delta_log/00000000000000000100.checkpoint.parquet"
+        cpu='inlined_part program.c 156 other_part program.c 104'
+        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[104,0,0]' "  status"
+        is "$(top --data "$data")" "$cpu" "  sums and names"
+        is "$(top --data "$data" '{service_name="web"}')" 'inlined_part program.c 156' "  by label"
+        start_server --flush-interval 3600
+        is "$(top --server "$url")" "$cpu" "  the same from the service"
+        find_address
+        more 1000
+        ok "  cairn resymbolize runs over them" "$cairn" resymbolize --server "$url"
+        stop_server
+        cpu='inlined_part program.c 1156 other_part program.c 104'
+        start_server --flush-interval 3600
+        is "$(top --server "$url")" "$cpu" "  sums and names after a restart"
+        stop_server
+        is "$(status '[.sample_rows, .queued_batches, .unresolved_locations]')" '[105,0,0]' "  everything is in the tables"
+        like "$("$cairn" store compact --data "$data")" ' 0 files skipped$' "  old and new files are merged"
+        is "$(status '[.sample_rows, .sample_files, .stack_files, .location_files, .unresolved_locations]')" '[105,2,2,1,0]' "  into one file for each table and day"
+        is "$(top --data "$data")" "$cpu" "  with the same sums and names"
+}
+
+# Every version whose directories are stored.
+checked=0
+for archive in tests/corpus/data_directory/*-queue.tar.xz; do
+        archive=${archive##*/}
+        check_queue "${archive%-queue.tar.xz}"
+        check_healed "${archive%-queue.tar.xz}"
+        checked=$((checked + 1))
+done
+ok "$checked versions were opened" test "$checked" -ge 2
 done_testing
