@@ -58,6 +58,18 @@ static enum status append_mapping(struct proc_maps *m, size_t *capacity, const s
         return ST_OK;
 }
 
+/* A mapping that grew between two reads of the file appears again with its new end. False when nothing is new. */
+static bool clip_mapping(struct proc_mapping *m, uint64_t before)
+{
+        if (m->end <= before)
+                return false;
+        if (m->start < before) {
+                m->file_offset += m->inode ? before - m->start : 0;
+                m->start = before;
+        }
+        return true;
+}
+
 enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, struct error *err)
 {
         _cleanup_proc_maps_ struct proc_maps m = { 0 };
@@ -70,9 +82,11 @@ enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, s
                 struct proc_mapping mapping = { 0 };
                 bool executable;
 
-                if (!parse_maps_line(line, &mapping, &executable, &path) || mapping.start < before)
+                if (!parse_maps_line(line, &mapping, &executable, &path))
                         return error_at(err, ST_BAD_DATA, (uint64_t)(line.at - text),
                                         "line at byte %zu is not a mapping", (size_t)(line.at - text));
+                if (!clip_mapping(&mapping, before))
+                        continue;
                 before = mapping.end;
                 if (executable) {
                         enum status st = append_mapping(&m, &capacity, &mapping, path, err);

@@ -35,8 +35,8 @@ struct proc_maps {
 /**
  * Parse the whole text.
  * @param ret  owned, free with proc_maps_deinit(); untouched on failure.
- * @return ST_OK; ST_BAD_DATA with the offset of a malformed or unordered line; ST_TOO_BIG past
- *         LIMIT_AGENT_MAPPINGS.
+ * Of a line that overlaps those before it, only the rest counts: a mapping may grow while the file is read.
+ * @return ST_OK; ST_BAD_DATA with the offset of a malformed line; ST_TOO_BIG past LIMIT_AGENT_MAPPINGS.
  */
 enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, struct error *err) MUST_CHECK;
 void proc_maps_deinit(struct proc_maps *m);

@@ -85,9 +85,22 @@ START_TEST(lines_that_are_no_mapping_are_refused_with_their_place)
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
                 ck_assert_msg(proc_maps_parse(bad[i], strlen(bad[i]), &m, &err) == ST_BAD_DATA, "%s", bad[i]);
         ck_assert_uint_eq(m.count, 77);
-        ck_assert_int_eq(proc_maps_parse("1000-2000 r-xp 0 0:0 0\n1fff-3000 r-xp 0 0:0 0\n", 46, &m, &err),
-                         ST_BAD_DATA);
+        ck_assert_int_eq(proc_maps_parse("1000-2000 r-xp 0 0:0 0\n1fff-3000 r-xp 0 0:0\n", 44, &m, &err), ST_BAD_DATA);
         ck_assert_uint_eq(err.offset, 23);
+}
+END_TEST
+
+START_TEST(a_mapping_that_grew_meanwhile_counts_once)
+{
+        struct proc_maps m = parse("1000-2000 r-xp 0 0:0 0\n1000-3000 r-xp 5000 0:1 7 /a\n2000-3000 r-xp 0 0:0 0\n"
+                                   "2800-4000 r-xp 0 0:0 0\n");
+
+        ck_assert_uint_eq(m.count, 3);
+        ck_assert_uint_eq(m.items[1].start, 0x2000);
+        ck_assert_uint_eq(m.items[1].file_offset, 0x6000);
+        ck_assert_uint_eq(m.items[2].start, 0x3000);
+        ck_assert_uint_eq(m.items[2].file_offset, 0);
+        proc_maps_deinit(&m);
 }
 END_TEST
 
@@ -150,5 +163,5 @@ END_TEST
 
 TEST_SUITE("proc_maps", only_executable_mappings_are_kept, a_path_keeps_its_blanks_and_loses_the_deleted_mark,
            the_end_of_a_mapping_belongs_to_the_next, lines_that_are_no_mapping_are_refused_with_their_place,
-           own_mappings_hold_this_function, start_time_counts_from_the_last_parenthesis,
-           containers_and_units_are_known_by_their_cgroup)
+           a_mapping_that_grew_meanwhile_counts_once, own_mappings_hold_this_function,
+           start_time_counts_from_the_last_parenthesis, containers_and_units_are_known_by_their_cgroup)
