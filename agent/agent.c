@@ -38,6 +38,7 @@ struct agent {
         struct uploads *uploads; /* NULL: nothing is uploaded */
         struct uploads_stats upload_stats;
         struct metrics_server *metrics;
+        struct pod_cache *pods; /* NULL: no labels of Kubernetes */
         int signals, output;
 };
 
@@ -93,6 +94,7 @@ static enum status start_agent(struct agent *r, struct error *err)
                 .pid_count = r->o->pid_count,
                 .labels = r->o->labels,
                 .filter = r->o->filter,
+                .rules = r->o->rules,
                 .fork_server = r->o->fork_server,
         };
         char kept[256];
@@ -109,6 +111,10 @@ static enum status start_agent(struct agent *r, struct error *err)
         mount_probe_end();        /* a probe child forked earlier has all privileges */
         if (!st && !r->o->output) /* its thread starts unprivileged too */
                 st = open_destination(r, err);
+        if (!st && r->o->pods.source != POD_SOURCE_NONE)
+                st = pod_cache_create(&r->o->pods, &r->pods, err);
+        if (!st && r->pods)
+                recorder_use_pods(&r->recorder, r->pods);
         if (!st)
                 st = open_uploads(r, err);
         if (!st && r->o->metrics_listen)
@@ -165,6 +171,8 @@ static void update_metrics(struct agent *r)
         if (r->uploads)
                 uploads_get_stats(r->uploads, &r->upload_stats);
         counters.uploads = r->upload_stats;
+        if (r->pods)
+                pod_cache_get_stats(r->pods, &counters.pods);
         agent_metrics_update(&counters);
         if (r->o->metrics_file && agent_metrics_write(r->o->metrics_file, &err))
                 log_warn("agent", "%s, ignoring", err.text);
@@ -323,6 +331,7 @@ enum status agent_run(const struct agent_options *o, struct error *err)
                 st = stop_agent(&r, err);
         uploads_destroy(r.uploads);
         recorder_deinit(&r.recorder);
+        pod_cache_destroy(r.pods);
         mount_probe_end();
         sender_destroy(r.sender);
         metrics_server_stop(r.metrics);

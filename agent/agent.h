@@ -11,11 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/kubernetes/pod_cache.h"
 #include "agent/processes/labels.h"
 #include "agent/sampling/sampler.h"
 #include "agent/processes/process_filter.h"
 #include "common/configuration.h"
 #include "common/error.h"
+#include "relabel/relabel_rules.h"
 #include "sandbox/fork_server.h"
 
 /** What the configuration says at SIGHUP. */
@@ -46,6 +48,8 @@ struct agent_options {
         size_t pid_count;
         struct label_options labels; /* checked */
         struct process_filter filter;
+        struct pod_cache_options pods;          /* of Kubernetes */
+        const struct relabel_rules *rules;      /* of samples; borrowed; NULL none */
         struct fork_server *fork_server;        /* borrowed; NULL none */
         struct fork_server *upload_fork_server; /* of upload_workers; borrowed; NULL none */
         /* Read configuration and token file again, at SIGHUP. On failure err says what is wrong. NULL: SIGHUP ends the

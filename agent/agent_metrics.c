@@ -126,6 +126,19 @@ static struct metric unmapped[] = {
 static struct metric shift = METRIC_GAUGE("cairn_agent_kernel_shift_known",
                                           "1 when kernel frames carry link-time addresses, 0 when only names.", "");
 
+static struct metric relabel_dropped =
+        METRIC_COUNTER("cairn_agent_samples_relabel_dropped_total", "Ticks dropped by relabel rules.", "");
+static struct metric relabel_failures = METRIC_COUNTER("cairn_agent_relabel_failures_total",
+                                                       "Label sets sent without relabelling, because of a limit.", "");
+static struct metric pod_lists[] = {
+        METRIC_COUNTER("cairn_agent_kubernetes_requests_total", "Requests for the pods of this node.", "result=\"ok\""),
+        METRIC_COUNTER("cairn_agent_kubernetes_requests_total", "Requests for the pods of this node.",
+                       "result=\"failed\""),
+};
+static struct metric pods_known =
+        METRIC_GAUGE("cairn_agent_kubernetes_pods", "Pods of this node in the last list.", "");
+static struct metric pod_misses = METRIC_COUNTER("cairn_agent_kubernetes_misses_total",
+                                                 "Sampled containers and pods that the last list did not have.", "");
 static struct metric probe_timeouts =
         METRIC_COUNTER("cairn_agent_mount_timeouts_total", "Files that did not respond within 3 s.", "");
 static struct metric probe_skipped = METRIC_COUNTER("cairn_agent_mount_files_skipped_total",
@@ -195,6 +208,12 @@ void agent_metrics_update(const struct agent_counters *r)
         set_metric(&frames[0], r->build.jit_frames);
         set_metric(&frames[1], r->build.no_build_id);
         set_metric(&frames[2], r->build.kernel_name_only);
+        set_metric(&relabel_dropped, r->build.relabel_dropped_samples);
+        set_metric(&relabel_failures, r->build.relabel_failures);
+        set_metric(&pod_lists[0], r->pods.lists);
+        set_metric(&pod_lists[1], r->pods.failures);
+        set_metric(&pods_known, r->pods.pods);
+        set_metric(&pod_misses, r->pods.misses);
         update_sender(&r->sender);
         update_uploads(&r->uploads);
         set_metric(&unreadable, r->unreadable_processes);

@@ -27,6 +27,7 @@ struct agent_counters {
         struct profile_build_stats build;
         struct sender_stats sender;
         struct uploads_stats uploads;
+        struct pod_cache_stats pods;    /* zero without Kubernetes */
         struct unwinder_stats unwinder; /* zero without unwinding */
         uint64_t unreadable_processes, excluded_processes;
         uint64_t jit_dropped, jit_bytes;

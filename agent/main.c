@@ -44,8 +44,9 @@ static const struct usage USAGE = {
 /* Not to be moved: the configuration and the specs point into it. */
 struct command_line {
         struct agent_options run;
-        const char *token_file, *log_level, *sampler, *worker_user;
-        enum log_level level; /* log_level */
+        const char *token_file, *log_level, *sampler, *worker_user, *kubernetes, *relabel_config;
+        struct relabel_rules rules; /* relabel_config */
+        enum log_level level;       /* log_level */
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
         struct configuration configuration;
@@ -74,6 +75,10 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                                  c->log_level);
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
+        if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
+                return error_set(err, ST_USAGE, "option '--kubernetes' takes api or kubelet, not '%s'", c->kubernetes);
+        if (!c->kubernetes && (o->pods.url || o->pods.node || o->pods.token_file || o->pods.ca_file))
+                return error_set(err, ST_USAGE, "options '--kubernetes-...' go with '--kubernetes api' or 'kubelet'");
         if (c->once && !o->output)
                 return error_set(err, ST_USAGE, "option '--once' goes with '--output FILE'");
         if (o->output) { /* one request covers one interval: the whole run */
@@ -96,6 +101,9 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
                 st = check_option_range("upload-max-size", o->upload_max_bytes, 1, LIMIT_OBJECT_BYTES, err);
         if (!st)
                 st = label_options_check(&o->labels, err);
+        if (!st && c->relabel_config)
+                st = relabel_file_read(c->relabel_config, &c->rules, err);
+        o->rules = &c->rules;
         for (size_t i = 0; i < o->labels.own.count && !st; i++) {
                 const char *equals = strchr(o->labels.own.items[i], '=');
 
@@ -203,6 +211,7 @@ static void command_line_deinit(struct command_line *c)
 
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
                 options_list_deinit(lists[i]);
+        relabel_rules_deinit(&c->rules);
         free(c->specs);
         configuration_deinit(&c->configuration);
 }
@@ -239,8 +248,20 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                 OPTION_LIST("keep-label", 0, "KEY", &c->run.labels.keep,
                             "keep only the agent's labels that match; a shell pattern"),
                 OPTION_LIST("drop-label", 0, "KEY", &c->run.labels.drop, "drop the agent's labels that match"),
+                OPTION_STRING("relabel-config", 0, "FILE", &c->relabel_config,
+                              "YAML file of relabel rules for the labels of samples"),
+                OPTION_STRING("kubernetes", 0, "SOURCE", &c->kubernetes,
+                              "add labels of pods, listed by: api (API server) or kubelet; default: off"),
+                OPTION_STRING("kubernetes-node", 0, "NAME", &c->run.pods.node,
+                              "this node's name, default: the host's name"),
+                OPTION_STRING("kubernetes-url", 0, "URL", &c->run.pods.url,
+                              "API server or kubelet, default: as in a pod, or http://127.0.0.1:10255"),
+                OPTION_STRING("kubernetes-token-file", 0, "FILE", &c->run.pods.token_file,
+                              "its bearer token, default: the service account's"),
+                OPTION_STRING("kubernetes-ca", 0, "FILE", &c->run.pods.ca_file,
+                              "its CA certificates, default: the service account's, else the system's"),
                 OPTION_STRING("service-name", 0, "NAME", &c->run.labels.service_name,
-                              "label service.name, default: the executable's name"),
+                              "label service.name, default: the pod's app, or the executable's name"),
                 OPTION_FLAG("pid-label", 0, &c->run.labels.with_pid, "add the label process.pid to every sample"),
                 OPTION_FLAG("stack-end-label", 0, &c->run.labels.with_stack_end,
                             "add the label cairn.stack.end to every sample"),

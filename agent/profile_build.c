@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/id_table.h"
+#include "agent/profile_labels.h"
 #include "agent/sampling/sample_end.h"
 #include "common/limits.h"
 #include "profile-formats/return_address.h"
@@ -17,6 +18,7 @@ struct build {
         struct profile_build_stats *stats;
         struct error *err;
         struct id_table mappings, locations, stacks, samples;
+        struct profile_labels labels;
         uint32_t type;
 };
 
@@ -216,25 +218,6 @@ static enum status build_stack(struct build *b, const struct sample_batch *batch
         return id_table_put(&b->stacks, frames, count * sizeof *frames, *ret) ? ST_OK : error_no_memory(b->err);
 }
 
-/* ---- labels ----------------------------------------------------------------------------- */
-
-static enum status build_labels(struct build *b, const struct sample_key *key, const struct process *process,
-                                const char *stack_end, uint32_t *first_ret, uint32_t *count_ret)
-{
-        struct profile_label set[LIMIT_LABELS_PER_SAMPLE];
-        struct sample_label_set list;
-        enum status st = ST_OK;
-
-        labels_collect(b->c->labels, process, key, stack_end, &list);
-        for (size_t i = 0; i < list.count && !st; i++) {
-                st = profile_add_string(b->p, list.items[i].key, list.items[i].key_size, &set[i].key, b->err);
-                if (!st)
-                        st = intern_text(b, list.items[i].value, &set[i].value);
-        }
-        *count_ret = (uint32_t)list.count;
-        return st ? st : profile_add_label_set(b->p, set, (uint32_t)list.count, first_ret, b->err);
-}
-
 /* ---- samples ------------------------------------------------------------------------------ */
 
 /* Merge keys that differ in no label, such as two processes of one program. */
@@ -263,6 +246,8 @@ static enum status build_sample(struct build *b, const struct sample_batch *batc
                 .value = (int64_t)s->count * b->c->period_ns,
         };
         struct process *process = process_table_get(b->c->processes, &s->key.process, s->key.comm);
+        struct labeled_sample labels;
+        const char *stack_end;
         enum status st;
 
         if (!process)
@@ -272,12 +257,16 @@ static enum status build_sample(struct build *b, const struct sample_batch *batc
                 process_table_exclude(b->c->processes, process);
                 return ST_OK;
         }
-        st = build_stack(b, batch, &s->key, process, &out.stack);
+        stack_end = s->key.user_stack ? sample_end_name(find_stack_half(batch, s->key.user_stack).end) : "";
+        st = profile_labels_get(&b->labels, &s->key, process, stack_end, &labels, b->err);
+        if (!st && labels.is_dropped) {
+                b->stats->relabel_dropped_samples += s->count;
+                return ST_OK;
+        }
+        out.first_label = labels.first_label;
+        out.label_count = labels.label_count;
         if (!st)
-                st = build_labels(b, &s->key, process,
-                                  s->key.user_stack ? sample_end_name(find_stack_half(batch, s->key.user_stack).end)
-                                                    : "",
-                                  &out.first_label, &out.label_count);
+                st = build_stack(b, batch, &s->key, process, &out.stack);
         return st ? st : add_built_sample(b, &out);
 }
 
@@ -300,7 +289,9 @@ static enum status build_samples(struct build *b, const struct sample_batch *bat
 enum status profile_build(const struct profile_context *c, const struct sample_batch *batch, struct profile *ret,
                           struct profile_build_stats *stats_ret, struct error *err)
 {
-        struct build b = { .c = c, .p = ret, .stats = stats_ret, .err = err };
+        struct build b = {
+                .c = c, .p = ret, .stats = stats_ret, .err = err, .labels = { .c = c, .p = ret, .stats = stats_ret }
+        };
         enum status st = profile_init(ret, LIMIT_PROFILE_MEMORY_BYTES, err);
 
         if (st)
@@ -310,6 +301,7 @@ enum status profile_build(const struct profile_context *c, const struct sample_b
         id_table_deinit(&b.locations);
         id_table_deinit(&b.stacks);
         id_table_deinit(&b.samples);
+        profile_labels_deinit(&b.labels);
         if (st)
                 profile_deinit(ret);
         return st;

@@ -23,30 +23,36 @@
  *
  * Threads: one thread at a time.
  */
+#include "agent/kubernetes/pod_cache.h"
 #include "agent/processes/kernel.h"
 #include "agent/processes/labels.h"
 #include "agent/processes/process.h"
 #include "agent/sampling/sampler.h"
 #include "profile-formats/profile.h"
+#include "relabel/relabel_rules.h"
 
 struct profile_context {
-        struct process_table *processes; /* borrowed */
-        struct kernel *kernel;           /* borrowed */
-        const struct labels *labels;     /* borrowed */
-        int64_t period_ns;               /* CPU time per tick */
-        int64_t time_unix_ns;            /* start of the interval */
+        struct process_table *processes;   /* borrowed */
+        struct kernel *kernel;             /* borrowed */
+        const struct labels *labels;       /* borrowed */
+        struct pod_cache *pods;            /* borrowed; NULL none */
+        const struct relabel_rules *rules; /* borrowed; NULL none */
+        int64_t period_ns;                 /* CPU time per tick */
+        int64_t time_unix_ns;              /* start of the interval */
         int64_t duration_ns;
 };
 
 /** How user stacks ended. */
 struct profile_build_stats {
-        uint64_t stacks;           /* user stacks, each counted once per interval */
-        uint64_t no_code_frames;   /* stacks cut at an address that is not code */
-        uint64_t exited;           /* stacks of processes that exited too early */
-        uint64_t jit_frames;       /* frames of generated code without a name */
-        uint64_t no_build_id;      /* frames in files that have no build-id or could not be read */
-        uint64_t excluded_samples; /* of excluded processes, taken before the sampler was notified */
-        uint64_t kernel_name_only; /* kernel frames sent without an address */
+        uint64_t stacks;                  /* user stacks, each counted once per interval */
+        uint64_t no_code_frames;          /* stacks cut at an address that is not code */
+        uint64_t exited;                  /* stacks of processes that exited too early */
+        uint64_t jit_frames;              /* frames of generated code without a name */
+        uint64_t no_build_id;             /* frames in files that have no build-id or could not be read */
+        uint64_t excluded_samples;        /* of excluded processes, taken before the sampler was notified */
+        uint64_t relabel_dropped_samples; /* by a relabel rule */
+        uint64_t relabel_failures;        /* label sets past a limit of relabelling */
+        uint64_t kernel_name_only;        /* kernel frames sent without an address */
 };
 
 /**

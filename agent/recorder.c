@@ -103,6 +103,12 @@ void recorder_deinit(struct recorder *r)
         *r = (struct recorder){ 0 };
 }
 
+void recorder_use_pods(struct recorder *r, struct pod_cache *pods)
+{
+        r->pods = pods;
+        r->labels.node_name = pod_cache_get_node(pods);
+}
+
 void recorder_stop(struct recorder *r)
 {
         sampler_stop(r->sampler);
@@ -155,6 +161,8 @@ enum status recorder_take_profile(struct recorder *r, struct profile *ret, struc
                 .processes = &r->processes,
                 .kernel = &r->kernel,
                 .labels = &r->labels,
+                .pods = r->pods,
+                .rules = r->options.rules,
                 .period_ns = SECOND_NS / (int64_t)r->options.frequency_hz,
                 .time_unix_ns = r->from_unix_ns,
                 .duration_ns = now_ns - r->from_ns,

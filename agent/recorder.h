@@ -28,14 +28,16 @@ struct recorder_options {
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */
         struct process_filter filter;
-        struct fork_server *fork_server; /* of workers; borrowed until the end; NULL: each worker is a new program */
-        object_observer *on_object;      /* NULL none */
+        struct fork_server *fork_server;   /* of workers; borrowed until the end; NULL: each worker is a new program */
+        const struct relabel_rules *rules; /* of samples; borrowed until the end; NULL none */
+        object_observer *on_object;        /* NULL none */
         void *on_object_ctx;
 };
 
 struct recorder {
         struct recorder_options options;
         struct labels labels;
+        struct pod_cache *pods; /* borrowed; NULL none */
         struct process_table processes;
         struct sample_process *lives; /* owned; of the pids, at the start */
         struct kernel kernel;
@@ -50,6 +52,9 @@ struct recorder {
 /** Start sampling. @param r  must not be moved afterwards; recorder_deinit() in any case. */
 enum status recorder_start(struct recorder *r, const struct recorder_options *o, struct error *err) MUST_CHECK;
 void recorder_deinit(struct recorder *r);
+
+/** Label samples by pods from now on. @param pods  borrowed until recorder_deinit(). */
+void recorder_use_pods(struct recorder *r, struct pod_cache *pods);
 
 /** Descriptors to poll; may be -1. */
 #define RECORDER_FDS 2

@@ -321,6 +321,14 @@
 #define LIMIT_UNWIND_REMEMBERED 16    /* nested DW_CFA_remember_state; compilers use 2 */
 #define LIMIT_UNWIND_UNCOVERED 64     /* trampolines of one file */
 
+/* Kubernetes (agent/kubernetes/) */
+#define LIMIT_KUBERNETES_LIST_BYTES MiB(64) /* a list of the pods of one node, as JSON */
+#define LIMIT_KUBERNETES_PODS 8192          /* of one node */
+#define LIMIT_KUBERNETES_POD_BYTES KiB(64)  /* texts of one pod that are kept */
+#define LIMIT_KUBERNETES_POD_LABELS 64      /* labels of one pod, for relabel rules */
+#define LIMIT_KUBERNETES_CONTAINERS 512     /* container ids of one pod, with those of earlier starts */
+#define LIMIT_KUBERNETES_MISSES 8192        /* containers and pods that a list did not have, remembered */
+
 /* Relabelling (relabel/), of targets of `cairn scrape` and of the agent's samples */
 #define LIMIT_RELABEL_LABELS 128           /* of a target or sample, with those that only relabelling sees */
 #define LIMIT_RELABEL_LABELS_BYTES KiB(16) /* their names and values together: an alias in a file is a copy here */

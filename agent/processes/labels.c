@@ -20,7 +20,17 @@ static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_SERVICE_NAME] = "service.name",
         [LABEL_THREAD_NAME] = "thread.name",
         [LABEL_CONTAINER_ID] = "container.id",
+        [LABEL_NAMESPACE] = "k8s.namespace.name",
+        [LABEL_POD_NAME] = "k8s.pod.name",
         [LABEL_POD_UID] = "k8s.pod.uid",
+        [LABEL_CONTAINER_NAME] = "k8s.container.name",
+        [LABEL_NODE_NAME] = "k8s.node.name",
+        [LABEL_DEPLOYMENT] = "k8s.deployment.name",
+        [LABEL_STATEFUL_SET] = "k8s.statefulset.name",
+        [LABEL_DAEMON_SET] = "k8s.daemonset.name",
+        [LABEL_JOB] = "k8s.job.name",
+        [LABEL_CRON_JOB] = "k8s.cronjob.name",
+        [LABEL_APP] = "app",
         [LABEL_UNIT] = "systemd.unit",
         [LABEL_SLICE] = "systemd.slice",
         [LABEL_CGROUP] = "process.linux.cgroup",
@@ -142,20 +152,47 @@ static void put_label(struct sample_label_set *list, const char *key, size_t key
                 list->items[list->count++] = (struct label_pair){ key, key_size, value };
 }
 
+/* Fill in the values of labels that the process's pod has. */
+static void collect_pod_values(const struct pod_match *match, struct sample_label_set *ret,
+                               const char *values[LABEL_KEY_COUNT])
+{
+        static const enum label_key workloads[] = { LABEL_DEPLOYMENT, LABEL_STATEFUL_SET, LABEL_DAEMON_SET,
+                                                    LABEL_CRON_JOB, LABEL_JOB };
+        const struct pod *pod = match->pod;
+        const char *service;
+
+        values[LABEL_NAMESPACE] = pod_get_field(pod, POD_NAMESPACE);
+        values[LABEL_POD_NAME] = pod_get_field(pod, POD_NAME);
+        values[LABEL_CONTAINER_NAME] = match->container;
+        if (*pod_get_field(pod, POD_NODE))
+                values[LABEL_NODE_NAME] = pod_get_field(pod, POD_NODE);
+        values[LABEL_DEPLOYMENT] = pod_get_field(pod, POD_DEPLOYMENT);
+        values[LABEL_STATEFUL_SET] = pod_get_workload(pod, "StatefulSet", NULL, 0);
+        values[LABEL_DAEMON_SET] = pod_get_workload(pod, "DaemonSet", NULL, 0);
+        values[LABEL_JOB] = pod_get_workload(pod, "Job", NULL, 0);
+        values[LABEL_CRON_JOB] = pod_get_workload(pod, "CronJob", ret->cron_job, sizeof ret->cron_job);
+        values[LABEL_APP] = pod_get_field(pod, POD_APP);
+        service = values[LABEL_APP];
+        for (size_t i = 0; i < sizeof workloads / sizeof *workloads && !*service; i++)
+                service = values[workloads[i]];
+        values[LABEL_SERVICE_NAME] = *service ? service : values[LABEL_POD_NAME];
+}
+
 void labels_collect(const struct labels *l, const struct process *process, const struct sample_key *key,
                     const char *stack_end, struct sample_label_set *ret)
 {
-        const char *const values[LABEL_KEY_COUNT] = {
+        const char *values[LABEL_KEY_COUNT] = {
                 [LABEL_HOST_NAME] = l->host_name,
                 [LABEL_HOST_ID] = l->host_id,
                 [LABEL_HOST_ARCH] = l->host_arch,
                 [LABEL_OS_VERSION] = l->os_version,
                 [LABEL_PROCESS_NAME] = ret->process_name,
                 [LABEL_PROCESS_PATH] = process->executable ? process->executable : "",
-                [LABEL_SERVICE_NAME] = l->service_name ? l->service_name : ret->process_name,
+                [LABEL_SERVICE_NAME] = ret->process_name,
                 [LABEL_THREAD_NAME] = ret->thread_name,
                 [LABEL_CONTAINER_ID] = process->cgroup.container,
                 [LABEL_POD_UID] = process->cgroup.pod,
+                [LABEL_NODE_NAME] = l->node_name,
                 [LABEL_UNIT] = process->cgroup.unit,
                 [LABEL_SLICE] = process->cgroup.slice,
                 [LABEL_CGROUP] = process->cgroup.path,
@@ -164,12 +201,16 @@ void labels_collect(const struct labels *l, const struct process *process, const
         };
 
         ret->count = 0;
+        if (process->pod.pod)
+                collect_pod_values(&process->pod, ret, values);
+        if (l->service_name)
+                values[LABEL_SERVICE_NAME] = l->service_name;
         get_process_name(process, key, ret->process_name);
         memcpy(ret->thread_name, key->comm, SAMPLE_COMM_SIZE);
         ret->thread_name[SAMPLE_COMM_SIZE] = 0;
         snprintf(ret->pid, sizeof ret->pid, "%" PRIu32, key->process.tgid);
         for (size_t i = 0; i < LABEL_KEY_COUNT; i++)
-                if (l->enabled[i] && values[i][0])
+                if (l->enabled[i] && values[i] && values[i][0])
                         put_label(ret, KEYS[i], strlen(KEYS[i]), values[i]);
         for (size_t i = 0; i < l->own->count; i++) {
                 const char *text = l->own->items[i], *equals = strchr(text, '=');

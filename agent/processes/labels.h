@@ -8,6 +8,9 @@
  * the user's own, which take precedence.
  *
  * Keys follow OpenTelemetry's semantic conventions where these define one.
+ * Labels of Kubernetes come from agent/kubernetes/. There the default of
+ * service.name is that of a pod's app, else its workload, else the pod, as in
+ * OpenTelemetry's specification for Kubernetes.
  *
  * Threads: read-only after labels_init().
  * Source: OpenTelemetry semantic conventions 1.44.0: container, host, k8s, os,
@@ -33,7 +36,17 @@ enum label_key {
         LABEL_SERVICE_NAME,
         LABEL_THREAD_NAME,
         LABEL_CONTAINER_ID,
+        LABEL_NAMESPACE,
+        LABEL_POD_NAME,
         LABEL_POD_UID,
+        LABEL_CONTAINER_NAME,
+        LABEL_NODE_NAME,
+        LABEL_DEPLOYMENT,
+        LABEL_STATEFUL_SET,
+        LABEL_DAEMON_SET,
+        LABEL_JOB,
+        LABEL_CRON_JOB,
+        LABEL_APP,
         LABEL_UNIT,
         LABEL_SLICE,
         LABEL_CGROUP,
@@ -48,7 +61,8 @@ struct labels {
         char host_id[64]; /* "" when unknown */
         const char *host_arch;
         char os_version[96];           /* kernel release */
-        const char *service_name;      /* NULL: the name of the executable */
+        const char *service_name;      /* NULL: the name of the pod's app or workload, or of the executable */
+        const char *node_name;         /* of Kubernetes; NULL: none */
         const struct option_list *own; /* "KEY=VALUE", checked; borrowed */
 };
 
@@ -81,7 +95,7 @@ struct sample_label_set {
         struct label_pair items[LIMIT_LABELS_PER_SAMPLE]; /* keys are unique */
         size_t count;
         /* storage of some values */
-        char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16];
+        char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16], cron_job[256];
 };
 
 /**

@@ -106,6 +106,7 @@ static void process_destroy(struct process_table *t, struct process *p)
         deinit_jit_names(&p->jit);
         free(p->objects);
         free(p->executable);
+        pod_release(p->pod.pod);
         free(p);
 }
 

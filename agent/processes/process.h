@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/kubernetes/pod_list.h"
 #include "agent/processes/cgroup.h"
 #include "agent/processes/jitdump.h"
 #include "agent/processes/object_cache.h"
@@ -43,7 +44,8 @@ struct process {
         struct sample_process id;
         char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
         struct cgroup_names cgroup;
-        char *executable; /* its path in the root of the process, NULL unknown; owned */
+        struct pod_match pod; /* owned reference; set when its labels are collected */
+        char *executable;     /* its path in the root of the process, NULL unknown; owned */
         bool is_excluded;
         struct proc_maps maps;
         const struct object **objects; /* one per mapping, NULL when unknown; owned array */

@@ -19,6 +19,7 @@
 static struct process_table processes;
 static struct kernel kernel;
 static struct label_options choice;
+static struct relabel_rules rules;
 static struct labels labels;
 static struct profile profile;
 static struct profile_build_stats stats;
@@ -371,7 +372,7 @@ static enum status build_threads(struct error *err)
                 .counts = counts, .count_count = 2, .stacks = &stack, .stack_count = 1, .frames = user, .frame_count = 1
         };
         const struct profile_context c = {
-                .processes = &processes, .kernel = &kernel, .labels = &labels, .period_ns = PERIOD_NS
+                .processes = &processes, .kernel = &kernel, .labels = &labels, .rules = &rules, .period_ns = PERIOD_NS
         };
 
         stats = (struct profile_build_stats){ 0 };
@@ -393,6 +394,69 @@ START_TEST(samples_that_no_label_tells_apart_are_one)
         ck_assert_uint_eq(profile.samples.count, 1);
         ck_assert_int_eq(profile.samples.items[0].value, 7 * (int64_t)PERIOD_NS);
         done();
+}
+END_TEST
+
+static void finish_rules(struct relabel_rule *items, size_t count)
+{
+        struct error err;
+
+        rules = (struct relabel_rules){ items, count };
+        for (size_t i = 0; i < count; i++)
+                ck_assert_msg(relabel_rule_finish(&items[i], &err) == ST_OK, "%s", err.text);
+}
+
+static struct relabel_rule make_rule(enum relabel_action action, const char *source, const char *pattern,
+                                     const char *target)
+{
+        struct relabel_rule r = { .action = action,
+                                  .sources = calloc(1, sizeof *r.sources),
+                                  .source_count = 1,
+                                  .pattern = strdup(pattern),
+                                  .target_label = target ? strdup(target) : NULL };
+
+        r.sources[0] = strdup(source);
+        return r;
+}
+
+START_TEST(relabel_rules_drop_and_rename_samples)
+{
+        struct relabel_rule items[] = {
+                make_rule(RELABEL_DROP, "thread.name", "o.e", NULL),
+                make_rule(RELABEL_REPLACE, "thread.name", "(.*)", "__temporary"),
+                make_rule(RELABEL_REPLACE, "__temporary", "t(.)o", "letter"),
+        };
+        struct error err;
+
+        finish_rules(items, 3);
+        begin();
+        ck_assert_int_eq(build_threads(&err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 1);
+        ck_assert_int_eq(profile.samples.items[0].value, 5 * (int64_t)PERIOD_NS);
+        ck_assert_uint_eq(stats.relabel_dropped_samples, 2);
+        ck_assert_str_eq(label("letter"), "w");
+        ck_assert_str_eq(label("thread.name"), "two");
+        ck_assert_str_eq(label("__temporary"), "none");
+        done();
+        for (size_t i = 0; i < 3; i++)
+                relabel_rule_deinit(&items[i]);
+        rules = (struct relabel_rules){ 0 };
+}
+END_TEST
+
+START_TEST(samples_that_rules_make_alike_are_one)
+{
+        struct relabel_rule items[] = { make_rule(RELABEL_LABEL_DROP, "thread.name", "thread\\..*", NULL) };
+        struct error err;
+
+        finish_rules(items, 1);
+        begin();
+        ck_assert_int_eq(build_threads(&err), ST_OK);
+        ck_assert_uint_eq(profile.samples.count, 1);
+        ck_assert_int_eq(profile.samples.items[0].value, 7 * (int64_t)PERIOD_NS);
+        done();
+        relabel_rule_deinit(&items[0]);
+        rules = (struct relabel_rules){ 0 };
 }
 END_TEST
 
@@ -431,4 +495,5 @@ TEST_SUITE("agent_profile", another_process_with_the_number_of_a_chosen_one_is_l
            an_ended_process_keeps_its_time_and_thread_name, code_made_at_run_time_has_the_name_of_the_perf_map,
            code_that_took_an_address_over_is_named_in_the_next_interval, labels_and_type_say_where_and_what,
            kernel_threads_share_the_name_of_their_kind, samples_that_no_label_tells_apart_are_one,
+           relabel_rules_drop_and_rename_samples, samples_that_rules_make_alike_are_one,
            processes_that_are_left_out_are_told_to_the_sampler_and_counted)
