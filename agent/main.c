@@ -44,9 +44,10 @@ static const struct usage USAGE = {
 /* Not to be moved: the configuration and the specs point into it. */
 struct command_line {
         struct agent_options run;
-        const char *token_file, *log_level, *sampler, *worker_user, *kubernetes, *relabel_config;
+        const char *token_file, *log_level, *log_format, *sampler, *worker_user, *kubernetes, *relabel_config;
         struct relabel_rules rules; /* relabel_config */
         enum log_level level;       /* log_level */
+        enum log_format format;     /* log_format */
         struct option_list pids;
         bool no_upload, doctor, json, once, version;
         struct configuration configuration;
@@ -67,12 +68,16 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
         enum status st;
 
         c->level = LOG_INFO;
+        c->format = LOG_TEXT;
         o->upload = !c->no_upload;
         if (argc)
                 return error_set(err, ST_USAGE, "unexpected argument '%s' (try --help)", argv[0]);
         if (c->log_level && log_level_parse(c->log_level, &c->level))
                 return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%s'",
                                  c->log_level);
+        if (c->log_format && log_format_parse(c->log_format, &c->format))
+                return error_set(err, ST_USAGE, "option '--log-format' takes text, logfmt or json, not '%s'",
+                                 c->log_format);
         if (c->sampler && sampler_kind_parse(c->sampler, &o->sampler))
                 return error_set(err, ST_USAGE, "option '--sampler' takes auto, bpf or perf, not '%s'", c->sampler);
         if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
@@ -277,6 +282,7 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                 OPTION_FLAG("doctor", 0, &c->doctor, "check what this kernel and these rights allow, and exit"),
                 OPTION_FLAG("json", 0, &c->json, "with --doctor: print JSON"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c->log_level, "debug, info (default), warn or error"),
+                OPTION_STRING("log-format", 0, "FORMAT", &c->log_format, "text (default), logfmt or json"),
                 OPTIONS_OF_CONFIGURATION(&c->configuration),
                 OPTION_FLAG("version", 'V', &c->version, "print the version"),
                 OPTION_END,
@@ -341,7 +347,7 @@ static enum status parse_again(struct reload_source *r, struct command_line *fre
 
 static enum status reread_command_line(void *context, struct agent_reread *ret, struct error *err)
 {
-        static const char *const reloadable[] = { "token-file", "log-level", NULL };
+        static const char *const reloadable[] = { "token-file", "log-level", "log-format", NULL };
         struct reload_source *r = context;
         struct command_line *fresh = calloc(1, sizeof *fresh);
         enum status st = fresh ? parse_again(r, fresh, &ret->token, err) : error_no_memory(err);
@@ -356,6 +362,7 @@ static enum status reread_command_line(void *context, struct agent_reread *ret, 
                 &(struct parsed_again){ r->running->specs, r->current->specs, fresh->specs, reloadable }, r->changed);
         ret->changed = r->changed;
         log_set_level(fresh->level);
+        log_set_format(fresh->format);
         free_reloaded(r);
         r->current = fresh;
         return ST_OK;
@@ -392,8 +399,10 @@ int main(int argc, char **argv)
         service_notify_init();
         if (!st)
                 st = parse_command_line(&c, argc, argv, &err);
-        if (!st)
+        if (!st) {
                 log_set_level(c.level);
+                log_set_format(c.format);
+        }
         if (!st && c.version) {
                 puts("cairn-agent " CAIRN_VERSION);
         } else if (!st && c.doctor) {
@@ -403,7 +412,7 @@ int main(int argc, char **argv)
                 st = run_reloadable_agent(&c, argc, given, &err);
         }
         if (st)
-                fprintf(stderr, "cairn-agent: %s\n", PRINTABLE(err.text));
+                log_failure("cairn-agent", "agent", err.text);
         command_line_deinit(&c);
         return st ? exit_code_from_status(st) : code;
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/commands/command.h"
+#include "common/log.h"
 #include "common/standard_output.h"
-#include "common/utf8.h"
 #include "sandbox/worker.h"
 
 struct command {
@@ -54,7 +54,10 @@ static void print_command_list(FILE *out)
 
 int command_fail(const char *name, enum status st, const struct error *err)
 {
-        fprintf(stderr, "cairn %s: %s\n", name, PRINTABLE(err->text));
+        char program[64];
+
+        snprintf(program, sizeof program, "cairn %s", name);
+        log_failure(program, name, err->text);
         return exit_code_from_status(st);
 }
 

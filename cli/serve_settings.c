@@ -170,6 +170,7 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                 OPTION_STRING("port-file", 0, "FILE", &s->server.port_file,
                               "write the port to FILE once the service is ready"),
                 OPTION_STRING("log-level", 0, "LEVEL", &s->level_name, "debug, info, warn or error (info)"),
+                OPTION_STRING("log-format", 0, "FORMAT", &s->format_name, "text, logfmt or json (text)"),
                 OPTIONS_OF_CONFIGURATION(&s->configuration),
                 OPTION_END,
         };
@@ -193,6 +194,7 @@ static void set_serve_defaults(struct serve_settings *s)
                                       .share_size = "256M",
                                       .share_age = "30d",
                                       .level_name = "info",
+                                      .format_name = "text",
                                       .max_age = "30d",
                                       .max_ahead = "10m",
                                       .keep_removed = "1h",
@@ -204,8 +206,11 @@ static void set_serve_defaults(struct serve_settings *s)
 static enum status check_serve_numbers(struct serve_settings *s, struct error *err)
 {
         const struct server_options *o = &s->server;
+        enum log_format format;
         enum log_level level;
 
+        if (log_format_parse(s->format_name, &format))
+                return error_set(err, ST_USAGE, "log format '%s' is none of text, logfmt, json", s->format_name);
         if (log_level_parse(s->level_name, &level))
                 return error_set(err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", s->level_name);
         if (o->max_connections > 60000 || o->max_per_address > 60000)
@@ -317,12 +322,15 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
         return access_check_options(&s->server, &listen, err);
 }
 
-void serve_settings_apply_log_level(const struct serve_settings *s)
+void serve_settings_apply_log(const struct serve_settings *s)
 {
+        enum log_format format;
         enum log_level level;
 
         if (!log_level_parse(s->level_name, &level))
                 log_set_level(level);
+        if (!log_format_parse(s->format_name, &format))
+                log_set_format(format);
 }
 
 bool serve_settings_has(const struct serve_settings *s, const char *option)

@@ -23,8 +23,8 @@ struct serve_settings {
         struct configuration configuration;
         struct option_spec *specs; /* the options, as in common/options.h; their targets are in here */
         /* private */
-        const char *share_size, *share_age, *level_name, *upstreams_path, *memory, *query_memory, *max_age, *max_ahead,
-                *keep_removed, *session_max_age;
+        const char *share_size, *share_age, *level_name, *format_name, *upstreams_path, *memory, *query_memory,
+                *max_age, *max_ahead, *keep_removed, *session_max_age;
         uint64_t flush_interval_s, scan_cache_mib;
         struct option_list urls, origins, hosts, rules, trees, samples, proxies;
         struct upstream_list upstreams;
@@ -43,8 +43,8 @@ struct serve_settings {
 enum status serve_settings_parse(struct serve_settings *ret, const struct usage *usage, int *argc, char ***argv,
                                  struct error *err) MUST_CHECK;
 
-/** Log from now on what --log-level says. */
-void serve_settings_apply_log_level(const struct serve_settings *s);
+/** Log from now on what --log-level says, as --log-format says. */
+void serve_settings_apply_log(const struct serve_settings *s);
 
 /** Whether an option is set: on the command line, in the environment or in the file. */
 bool serve_settings_has(const struct serve_settings *s, const char *option);

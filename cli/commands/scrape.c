@@ -34,7 +34,7 @@ static const struct usage usage = {
 
 struct scrape_command {
         struct service_options service;
-        const char *config, *spool, *spool_size, *metrics_listen, *memory, *log_level;
+        const char *config, *spool, *spool_size, *metrics_listen, *memory, *log_level, *log_format;
         uint64_t concurrency, spool_bytes, memory_bytes;
         bool check, once, json;
 };
@@ -48,6 +48,7 @@ static enum status parse_size_option(const char *name, const char *text, uint64_
 
 static enum status check_scrape_options(struct scrape_command *c, int argc, char **argv, struct error *err)
 {
+        enum log_format format;
         enum log_level level;
         enum status st;
 
@@ -61,6 +62,11 @@ static enum status check_scrape_options(struct scrape_command *c, int argc, char
                                  c->log_level);
         if (c->log_level)
                 log_set_level(level);
+        if (c->log_format && log_format_parse(c->log_format, &format))
+                return error_set(err, ST_USAGE, "option '--log-format' takes text, logfmt or json, not '%.40s'",
+                                 c->log_format);
+        if (c->log_format)
+                log_set_format(format);
         if (c->concurrency < 1 || c->concurrency > LIMIT_SCRAPE_THREADS)
                 return error_set(err, ST_USAGE, "option '--concurrency' takes 1 to %d, not %" PRIu64,
                                  LIMIT_SCRAPE_THREADS, c->concurrency);
@@ -346,6 +352,7 @@ int command_scrape(int argc, char **argv)
                 OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.metrics_listen,
                               "serve /metrics, /targets and /healthz at HOST:PORT; default: off"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
+                OPTION_STRING("log-format", 0, "FORMAT", &c.log_format, "text (default), logfmt or json"),
                 OPTION_END,
         };
         _cleanup_scrape_config_ struct scrape_config config = { 0 };

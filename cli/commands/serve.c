@@ -24,11 +24,10 @@ static const struct usage usage = {
 
 /* ---- reload ---- */
 
-/* What server_reload() can change while the service runs; the log level is set here. */
-static const char *const reloadable[] = { "token-file", "tls-cert",  "tls-key",   "tenants",
-                                          "rate",       "retain",    "max-age",   "retain-samples",
-                                          "upstream",   "upstreams", "max-ahead", "log-level",
-                                          NULL };
+/* What server_reload() can change while the service runs; the log is set up here. */
+static const char *const reloadable[] = { "token-file", "tls-cert",  "tls-key",        "tenants",  "rate",
+                                          "retain",     "max-age",   "retain-samples", "upstream", "upstreams",
+                                          "max-ahead",  "log-level", "log-format",     NULL };
 
 struct reload_source {
         const struct serve_settings *running; /* of the start */
@@ -82,7 +81,7 @@ static enum status reread_settings(void *context, struct server_reread *ret, str
         r->changed = changed;
         ret->changed = changed;
         ret->options = &fresh->server;
-        serve_settings_apply_log_level(fresh);
+        serve_settings_apply_log(fresh);
         return ST_OK;
 }
 
@@ -97,7 +96,7 @@ static enum status run_service(struct serve_settings *s, int argc, char **argv, 
         s->server.reread = reread_settings;
         s->server.reread_context = &reload;
 
-        serve_settings_apply_log_level(s);
+        serve_settings_apply_log(s);
         if (s->configuration.is_unreadable)
                 log_warn("serve", CONFIGURATION_FILE ": this user may not read it, ignoring");
         st = sandbox_setup("serve", s->worker_user, err);

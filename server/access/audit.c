@@ -30,11 +30,17 @@ static bool may_log_refusal(void)
 static void append_audit_line(const struct audited_request *r)
 {
         const char *name = r->token_name[0] ? r->token_name : "-";
+        const struct log_field items[] = {
+                { "code", NULL, r->code }, { "method", r->method, 0 }, { "target", r->target, 0 },
+                { "token", name, 0 },      { "peer", r->peer, 0 },
+        };
+        const struct log_fields fields = { items, sizeof items / sizeof *items };
 
         if (r->code < 400) /* what was changed is told in full */
-                log_line_always(LOG_INFO, "audit", LINE_FORMAT, r->code, r->method, r->target, name, r->peer);
+                log_with_fields_always(LOG_INFO, "audit", &fields, LINE_FORMAT, r->code, r->method, r->target, name,
+                                       r->peer);
         else
-                log_info("audit", LINE_FORMAT, r->code, r->method, r->target, name, r->peer);
+                log_with_fields(LOG_INFO, "audit", &fields, LINE_FORMAT, r->code, r->method, r->target, name, r->peer);
 }
 
 void audit_request(const struct audited_request *r)

@@ -127,5 +127,99 @@ START_TEST(a_repeated_message_does_not_fill_the_log)
 }
 END_TEST
 
+/* What one call writes. Owned by ret. */
+static const char *capture_line(enum log_format format, const struct log_fields *fields, const char *text,
+                                struct buf *ret)
+{
+        char path[] = "/tmp/cairn-log-XXXXXX";
+        int fd = mkstemp(path), was = dup(STDERR_FILENO);
+
+        ck_assert_int_ge(fd, 0);
+        dup2(fd, STDERR_FILENO);
+        log_set_format(format);
+        log_with_fields_always(LOG_INFO, "test", fields, "%s", text);
+        log_set_format(LOG_TEXT);
+        dup2(was, STDERR_FILENO);
+        close(was);
+        close(fd);
+        buf_init(ret, MiB(1));
+        ck_assert_int_eq(file_read(path, ret, NULL), ST_OK);
+        unlink(path);
+        return buf_cstr(ret);
+}
+
+static const char hostile[] = "a\"b\\c\nd\x1b e\xff f\xc3\xa9 \xe2\x80\xae g\xc2\x9b h=\x7f";
+
+START_TEST(a_text_line_has_the_message_alone)
+{
+        const struct log_field field = { "code", NULL, 7 };
+        const struct log_fields fields = { &field, 1 };
+        _cleanup_buf_ struct buf text;
+
+        log_set_request("id-1");
+        ck_assert_str_eq(capture_line(LOG_TEXT, &fields, "words", &text) + 24, " info test: words\n");
+        log_set_request(NULL);
+}
+END_TEST
+
+START_TEST(structured_lines_escape_what_is_quoted)
+{
+#define ESCAPED "a\\\"b\\\\c\\nd\\u001b e\xef\xbf\xbd f\xc3\xa9 \\u202e g\\u009b h=\\u007f"
+        const struct log_field items[] = { { "code", NULL, 7 }, { "target", "x \"y\"", 0 } };
+        const struct log_fields fields = { items, 2 };
+        _cleanup_buf_ struct buf json, logfmt;
+
+        log_set_request("id-1");
+        ck_assert_str_eq(capture_line(LOG_JSON, &fields, hostile, &json) + 9 + 24,
+                         "\",\"level\":\"info\",\"subsystem\":\"test\",\"request_id\":\"id-1\",\"code\":7,"
+                         "\"target\":\"x \\\"y\\\"\",\"msg\":\"" ESCAPED "\"}\n");
+        log_set_request(NULL);
+        ck_assert_str_eq(capture_line(LOG_LOGFMT, &fields, hostile, &logfmt) + 5 + 24,
+                         " level=info subsystem=test code=7 target=\"x \\\"y\\\"\" msg=\"" ESCAPED "\"\n");
+}
+END_TEST
+
+/* Escapes take up to six bytes for one: the line is cut between them, and is whole. */
+START_TEST(a_line_that_is_too_long_is_cut_and_stays_valid)
+{
+        char controls[2001], accents[2001];
+        _cleanup_buf_ struct buf first, second;
+        const char *line;
+        size_t n;
+
+        memset(controls, 1, sizeof controls - 1);
+        controls[sizeof controls - 1] = 0;
+        const struct log_field items[] = { { "target", controls, 0 },
+                                           { "more", controls, 0 },
+                                           { "peer", controls, 0 } };
+        const struct log_fields fields = { items, 3 };
+
+        line = capture_line(LOG_JSON, &fields, controls, &first);
+        n = strlen(line);
+        ck_assert_uint_le(n, LOG_LINE_BYTES);
+        ck_assert_str_eq(line + n - 9, "\\u0001\"}\n");
+        ck_assert_ptr_nonnull(strstr(line, ",\"msg\":\"\\u0001"));
+        for (size_t i = 0; i < sizeof accents - 1; i++)
+                accents[i] = i % 2 ? '\xa9' : '\xc3';
+        accents[sizeof accents - 1] = 0;
+        line = capture_line(LOG_JSON, NULL, accents, &second);
+        ck_assert_ptr_nonnull(strstr(line, "\xc3\xa9\"}\n")); /* no half of a character */
+        ck_assert_ptr_null(strstr(line, "\xef\xbf\xbd"));
+}
+END_TEST
+
+START_TEST(formats_have_names)
+{
+        enum log_format format = LOG_TEXT;
+
+        ck_assert_int_eq(log_format_parse("json", &format), ST_OK);
+        ck_assert_int_eq(format, LOG_JSON);
+        ck_assert_int_eq(log_format_parse("logfmt", &format), ST_OK);
+        ck_assert_int_eq(format, LOG_LOGFMT);
+        ck_assert_int_eq(log_format_parse("xml", &format), ST_USAGE);
+}
+END_TEST
+
 TEST_SUITE("log", a_bucket_admits_a_burst_then_its_rate_and_counts_the_rest, more_kinds_than_buckets_are_admitted,
-           threads_share_a_bucket, a_repeated_message_does_not_fill_the_log)
+           threads_share_a_bucket, a_text_line_has_the_message_alone, structured_lines_escape_what_is_quoted,
+           a_line_that_is_too_long_is_cut_and_stays_valid, formats_have_names, a_repeated_message_does_not_fill_the_log)
