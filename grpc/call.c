@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/compress.h"
 #include "common/content_coding.h"
+#include "common/log.h"
 #include "grpc/grpc_internal.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -92,8 +93,10 @@ void grpc_call_destroy(struct grpc_call *call)
                 return;
         if (call->state != CALL_ANSWERED) /* its stream has ended before */
                 count_grpc_call(GRPC_CANCELLED);
+        log_set_request(call->id);
         if (o->finished)
                 o->finished(o->context, call);
+        log_set_request(NULL);
         buf_deinit(&call->headers);
         buf_deinit(&call->message);
         buf_deinit(&call->pending);
@@ -143,6 +146,11 @@ const char *grpc_call_metadata(const struct grpc_call *call, const char *name)
 
         (void)find_metadata(call, name, &value);
         return value;
+}
+
+const char *grpc_call_request_id(const struct grpc_call *call)
+{
+        return call->id;
 }
 
 unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name)
@@ -334,7 +342,12 @@ static void begin_grpc_message(struct grpc_call *call)
 void grpc_call_start(struct grpc_call *call)
 {
         call->state = CALL_READING;
+        request_id_choose(grpc_call_count_metadata(call, "x-request-id") == 1 ? grpc_call_metadata(call, "x-request-id")
+                                                                              : NULL,
+                          call->id);
+        log_set_request(call->id);
         check_grpc_headers(call);
+        log_set_request(NULL);
         if (call->answered) {
                 grpc_call_submit_answer(call);
                 return;
@@ -476,15 +489,18 @@ static void handle_grpc_call(struct grpc_call *call)
         struct error err;
         enum status st = unpack_grpc_message(call, &err);
 
-        if (st)
+        log_set_request(call->id);
+        if (st) {
                 grpc_call_fail_status(call, st, &err);
-        else if (!call->has_all_messages) {
+        } else if (!call->has_all_messages) {
                 call->method->stream(call, context);
-                return;
         } else {
                 call->method->handle(call, context);
                 call->state_of_stream = NULL;
         }
+        log_set_request(NULL);
+        if (!st && !call->has_all_messages)
+                return;
         if (!call->answered)
                 grpc_call_fail(call, GRPC_INTERNAL, 0, "no answer was made");
 }

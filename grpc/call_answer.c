@@ -104,7 +104,8 @@ static ssize_t read_grpc_reply(nghttp2_session *h2, int32_t stream_id, uint8_t *
 static int submit_grpc_reply(struct grpc_call *call, nghttp2_session *h2)
 {
         const nghttp2_nv headers[] = { make_header(":status", "200"), make_header("content-type", "application/grpc"),
-                                       make_header("grpc-accept-encoding", ACCEPTED_CODINGS) };
+                                       make_header("grpc-accept-encoding", ACCEPTED_CODINGS),
+                                       make_header("x-request-id", call->id) };
         nghttp2_data_provider provider = { .source.ptr = call, .read_callback = read_grpc_reply };
         struct buf framed;
 
@@ -123,7 +124,7 @@ static int submit_grpc_reply(struct grpc_call *call, nghttp2_session *h2)
 static int submit_grpc_failure(struct grpc_call *call, nghttp2_session *h2)
 {
         _cleanup_buf_ struct buf message, details;
-        nghttp2_nv headers[6];
+        nghttp2_nv headers[7];
         size_t count = 0;
         char code[4];
 
@@ -135,6 +136,7 @@ static int submit_grpc_failure(struct grpc_call *call, nghttp2_session *h2)
         headers[count++] = make_header(":status", "200");
         headers[count++] = make_header("content-type", "application/grpc");
         headers[count++] = make_header("grpc-accept-encoding", ACCEPTED_CODINGS);
+        headers[count++] = make_header("x-request-id", call->id);
         headers[count++] = make_header("grpc-status", code);
         if (buf_cstr(&message))
                 headers[count++] = make_header("grpc-message", buf_cstr(&message));
@@ -146,11 +148,12 @@ static int submit_grpc_failure(struct grpc_call *call, nghttp2_session *h2)
 static int submit_http_failure(struct grpc_call *call, nghttp2_session *h2)
 {
         char code[12];
-        nghttp2_nv headers[2];
-        size_t count = 1;
+        nghttp2_nv headers[3];
+        size_t count = 2;
 
         snprintf(code, sizeof code, "%u", call->http_code);
         headers[0] = make_header(":status", code);
+        headers[1] = make_header("x-request-id", call->id);
         if (call->http_code == 405)
                 headers[count++] = make_header("allow", "POST");
         return nghttp2_submit_response(h2, call->stream_id, headers, count, NULL);

@@ -32,6 +32,7 @@
 #include <sys/socket.h>
 
 #include "common/limits.h"
+#include "common/request_id.h"
 #include "grpc/grpc_server.h"
 #include "grpc/message_reader.h"
 #include "http/handler_pool.h"
@@ -61,6 +62,7 @@ struct grpc_call {
         char token_name[HTTP_TOKEN_NAME_SIZE];
         void *tenant;                       /* grpc_call_set_tenant() */
         struct memory_group *message_group; /* NULL: none */
+        char id[REQUEST_ID_SIZE];           /* grpc_call_request_id() */
         char peer[46];
         uint64_t peer_number;
         bool admitted;

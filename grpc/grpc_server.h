@@ -87,6 +87,8 @@ void *grpc_call_state(const struct grpc_call *call);
 const char *grpc_call_metadata(const struct grpc_call *call, const char *name);
 /** How many headers have this name. */
 unsigned grpc_call_count_metadata(const struct grpc_call *call, const char *name);
+/** x-request-id of the call if it is valid (common/request_id.h), else a random one; it is answered too. */
+const char *grpc_call_request_id(const struct grpc_call *call);
 /** The bearer token that was sent, or NULL; the name that authorize gave it, "" for none. */
 const char *grpc_call_token(const struct grpc_call *call);
 const char *grpc_call_token_name(const struct grpc_call *call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Request phases, on the byte threads (libmicrohttpd's callbacks). */
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/options.h"
 #include "http/server_internal.h"
 
@@ -95,6 +96,9 @@ static void start_request(struct http_request *req, const char *version)
         enum status st;
         uint64_t n = 0;
 
+        request_id_choose(http_count_headers(req, "X-Request-Id") == 1 ? http_header(req, "X-Request-Id") : NULL,
+                          req->id);
+        log_set_request(req->id);
         request_find_forwarded_peer(req);
         request_check_framing(req, version);
         if (!req->answered)
@@ -291,19 +295,10 @@ static enum MHD_Result handle_discard_phase(struct http_request *req, size_t *n)
         return MHD_NO;
 }
 
-enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connection, const char *url,
-                                    const char *method, const char *version, const char *data, size_t *n, void **state)
+static enum MHD_Result handle_phase(struct http_request *req, const char *version, const char *data, size_t *n)
 {
-        struct http_request *req = *state;
-
-        (void)context;
-        (void)connection;
-        (void)url;
-        if (!req)
-                return MHD_NO;
         switch (req->phase) {
         case PHASE_NEW:
-                req->method = method;
                 return handle_headers_phase(req, version);
         case PHASE_BODY:
                 return handle_body_phase(req, data, n);
@@ -315,4 +310,23 @@ enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connec
                 break;
         }
         return MHD_NO;
+}
+
+enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connection, const char *url,
+                                    const char *method, const char *version, const char *data, size_t *n, void **state)
+{
+        struct http_request *req = *state;
+        enum MHD_Result result;
+
+        (void)context;
+        (void)connection;
+        (void)url;
+        if (!req)
+                return MHD_NO;
+        if (req->phase == PHASE_NEW)
+                req->method = method;
+        log_set_request(req->id);
+        result = handle_phase(req, version, data, n);
+        log_set_request(NULL);
+        return result;
 }

@@ -7,8 +7,8 @@
  * HTTP server: a table of routes over libmicrohttpd, with limits, bodies, ranges, errors and compression.
  *
  * A route takes its body either whole (decompressed, under a limit) or as a stream. Unknown paths are 404, known paths
- * with another method 405 with Allow. Errors are JSON {"error": "...", "reason": "..."}, and the text contains the next
- * step.
+ * with another method 405 with Allow. Errors are JSON {"error": "...", "reason": "...", "request_id": "..."}, and the
+ * text contains the next step.
  *
  * A response that is known before the body has arrived (too large, no token) is sent at once to a client that waits for
  * "100 Continue"; from others, the body is read and discarded, up to LIMIT_HTTP_DISCARD_BYTES, so that they can read
@@ -201,6 +201,8 @@ const char *http_query(const struct http_request *req, const char *name);
  * answered; not for the pieces of an answer.
  */
 const struct deadline *http_request_deadline(const struct http_request *req);
+/** X-Request-Id of the request if it is valid (common/request_id.h), else a random one. "" before the headers came. */
+const char *http_request_id(const struct http_request *req);
 /** A header, or NULL. */
 const char *http_header(const struct http_request *req, const char *name);
 /** How many headers have this name. */
@@ -278,8 +280,8 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
 void http_fail_code(struct http_request *req, unsigned code, const char *reason, const char *fmt, ...) PRINTF(4, 5);
 /**
  * Extra response header; before the answer. It replaces the default one of its name. Defaults of every answer: nosniff,
- * no referrer, this origin only, Content-Security-Policy "default-src 'none'; frame-ancestors 'none'", and no-store
- * unless the route is cacheable.
+ * no referrer, X-Request-Id, this origin only, Content-Security-Policy "default-src 'none'; frame-ancestors 'none'",
+ * and no-store unless the route is cacheable.
  */
 void http_set_header(struct http_request *req, const char *name, const char *value);
 /**

@@ -53,6 +53,8 @@ static void add_default_header(const struct http_request *req, struct MHD_Respon
 /* What browsers are told about every answer; a handler's own header of the same name counts instead. */
 static void add_default_headers(const struct http_request *req, struct MHD_Response *response)
 {
+        if (req->id[0])
+                add_default_header(req, response, "X-Request-Id", req->id);
         add_default_header(req, response, "X-Content-Type-Options", "nosniff");
         add_default_header(req, response, "Referrer-Policy", "no-referrer");
         add_default_header(req, response, "Cross-Origin-Opener-Policy", "same-origin");
@@ -151,6 +153,8 @@ static const char *put_error(const struct http_request *req, unsigned code, cons
         json_out_object(&j, NULL);
         json_out_str(&j, "error", text);
         json_out_str(&j, "reason", reason);
+        if (req->id[0])
+                json_out_str(&j, "request_id", req->id);
         json_out_object_end(&j);
         buf_append_str(to, "\n");
         return "application/json";

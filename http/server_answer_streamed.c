@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -39,6 +40,7 @@ struct pieces {
         size_t sent; /* bytes of sending that were sent */
         int64_t deadline_ns;
         struct cancel_flag *cancel;
+        char request_id[REQUEST_ID_SIZE];
         pthread_mutex_t lock; /* guards the following */
         unsigned references;
         bool making, ended, failed, suspended;
@@ -94,10 +96,13 @@ static void run_piece_task(struct pool_task *task)
         struct pieces *p = (struct pieces *)task;
         struct error err;
         bool end = false, is_cancelled = atomic_load(&p->cancel->value);
-        enum status st = is_cancelled ? ST_TIMEOUT : make_next_piece(p, &p->waiting, &end, &err);
+        enum status st;
 
+        log_set_request(p->request_id);
+        st = is_cancelled ? ST_TIMEOUT : make_next_piece(p, &p->waiting, &end, &err);
         if (st && !is_cancelled && !atomic_load(&p->cancel->value))
                 log_error("http", "a response was cut off: %s", err.text);
+        log_set_request(NULL);
         pthread_mutex_lock(&p->lock);
         p->making = false;
         p->ended = end;
@@ -200,6 +205,7 @@ static struct pieces *pieces_create(struct http_request *req, size_t piece_max, 
                               .deadline_ns = monotonic_ns() + LIMIT_HTTP_STREAM_S * 1000000000ll,
                               .cancel = cancel_flag_ref(req->cancel),
                               .references = 1 };
+        memcpy(p->request_id, req->id, sizeof p->request_id);
         pthread_mutex_init(&p->lock, NULL);
         buf_init_budget(&p->plain, piece_max, MEMORY_ANSWERS);
         buf_init_budget(&p->waiting, piece_max, MEMORY_ANSWERS);

@@ -26,6 +26,7 @@
 
 #include "common/limits.h"
 #include "common/metrics.h"
+#include "common/request_id.h"
 #include "common/stream_compressor.h"
 #include "http/connections.h"
 #include "http/handler_pool.h"
@@ -82,6 +83,7 @@ struct http_request {
         size_t part_count;
         struct query_parameter query[LIMIT_HTTP_QUERY_PARAMETERS];
         size_t query_count;
+        char id[REQUEST_ID_SIZE]; /* http_request_id() */
         char peer[46];
         uint64_t peer_number;
         bool is_from_proxy; /* the connection is a trusted proxy's */

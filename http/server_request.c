@@ -2,6 +2,7 @@
 #include <netdb.h>
 
 #include "common/compress.h"
+#include "common/log.h"
 #include "http/peer_key.h"
 #include "http/server_internal.h"
 #include "http/trusted_proxy.h"
@@ -171,9 +172,11 @@ void run_request_handler(struct pool_task *task)
         struct error err;
         enum status st = ST_OK;
 
+        log_set_request(req->id);
         if (!req->route->chunk) { /* a streamed body is already stored */
                 if (deadline_expired(&req->deadline)) {
                         http_fail_code(req, 503, "busy", "no thread was free for this in time; retry later");
+                        log_set_request(NULL);
                         MHD_resume_connection(req->connection);
                         return;
                 }
@@ -186,6 +189,7 @@ void run_request_handler(struct pool_task *task)
                 req->route->handle(req, req->server->context);
         if (!req->answered)
                 http_fail_code(req, 500, "internal", "no answer was made");
+        log_set_request(NULL);
         MHD_resume_connection(req->connection); /* from here on the byte thread owns the request */
 }
 
@@ -207,8 +211,11 @@ void run_request_chunk(struct pool_task *task)
 {
         struct http_request *req = (struct http_request *)task;
         size_t n = req->body.size - req->stepped;
-        enum status st = req->route->chunk(req, req->server->context, req->body.data + req->stepped, &n);
+        enum status st;
 
+        log_set_request(req->id);
+        st = req->route->chunk(req, req->server->context, req->body.data + req->stepped, &n);
+        log_set_request(NULL);
         req->stepped += n;
         if (!st && req->stepped < req->body.size) {
                 if (handler_pool_push(get_request_pool(req), &req->task))
@@ -373,6 +380,11 @@ const uint8_t *http_body(const struct http_request *req, size_t *size_ret)
 {
         *size_ret = req->body.size;
         return req->body.data;
+}
+
+const char *http_request_id(const struct http_request *req)
+{
+        return req->id;
 }
 
 const char *http_token_name(const struct http_request *req)
