@@ -105,7 +105,9 @@ kill "$silent"
 "$CAIRN_SAN/cairn-upload" --server "$url" --executables "$big" >"$tmp/first" 2>&1 &
 first=$!
 "$CAIRN_SAN/cairn-upload" --server "$url" --executables "$big" >"$tmp/second" 2>&1
-is $? 0 "one of two uploaders of the same files is done"
+status=$?
+[ $status -eq 0 ] || diag "$(cat "$tmp/second")"
+is $status 0 "one of two uploaders of the same files is done"
 wait "$first"
 is $? 0 "  and so is the other"
 like "$(stored)" '^2 objects are whole, 0 damaged' "  and each object is there once, whole"
