@@ -150,6 +150,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "memory budget, as 2G (half of the machine's or the cgroup's); at least 256M"),
                 OPTION_STRING("query-memory", 0, "SIZE[,SIZE]", &s->query_memory,
                               "memory of one query, and of all together (20%, 40% of --memory)"),
+                OPTION_STRING("slow-query", 0, "SECONDS", &s->slow_query,
+                              "log queries that take so long, such as 0.5; 0: none (10)"),
                 OPTION_UINT("query-timeout", 0, "SECONDS", &s->server.query_timeout_s,
                             "stop a query after this long (60)"),
                 OPTION_FLAG("read-only", 0, &s->server.read_only, "answer queries over a directory, change nothing"),
@@ -195,6 +197,7 @@ static void set_serve_defaults(struct serve_settings *s)
                                       .share_age = "30d",
                                       .level_name = "info",
                                       .format_name = "text",
+                                      .slow_query = "10",
                                       .max_age = "30d",
                                       .max_ahead = "10m",
                                       .keep_removed = "1h",
@@ -202,6 +205,18 @@ static void set_serve_defaults(struct serve_settings *s)
 }
 
 /* ---- checks ---- */
+
+/* A decimal number of seconds, up to a day. */
+static enum status parse_slow_query(const char *text, uint64_t *ret, struct error *err)
+{
+        char *end;
+        double seconds = strtod(text, &end);
+
+        if (end == text || *end || strspn(text, "0123456789.") != strlen(text) || !(seconds <= 86400))
+                return error_set(err, ST_USAGE, "--slow-query takes seconds, 0 to 86400, not '%.40s'", text);
+        *ret = (uint64_t)(seconds * 1e9);
+        return ST_OK;
+}
 
 static enum status check_serve_numbers(struct serve_settings *s, struct error *err)
 {
@@ -224,6 +239,8 @@ static enum status check_serve_numbers(struct serve_settings *s, struct error *e
                 return error_set(err, ST_USAGE, "--query-timeout takes 1 to 86400 seconds");
         if (s->flush_interval_s > 86400)
                 return error_set(err, ST_USAGE, "the flush interval is at most a day");
+        if (parse_slow_query(s->slow_query, &s->server.slow_query_ns, err))
+                return ST_USAGE;
         s->server.flush_interval_ms = s->flush_interval_s * 1000;
         return check_scanned_trees(o, s->trees.count, s->scan_cache_mib, err);
 }

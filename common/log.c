@@ -68,6 +68,11 @@ void log_set_request(const char *id)
         request_id[n] = 0;
 }
 
+const char *log_get_request(void)
+{
+        return request_id;
+}
+
 /* ---- a line ---- */
 
 /* One write() per line, so lines of several threads and processes do not mix. */

@@ -56,6 +56,9 @@ enum status log_format_parse(const char *name, enum log_format *ret);
  */
 void log_set_request(const char *id);
 
+/** The id of this thread's request, "" for none. Valid until log_set_request(). */
+const char *log_get_request(void);
+
 /** Messages below level are dropped; LOG_INFO at start. */
 void log_set_level(enum log_level level);
 

@@ -207,8 +207,10 @@ enum status memory_reserve(struct memory_reservation *r, size_t n, struct error 
                 set_held(r->use, held[r->use] + n);
         if (fits && r->group)
                 r->group->held += n;
-        if (fits && account && r->use == MEMORY_QUERIES)
+        if (fits && account && r->use == MEMORY_QUERIES) {
                 account->held += n;
+                account->most = max_size(account->most, account->held);
+        }
         pthread_mutex_unlock(&lock);
         if (fits) {
                 r->bytes += n;

@@ -107,6 +107,7 @@ void memory_release(struct memory_reservation *r);
 struct memory_account {
         size_t limit;
         size_t held;  /* under the lock of the budget */
+        size_t most;  /* that was held at one time */
         bool refused; /* a reservation passed the limit */
 };
 

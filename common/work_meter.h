@@ -30,6 +30,7 @@ struct work_meter {
         void *context;
         uint64_t units;            /* since the last check */
         uint64_t checks;           /* calls of `interrupted` */
+        uint64_t rows, bytes;      /* of samples that were selected, and of their columns as stored, for reports */
         uint64_t regex_steps_left; /* of all regular expressions together */
         enum status failed;        /* ST_OK: go on */
         struct error error;        /* of `failed` */

@@ -102,6 +102,11 @@ static enum status fail_cursor(const struct parquet_cursor *c, enum status st, s
                             c->group, c->node->name);
 }
 
+uint64_t parquet_cursor_chunk_bytes(const struct parquet_cursor *c)
+{
+        return parquet_file_chunk(c->file, c->group, (uint32_t)(c->node - parquet_file_schema(c->file)->nodes))->size;
+}
+
 enum status parquet_cursor_open(struct parquet_cursor *c, const struct parquet_file *f, uint32_t group, uint32_t node,
                                 struct error *err)
 {

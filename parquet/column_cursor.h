@@ -37,6 +37,9 @@ void parquet_cursor_destroy(struct parquet_cursor *c); /* NULL is allowed */
 enum status parquet_cursor_open(struct parquet_cursor *c, const struct parquet_file *f, uint32_t group, uint32_t node,
                                 struct error *err) MUST_CHECK;
 
+/** Bytes of the chunk as stored. */
+uint64_t parquet_cursor_chunk_bytes(const struct parquet_cursor *c);
+
 enum status parquet_cursor_skip(struct parquet_cursor *c, uint64_t rows, struct error *err) MUST_CHECK;
 
 /* Consecutive rows. Valid until the next call. */

@@ -149,6 +149,16 @@ enum status query_call_refuse_filters(const struct query_call *q, const char *op
         return ST_OK;
 }
 
+void query_call_note_selection(const struct query_call *q, const char *selector, int64_t from_unix_ns,
+                               int64_t to_unix_ns)
+{
+        if (!q->report)
+                return;
+        snprintf(q->report->selector, sizeof q->report->selector, "%s", selector ? selector : "");
+        q->report->from_unix_ns = from_unix_ns;
+        q->report->to_unix_ns = to_unix_ns;
+}
+
 enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context)
 {
         struct memory_account account = { .limit = memory_get_query_limit() };
@@ -159,6 +169,8 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
         st = answer(q, context);
         memory_set_account(NULL);
         store_scan_set_meter(q->scan, NULL);
+        if (q->report)
+                q->report->memory_bytes = account.most;
         if (st && account.refused)
                 st = error_set(q->err, ST_TOO_BIG,
                                "the query needs more memory than the %zu MiB that one may use (--query-memory); take a "
@@ -184,6 +196,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
                                 .now_unix_ns = in->now_unix_ns,
                                 .sources = in->sources,
                                 .code = in->code,
+                                .report = in->report,
                                 .ret = ret,
                                 .err = err,
                                 .content_type = content_type_json };
@@ -199,6 +212,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
         st = query_request_parse(&q.params, in->now_unix_ns, &q.r, err);
         if (st)
                 return st;
+        query_call_note_selection(&q, q.r.selection.text, q.r.selection.from_unix_ns, q.r.selection.to_unix_ns);
         buf_init(&q.note, sizeof answer->note - 1);
         st = query_call_run(&q, run_operation, &i);
         query_request_deinit(&q.r);

@@ -64,6 +64,13 @@ struct query_code {
         void *context;
 };
 
+/** What a query was asked and took, for the log; also of one that failed. */
+struct query_report {
+        char selector[256]; /* cut; of the last one that was parsed */
+        int64_t from_unix_ns, to_unix_ns;
+        size_t memory_bytes; /* that it held at most */
+};
+
 /** What a query reads beside the store; all borrowed. */
 struct query_input {
         query_param *param;
@@ -73,6 +80,7 @@ struct query_input {
         struct work_meter *meter;
         const struct query_sources *sources; /* NULL: none */
         const struct query_code *code;       /* NULL: none */
+        struct query_report *report;         /* filled; NULL: none */
 };
 
 struct query_answer {

@@ -16,8 +16,9 @@ struct query_call {
         const struct query_sources *sources; /* NULL: none */
         const struct query_code *code;       /* NULL: none */
         struct buf *ret;
-        struct buf note;          /* of the answer */
-        const char *content_type; /* default content_type_json */
+        struct query_report *report; /* NULL: none */
+        struct buf note;             /* of the answer */
+        const char *content_type;    /* default content_type_json */
         struct error *err;
 };
 
@@ -44,6 +45,10 @@ static inline const char *query_call_content_type(const struct query_call *q)
 
 /** @return ST_USAGE when the request has a filter of stacks, for an operation that sums whole samples. */
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation) MUST_CHECK;
+
+/** Note for the report what was asked for. */
+void query_call_note_selection(const struct query_call *q, const char *selector, int64_t from_unix_ns,
+                               int64_t to_unix_ns);
 
 /**
  * Run one answer on the call's scan with its meter and within the memory that one query may hold.

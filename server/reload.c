@@ -9,6 +9,7 @@
 #include "common/metrics.h"
 #include "common/service_notify.h"
 #include "server/access/tenant_config.h"
+#include "server/routes/query_work.h"
 #include "server/server_internal.h"
 
 /* What is reloaded, and fails, on its own. */
@@ -83,6 +84,7 @@ static void reload_access(struct reload *r)
             access_reload_certificate(access, o->tls_cert, o->tls_key, &err))
                 fail_part(r, TLS, &err);
         admission_set_address_rate(access->admission, o->address_rate);
+        query_work_set_slow(o->slow_query_ns);
 }
 
 static void reload_tenants(struct reload *r)

@@ -31,6 +31,7 @@
 #include "server/grpc_listener.h"
 #include "server/reload.h"
 #include "server/routes/ingest.h"
+#include "server/routes/query_work.h"
 #include "server/routes/receive_upload.h"
 #include "server/server_internal.h"
 #include "server/share/share_store.h"
@@ -693,6 +694,7 @@ enum status server_run(const struct server_options *options, struct error *err)
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
         signal(SIGPIPE, SIG_IGN);
         raise_descriptors();
+        query_work_set_slow(options->slow_query_ns);
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* what it starts are its own workers */
         st = start_server(&s, &listen, err);
         if (!st)

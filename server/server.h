@@ -64,6 +64,7 @@ struct server_options {
         uint64_t max_age_s;        /* older samples are rejected; 0: none */
         uint64_t max_ahead_s;      /* samples later than now plus this are rejected; 0: none */
         uint64_t query_timeout_s;  /* of one query */
+        uint64_t slow_query_ns;    /* queries that take as long are logged; 0: none */
         uint64_t max_connections;  /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */

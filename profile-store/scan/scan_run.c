@@ -93,12 +93,18 @@ static enum status reserve_cursor_memory(void *context, size_t n, struct error *
 enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
                              const char *column, enum parquet_kind kind, struct parquet_cursor **ret, struct error *err)
 {
+        enum status st;
+
         if (!t->cursors[which])
                 t->cursors[which] = parquet_cursor_create(reserve_cursor_memory, t);
         if (!t->cursors[which])
                 return error_no_memory(err);
+        st = part_file_open_column(f, group, column, kind, t->cursors[which], err);
+        if (st)
+                return st;
         *ret = t->cursors[which];
-        return part_file_open_column(f, group, column, kind, *ret, err);
+        t->meter.bytes += parquet_cursor_chunk_bytes(*ret);
+        return ST_OK;
 }
 
 void column_source_deinit(struct column_source *s)
@@ -348,6 +354,8 @@ static enum status run_task(struct scan_thread *t, const struct scan_task *task,
         if (!st)
                 st = chunk.batch ? select_batch_samples(t, run->filter, task->batch, err)
                                  : select_group_rows(t, run->filter, chunk.file, task->group, err);
+        if (!st)
+                t->meter.rows += t->selected.rows;
         if (!st && t->selected.rows)
                 st = run->visit(t->context, &chunk, err);
         if (chunk.file)
@@ -431,8 +439,15 @@ static void scan_thread_init(struct scan_thread *t, struct scan_run *run, void *
         work_meter_init(&t->meter, run->scan->meter ? check_scan_meter : NULL, run);
 }
 
+/* Once the threads have ended. */
 static void scan_thread_deinit(struct scan_thread *t)
 {
+        struct work_meter *whole = t->run->scan->meter;
+
+        if (whole) {
+                whole->rows += t->meter.rows;
+                whole->bytes += t->meter.bytes;
+        }
         for (int i = 0; i < SCAN_CURSORS; i++)
                 parquet_cursor_destroy(t->cursors[i]);
         row_ranges_deinit(&t->selected);

@@ -112,6 +112,7 @@ enum status querier_run(struct profile_store *store, const struct querier_input 
         struct querier_call c = { .q = { .params = { get_fixed_param, NULL, in->meter },
                                          .meter = in->meter,
                                          .now_unix_ns = in->now_unix_ns,
+                                         .report = in->report,
                                          .err = err },
                                   .memory = memory };
         enum status st = store_scan_begin(store, &c.q.scan, err);

@@ -16,6 +16,7 @@
 #include "profile-store/store.h"
 
 struct querier_method;
+struct query_report;
 
 /** NULL when there is none with this name. */
 const struct querier_method *querier_find_method(const char *name);
@@ -29,7 +30,8 @@ struct querier_input {
         const struct querier_method *method;
         const void *request; /* the generated struct of its request */
         int64_t now_unix_ns;
-        struct work_meter *meter; /* counts all work, and may end it */
+        struct work_meter *meter;    /* counts all work, and may end it */
+        struct query_report *report; /* query/query.h; filled. NULL: none */
 };
 
 /**

@@ -217,6 +217,8 @@ enum status querier_selection_init(struct querier_selection *s, struct querier_c
         *s = (struct querier_selection){ .selection.text = choice->selector };
         st = set_times(&s->selection, choice, c->q.now_unix_ns, err);
         if (!st)
+                query_call_note_selection(&c->q, choice->selector, s->selection.from_unix_ns, s->selection.to_unix_ns);
+        if (!st)
                 st = selector_parse(choice->selector, c->q.meter, &s->parsed, err);
         if (!st && (choice->type ? choice->type : s->parsed.type))
                 st = copy_type(choice->type ? choice->type : s->parsed.type, &s->type, err);

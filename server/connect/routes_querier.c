@@ -17,9 +17,11 @@ static struct metric querier_calls = METRIC_COUNTER("cairn_querier_calls_total",
 static void answer_querier_call(struct connect_unary *call, const struct querier_method *method)
 {
         struct query_work work;
-        const struct querier_input input = {
-                .method = method, .request = call->message, .now_unix_ns = wall_clock_ns(), .meter = &work.meter
-        };
+        const struct querier_input input = { .method = method,
+                                             .request = call->message,
+                                             .now_unix_ns = wall_clock_ns(),
+                                             .meter = &work.meter,
+                                             .report = &work.report };
         _cleanup_arena_ struct arena memory;
         const ProtobufCMessage *answer;
         struct error err;

@@ -36,7 +36,10 @@ static enum status run_parca_method(const struct parca_call *call, const struct 
                                     struct error *err)
 {
         _cleanup_arena_ struct arena request_memory, memory;
-        struct querier_input input = { .method = method, .now_unix_ns = wall_clock_ns(), .meter = &call->work->meter };
+        struct querier_input input = { .method = method,
+                                       .now_unix_ns = wall_clock_ns(),
+                                       .meter = &call->work->meter,
+                                       .report = &call->work->report };
         const ProtobufCMessage *answer;
         enum status st;
 
@@ -63,8 +66,13 @@ void handle_parca_query(struct grpc_call *grpc, void *context)
         const struct querier_method *method = querier_find_parca_method(grpc_call_path(grpc) + strlen(SERVICE));
         struct server *s = context;
         struct query_work work;
-        const struct query_bounds bounds = { "parca", grpc_call_arrived_ns(grpc), grpc_call_deadline(grpc),
-                                             &s->stopping };
+        const struct tenant *tenant = grpc_call_tenant(grpc);
+        const struct query_bounds bounds = { .kind = "parca",
+                                             .target = grpc_call_path(grpc),
+                                             .tenant = tenant->name,
+                                             .arrived_ns = grpc_call_arrived_ns(grpc),
+                                             .deadline = grpc_call_deadline(grpc),
+                                             .stopping = &s->stopping };
         struct parca_call call = { .tenant = grpc_call_tenant(grpc), .work = &work };
         struct error err;
         struct buf answer;

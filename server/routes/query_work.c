@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/query_work.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/deadline.h"
+#include "common/log.h"
 #include "common/metrics.h"
 #include "query/assets.h"
+#include "server/tenants.h"
 
 #define CANCELLED_HELP "Queries that were ended before their answer was complete, by reason."
 static struct metric cancelled_deadline =
@@ -73,8 +78,13 @@ static enum status test_interruption(void *context, struct error *err)
 
 void query_work_init(struct query_work *w, struct http_request *req, const char *kind)
 {
-        const struct query_bounds bounds = { kind, http_arrived_ns(req), http_request_deadline(req),
-                                             http_server_stopping(req) };
+        const struct tenant *tenant = http_tenant(req); /* NULL: the route needs none */
+        const struct query_bounds bounds = { .kind = kind,
+                                             .target = http_path(req),
+                                             .tenant = tenant ? tenant->name : "",
+                                             .arrived_ns = http_arrived_ns(req),
+                                             .deadline = http_request_deadline(req),
+                                             .stopping = http_server_stopping(req) };
 
         query_work_init_other(w, &bounds);
         w->req = req;
@@ -86,16 +96,82 @@ void query_work_init_other(struct query_work *w, const struct query_bounds *boun
         w->deadline = bounds->deadline;
         w->stopping = bounds->stopping;
         w->kind = bounds->kind;
+        w->target = bounds->target;
+        w->tenant = bounds->tenant;
         w->arrived_ns = bounds->arrived_ns;
+        w->report = (struct query_report){ .selector = "" };
         w->end = QUERY_RUNS;
         work_meter_init(&w->meter, test_interruption, w);
 }
 
-void query_work_finish(const struct query_work *w)
+/* ---- the end ---- */
+
+static _Atomic uint64_t slow_ns;
+static struct metric slow_queries =
+        METRIC_COUNTER("cairn_slow_queries_total", "Queries that took at least as long as --slow-query says.", "");
+
+void query_work_set_slow(uint64_t ns)
 {
+        metric_register(&slow_queries);
+        atomic_store(&slow_ns, ns);
+}
+
+static void format_time(int64_t unix_ns, char ret[static 32])
+{
+        time_t seconds = unix_ns / 1000000000;
+        struct tm tm;
+
+        gmtime_r(&seconds, &tm);
+        strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void log_slow_query(const struct query_work *w, uint64_t took_ns, const char *outcome)
+{
+        const struct query_report *r = &w->report;
+        char from[32] = "", to[32] = "";
+
+        if (r->to_unix_ns) { /* else its parameters were not read */
+                format_time(r->from_unix_ns, from);
+                format_time(r->to_unix_ns, to);
+        }
+        const struct log_field items[] = {
+                { "kind", w->kind, 0 },
+                { "target", w->target, 0 },
+                { "tenant", w->tenant, 0 },
+                { "outcome", outcome, 0 },
+                { "selector", r->selector, 0 },
+                { "from", from, 0 },
+                { "to", to, 0 },
+                { "duration_ms", NULL, took_ns / 1000000 },
+                { "rows", NULL, w->meter.rows },
+                { "bytes", NULL, w->meter.bytes },
+                { "memory_bytes", NULL, r->memory_bytes },
+        };
+        const struct log_fields fields = { items, sizeof items / sizeof *items };
+
+        log_with_fields(LOG_WARN, "slow-query", &fields,
+                        "%s %.160s took %" PRIu64 ".%03" PRIu64 " s, %s: tenant '%s', selector '%s', %s to %s, %" PRIu64
+                        " rows, %" PRIu64 " bytes read, %zu bytes of memory, request %s",
+                        w->kind, w->target, took_ns / 1000000000, took_ns / 1000000 % 1000, outcome, w->tenant,
+                        r->selector, from, to, w->meter.rows, w->meter.bytes, r->memory_bytes, log_get_request());
+}
+
+static void end_query(const struct query_work *w, const char *outcome)
+{
+        uint64_t took_ns = (uint64_t)(monotonic_ns() - w->arrived_ns), least_ns = atomic_load(&slow_ns);
+
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
                 if (strcmp(kinds[i].kind, w->kind) == 0)
-                        histogram_observe(&kinds[i].duration, monotonic_ns() - w->arrived_ns);
+                        histogram_observe(&kinds[i].duration, (int64_t)took_ns);
+        if (!least_ns || took_ns < least_ns)
+                return;
+        metric_add(&slow_queries, 1);
+        log_slow_query(w, took_ns, outcome);
+}
+
+void query_work_finish(const struct query_work *w)
+{
+        end_query(w, "answered");
 }
 
 /* The policy of a page that may also be saved: its own, which cannot say this there. */
@@ -119,7 +195,12 @@ void query_work_respond(const struct query_work *w, const struct query_answer *a
 
 void query_work_count_failure(const struct query_work *w)
 {
-        query_work_finish(w);
+        static const char *const outcomes[] = { [QUERY_RUNS] = "failed",
+                                                [QUERY_DEADLINE] = "deadline",
+                                                [QUERY_CLIENT] = "client",
+                                                [QUERY_SHUTDOWN] = "shutdown" };
+
+        end_query(w, outcomes[w->end]);
         switch (w->end) {
         case QUERY_DEADLINE:
                 metric_add(&cancelled_deadline, 1);

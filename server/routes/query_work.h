@@ -5,7 +5,7 @@
 /**
  * @file
  * Work meter of one query: stops it at the request's deadline, when its client leaves, and when the server stops. Its
- * time is observed in cairn_query_duration_seconds.
+ * time is observed in cairn_query_duration_seconds, and a slow query is a line of the log.
  *
  * Threads: belongs to the request.
  */
@@ -22,8 +22,13 @@ struct query_work {
         const atomic_bool *stopping;
         enum query_end end;
         const char *kind; /* "top", "querier" and so on */
+        const char *target, *tenant;
         int64_t arrived_ns;
+        struct query_report report; /* for the query to fill */
 };
+
+/** From now on, in nanoseconds: how long a query takes at least that is logged as slow. 0: none. */
+void query_work_set_slow(uint64_t slow_ns);
 
 /** Must not be moved afterwards: the meter points to it. @param kind  borrowed; one that is not known is not observed
  */
@@ -32,13 +37,15 @@ void query_work_init(struct query_work *w, struct http_request *req, const char 
 /** A query of another protocol, and when it ends. All borrowed. */
 struct query_bounds {
         const char *kind;
+        const char *target; /* what was called, for the log */
+        const char *tenant;
         int64_t arrived_ns; /* when its request was there, by monotonic_ns() */
         const struct deadline *deadline;
         const atomic_bool *stopping; /* the server stops */
 };
 void query_work_init_other(struct query_work *w, const struct query_bounds *bounds);
 
-/** Observe the time of a query that succeeded; query_work_respond() does. */
+/** The end of a query that succeeded: its time is observed; query_work_respond() does. */
 void query_work_finish(const struct query_work *w);
 
 /** Count why a failed query was stopped, and observe its time, for an answer of another protocol. */

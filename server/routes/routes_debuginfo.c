@@ -41,6 +41,7 @@ static void handle_missing(struct http_request *req, void *context)
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req, "uploads");
         input.meter = &work.meter;
+        input.report = &work.report;
         st = query_run(get_request_tenant(req)->profiles, "uploads", &input, &body, &answer, &err);
         if (!st) {
                 query_work_finish(&work);

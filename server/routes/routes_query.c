@@ -38,6 +38,7 @@ static void answer_query(struct server *s, struct http_request *req, const char 
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         query_work_init(&work, req, operation);
         input.meter = &work.meter;
+        input.report = &work.report;
         input.sources = &sources;
         input.code = &code;
         st = query_run(get_request_tenant(req)->profiles, operation, &input, &body, &answer, &err);

@@ -129,7 +129,9 @@ static const char *get_share_param(void *context, const char *name)
 static enum status draw_share(struct http_request *req, int fd, struct query_work *work, struct buf *ret,
                               struct query_answer *answer, struct error *err)
 {
-        const struct query_input input = { .param = get_share_param, .param_context = req, .meter = &work->meter };
+        const struct query_input input = {
+                .param = get_share_param, .param_context = req, .meter = &work->meter, .report = &work->report
+        };
         const struct profile *profiles[1];
         const struct profile_query query = { profiles, 1, "flame", &input };
         struct profile p;
