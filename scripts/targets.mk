@@ -81,6 +81,9 @@ check-soak: ## drive the service, built with sanitizers, with honest and hostile
 	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
 
 READERS ?=
+check-alerts: ## check deploy/prometheus with promtool, which is taken from Debian's package of Prometheus if it is not installed
+	$(Q)scripts/check-alerts.sh $(abspath $(O))
+
 check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention: the sums of cairn (READERS="polars"; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
@@ -119,7 +122,7 @@ UNITS := $(wildcard deploy/systemd/*.service)
 completions: programs
 	$(Q)scripts/completions.sh $(O) $(O)/completions
 
-install: programs completions ## install programs, manual pages, systemd units, SQL views and Grafana files under DESTDIR$(PREFIX)
+install: programs completions ## install programs, manual pages, systemd units, SQL views, Grafana files and alerts under DESTDIR$(PREFIX)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)install -m 0755 $(PROGRAMS:%=$(O)/%) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for page in $(wildcard docs/man/*.[158]); do install -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}; done
@@ -132,6 +135,8 @@ install: programs completions ## install programs, manual pages, systemd units, 
 	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/datasources $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/dashboards
 	$(Q)install -m 0644 deploy/grafana/dashboards/cairn.json $(DESTDIR)$(PREFIX)/share/cairn/grafana
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/prometheus
+	$(Q)sed 's|/usr/share|$(PREFIX)/share|' deploy/prometheus/alerts.yaml >$(DESTDIR)$(PREFIX)/share/cairn/prometheus/alerts.yaml
 	$(Q)for file in datasources/cairn.yaml dashboards/cairn.yaml; do sed 's|/usr/local/share|$(PREFIX)/share|' deploy/grafana/provisioning/$$file \
 		>$(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/$$file; done
 
@@ -162,4 +167,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks deploy/prometheus: what the alerts ask is there, where they send people exists, and each is tested.
+
+What promtool checks beside that, make check-alerts has it check.
+"""
+import os
+import re
+import sys
+
+import yaml
+
+failed = False
+
+
+def check(name, mistakes):
+    global failed
+    mistakes = sorted(mistakes)
+    failed |= bool(mistakes)
+    print(f"{'not ok' if mistakes else 'ok'} - {name}")
+    for mistake in mistakes[:20]:
+        print(mistake)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+# docs/metrics.md is held against the code by docs.t. A label's values are in its cell too.
+words_of = {}
+for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", read("docs/metrics.md"), re.M):
+    for name in re.findall(r"`(\w+)`", names):
+        words_of.setdefault(name, set()).update(re.findall(r"`(\w+)`", labels))
+        if name.endswith("_duration_seconds"):
+            words_of.setdefault(name + "_bucket", {"le"}).update(words_of[name])
+alerts = [r for g in yaml.safe_load(read("deploy/prometheus/alerts.yaml"))["groups"] for r in g["rules"]]
+check("there are alerts", [] if len(alerts) > 15 else [str(len(alerts))])
+check("each has a name of its own", {r["alert"] for r in alerts if [x["alert"] for x in alerts].count(r["alert"]) > 1})
+mistakes, label_mistakes = set(), set()
+for r in alerts:
+    named = re.findall(r"\b(cairn_\w+)(?:\{([^}]*)\})?", r["expr"])
+    if not named:
+        mistakes.add(f"{r['alert']}: no metric")
+    mistakes |= {f"{r['alert']}: {n}" for n, _ in named if n not in words_of}
+    for name, matchers in named:
+        asked = {x for pair in re.findall(r'(\w+)=~?"([^"]*)"', matchers) for x in (pair[0], *pair[1].split("|"))}
+        label_mistakes |= {f"{r['alert']}: {name}: {x}" for x in asked - words_of.get(name, set())}
+        grouped = {x.strip() for part in re.findall(r"\bby \(([^)]*)\)", r["expr"]) for x in part.split(",")} - {"instance"}
+        label_mistakes |= {f"{r['alert']}: {name}: by {x}" for x in grouped - words_of.get(name, set())}
+    shown = set(re.findall(r"\$labels\.(\w+)", r["annotations"]["summary"]))
+    if " by (" in r["expr"]:
+        kept = {x.strip() for part in re.findall(r"\bby \(([^)]*)\)", r["expr"]) for x in part.split(",")}
+        label_mistakes |= {f"{r['alert']}: shows {x}" for x in shown - kept}
+check("each metric of the alerts is there", mistakes)
+check("labels and their values are those of the metric", label_mistakes)
+check("counters and buckets are rates", {r["alert"] for r in alerts for n in re.findall(r"\bcairn_\w+(?:_total|_bucket)\b", r["expr"])
+                                         if not re.search(rf"(rate|increase)\({n}\b", r["expr"])})
+check("severities are two", {f"{r['alert']}: {r['labels']}" for r in alerts if r["labels"]["severity"] not in ("warning", "critical")})
+mistakes = set()
+for r in alerts:
+    page, _, anchor = r["annotations"]["runbook"].partition("#")
+    anchors = {re.sub(r"[^a-z0-9 -]", "", t.lower()).replace(" ", "-") for t in re.findall(r"^#+ (.*)$", read(page), re.M)} \
+        if os.path.exists(page) else set()
+    if not os.path.exists(page) or (anchor and anchor not in anchors):
+        mistakes.add(f"{r['alert']}: {r['annotations']['runbook']}")
+check("the pages that they name exist", mistakes)
+tested = set(re.findall(r'alertname="(\w+)"', read("deploy/prometheus/alerts-test.yaml")))
+check("each is tested", {r["alert"] for r in alerts} ^ tested)
+sys.exit(failed)
