@@ -199,7 +199,7 @@ objcopy --only-keep-debug "$tmp/full" "$tmp/work.debug"
 strip "$tmp/work"
 start_server
 record --no-debuginfod -- "$tmp/work" $rounds
-unlike "$(cat "$tmp/out")" "spin" "a stripped program has no names"
+unlike "$(cat "$tmp/out")" "(^|[; ])spin([; ]|\$)" "a stripped program has no names"
 like "$(cat "$tmp/err")" "uncovered [0-9.]+%.*; most in work$" "which is told with the object"
 like "$(cat "$tmp/err")" "^next: install the debug packages, or set DEBUGINFOD_URLS=http" "and what to do"
 "$upload" --server "$url" "$tmp/work.debug" "$tmp/work" >/dev/null 2>"$tmp/upload.err" || diag "$(cat "$tmp/upload.err")"
