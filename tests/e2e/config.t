@@ -39,7 +39,9 @@ like "$out" "section 'agent'" "  that all programs read"
 
 out=$("$cairn" config check --config deploy/cairn.yaml 2>&1)
 is $? 0 "the file to start from is valid"
-sed 's/^  # \( *[a-z-]*:\)/  \1/; s/^  #   - /    - /; /^  [A-Z]/d' deploy/cairn.yaml | awk '!($1 == "listen:" && seen++)' >"$tmp/all.yaml"
+sed 's/^  # \( *[a-z-]*:\)/  \1/; s/^  #   - /    - /; /^  [A-Z]/d; s|/etc/cairn/relabel.yaml|'"$tmp"'/relabel.yaml|' deploy/cairn.yaml |
+        awk '!($1 == "listen:" && seen++)' >"$tmp/all.yaml"
+printf 'relabel_configs:\n- {action: drop, source_labels: [env], regex: dev}\n' >"$tmp/relabel.yaml"
 out=$("$cairn" config check --config "$tmp/all.yaml" 2>&1)
 is $? 0 "  and so it is with everything that it leaves out" "$out"
 
