@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve_settings.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +155,20 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "log queries that take so long, such as 0.5; 0: none (10)"),
                 OPTION_UINT("query-timeout", 0, "SECONDS", &s->server.query_timeout_s,
                             "stop a query after this long (60)"),
+                OPTION_STRING("max-upload", 0, "SIZE", &s->max_upload,
+                              "longest object that may be uploaded, unpacked (4G, the most)"),
+                OPTION_UINT("max-uploads", 0, "N", &s->server.max_uploads,
+                            "uploads in progress at one time, of one client a quarter (256)"),
+                OPTION_UINT("upload-threads", 0, "N", &s->server.upload_threads,
+                            "uploads that are verified and compressed at one time (8)"),
+                OPTION_UINT("symbolize-timeout", 0, "SECONDS", &s->server.symbolize_timeout_s,
+                            "stop a symbolize, symbolicate or why request after this long (300)"),
+                OPTION_UINT("debuginfod-threads", 0, "N", &s->server.debuginfod_threads,
+                            "debuginfod requests that are answered from disk at one time (16)"),
+                OPTION_UINT("upstream-timeout", 0, "SECONDS", &s->server.upstream_timeout_s,
+                            "stop fetching a file from an upstream after this long (900)"),
+                OPTION_UINT("worker-cpu", 0, "SECONDS", &s->server.worker_cpu_s,
+                            "CPU time of a worker that reads the symbols of an object (600)"),
                 OPTION_FLAG("read-only", 0, &s->server.read_only, "answer queries over a directory, change nothing"),
                 OPTION_UINT("flush-interval", 0, "SECONDS", &s->flush_interval_s, "write parts this often (10)"),
                 OPTION_STRING("keep-removed", 0, "AGE", &s->keep_removed,
@@ -191,8 +206,15 @@ static void set_serve_defaults(struct serve_settings *s)
                                                   .listen = "127.0.0.1:7700",
                                                   .scan_interval_s = 300,
                                                   .query_timeout_s = LIMIT_QUERY_S,
-                                                  .session_max_age_s = LIMIT_SESSION_S },
+                                                  .session_max_age_s = LIMIT_SESSION_S,
+                                                  .max_uploads = LIMIT_UPLOADS,
+                                                  .upload_threads = LIMIT_UPLOAD_THREADS,
+                                                  .symbolize_timeout_s = LIMIT_SYMBOLIZE_S,
+                                                  .debuginfod_threads = LIMIT_DEBUGINFOD_THREADS,
+                                                  .upstream_timeout_s = LIMIT_UPSTREAM_S,
+                                                  .worker_cpu_s = LIMIT_WORKER_CPU_S },
                                       .configuration = { .section = "serve" },
+                                      .max_upload = "4G",
                                       .share_size = "256M",
                                       .share_age = "30d",
                                       .level_name = "info",
@@ -221,6 +243,17 @@ static enum status parse_slow_query(const char *text, uint64_t *ret, struct erro
 static enum status check_serve_numbers(struct serve_settings *s, struct error *err)
 {
         const struct server_options *o = &s->server;
+        const struct {
+                const char *option;
+                uint64_t value, most;
+        } ranges[] = {
+                { "max-uploads", o->max_uploads, LIMIT_UPLOADS_MOST },
+                { "upload-threads", o->upload_threads, 256 },
+                { "symbolize-timeout", o->symbolize_timeout_s, 86400 },
+                { "debuginfod-threads", o->debuginfod_threads, 256 },
+                { "upstream-timeout", o->upstream_timeout_s, 86400 },
+                { "worker-cpu", o->worker_cpu_s, 86400 },
+        };
         enum log_format format;
         enum log_level level;
 
@@ -237,6 +270,9 @@ static enum status check_serve_numbers(struct serve_settings *s, struct error *e
                 return error_set(err, ST_USAGE, "--rate is at most a million requests a second");
         if (!o->query_timeout_s || o->query_timeout_s > 86400)
                 return error_set(err, ST_USAGE, "--query-timeout takes 1 to 86400 seconds");
+        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+                if (!ranges[i].value || ranges[i].value > ranges[i].most)
+                        return error_set(err, ST_USAGE, "--%s takes 1 to %" PRIu64, ranges[i].option, ranges[i].most);
         if (s->flush_interval_s > 86400)
                 return error_set(err, ST_USAGE, "the flush interval is at most a day");
         if (parse_slow_query(s->slow_query, &s->server.slow_query_ns, err))
@@ -251,6 +287,10 @@ static enum status parse_serve_sizes(struct serve_settings *s, struct error *err
 
         if (s->memory && !parse_bytes(s->memory, &o->memory_bytes))
                 return error_set(err, ST_USAGE, "--memory '%s' is not a number of bytes with K, M, G or T", s->memory);
+        if (!parse_bytes(s->max_upload, &o->max_upload_bytes) || !o->max_upload_bytes ||
+            o->max_upload_bytes > LIMIT_OBJECT_BYTES)
+                return error_set(err, ST_USAGE, "--max-upload '%s' is not a number of bytes with K, M or G, up to 4G",
+                                 s->max_upload);
         if (strcmp(s->share_size, "0") != 0 && !parse_bytes(s->share_size, &o->share_bytes))
                 return error_set(err, ST_USAGE, "--share-size '%s' is not a number of bytes with K, M, G or T",
                                  s->share_size);

@@ -23,8 +23,8 @@ struct serve_settings {
         struct configuration configuration;
         struct option_spec *specs; /* the options, as in common/options.h; their targets are in here */
         /* private */
-        const char *share_size, *share_age, *level_name, *format_name, *slow_query, *upstreams_path, *memory,
-                *query_memory, *max_age, *max_ahead, *keep_removed, *session_max_age;
+        const char *max_upload, *share_size, *share_age, *level_name, *format_name, *slow_query, *upstreams_path,
+                *memory, *query_memory, *max_age, *max_ahead, *keep_removed, *session_max_age;
         uint64_t flush_interval_s, scan_cache_mib;
         struct option_list urls, origins, hosts, rules, trees, samples, proxies;
         struct upstream_list upstreams;

@@ -95,8 +95,10 @@
 
 /* Debuginfo */
 #define LIMIT_UPLOAD_MESSAGE_BYTES MiB(16) /* of an upload over gRPC; parca-agent's have 8 MiB */
-#define LIMIT_UPLOADS 256                  /* objects that are received at one time, */
-#define LIMIT_UPLOADS_PER_CLIENT 64        /* and of one token and address; others get 429 */
+/* objects that are received at one time, unless --max-uploads says otherwise, of them a quarter of one token and
+   address; others get 429 */
+#define LIMIT_UPLOADS 256
+#define LIMIT_UPLOADS_MOST 4096 /* that --max-uploads takes */
 /* unpacked, hashed and written before other requests have their turn */
 #define LIMIT_UPLOAD_STEP_BYTES MiB(4)
 #define LIMIT_OBJECT_BYTES GiB(4) /* one unpacked ELF file */

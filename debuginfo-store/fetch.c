@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,10 +49,16 @@ void fetch_message_sanitize(struct fetch_message *m, uint64_t max_bytes)
 /* ---- the request ---- */
 
 static const char *authorities;
+static _Atomic uint64_t time_limit_s = LIMIT_UPSTREAM_S;
 
 void fetch_set_authorities(const char *path)
 {
         authorities = path;
+}
+
+void fetch_set_time_limit(uint64_t seconds)
+{
+        atomic_store(&time_limit_s, seconds ? seconds : LIMIT_UPSTREAM_S);
 }
 
 const char *fetch_url_redact(const char *url, char ret[static FETCH_URL_TEXT])
@@ -125,7 +132,7 @@ enum status fetch_object(const struct fetch_request *request, int out, const ato
                          struct fetch_response *ret, struct error *err)
 {
         char hex[BUILD_ID_HEX_MAX], seconds[24], total[24], bytes[24], url[FETCH_URL_TEXT];
-        const uint64_t total_s = request->total_s ? request->total_s : LIMIT_UPSTREAM_S;
+        const uint64_t total_s = request->total_s ? request->total_s : atomic_load(&time_limit_s);
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int heard = -1, said = -1, upstream = -1, ca = -1;
         struct listener listener = { .request = request, .last.type = FETCH_FAILED };

@@ -35,7 +35,7 @@ struct fetch_request {
                                       after the upstream's URL: "metadata?key=file&value=/x" */
         const char *forwarded_for; /* X-Forwarded-For to send, "" none */
         uint64_t timeout_s;        /* the upstream may be silent for this long */
-        uint64_t total_s;          /* limit of the whole transfer; 0: LIMIT_UPSTREAM_S */
+        uint64_t total_s;          /* limit of the whole transfer; 0: fetch_set_time_limit() */
         uint64_t max_bytes;        /* 0: LIMIT_OBJECT_BYTES */
         /* Called on the calling thread while the file grows, at least for its first bytes. May be NULL. */
         void (*progress)(void *context, const struct fetch_response *response);
@@ -56,6 +56,9 @@ enum status fetch_object(const struct fetch_request *request, int out, const ato
  * borrowed; the file is read for each fetch.
  */
 void fetch_set_authorities(const char *path);
+
+/** Limit of a whole transfer that names none, from now on. 0: LIMIT_UPSTREAM_S. */
+void fetch_set_time_limit(uint64_t seconds);
 
 #define FETCH_URL_TEXT 128
 /** The URL for messages: without user and password, cut to FETCH_URL_TEXT. Returns ret. */

@@ -148,13 +148,12 @@ enum status object_upload_begin(struct debuginfo_store *store, const struct obje
 
 static enum status append_unpacked(struct object_upload *u, const void *data, size_t n, struct error *err)
 {
-        uint64_t limit = u->claim.size_bytes ? u->claim.size_bytes : LIMIT_OBJECT_BYTES;
+        uint64_t most = u->claim.max_bytes ? u->claim.max_bytes : LIMIT_OBJECT_BYTES;
+        uint64_t limit = u->claim.size_bytes && u->claim.size_bytes < most ? u->claim.size_bytes : most;
 
-        if (limit > LIMIT_OBJECT_BYTES)
-                limit = LIMIT_OBJECT_BYTES;
         /* A resumed upload may have received more than this request claims. */
         if (u->size > limit || n > limit - u->size) {
-                if (limit == LIMIT_OBJECT_BYTES) {
+                if (limit == most) {
                         return error_refuse(err, ST_TOO_BIG, REFUSED_TOO_BIG, "the object is larger than %zu bytes",
                                             (size_t)limit);
                 }

@@ -113,6 +113,7 @@ struct object_claim {
         enum object_kind kind;
         enum object_source source;
         uint64_t size_bytes; /* uncompressed; 0: not claimed */
+        uint64_t max_bytes;  /* longer objects are refused; 0: LIMIT_OBJECT_BYTES, the most */
         uint8_t sha256[32];  /* of the uncompressed content; all zero: not claimed */
         const char *name;    /* may be NULL, as are label and token; copied */
         const char *label, *token;

@@ -298,12 +298,19 @@ static uint64_t cap_to_own_limit(int which, uint64_t wanted)
         return getrlimit(which, &ours) == 0 && ours.rlim_cur < wanted ? ours.rlim_cur : wanted;
 }
 
+static _Atomic uint64_t cpu_limit_s = LIMIT_WORKER_CPU_S;
+
+void worker_set_cpu_limit(uint64_t seconds)
+{
+        atomic_store(&cpu_limit_s, seconds ? seconds : LIMIT_WORKER_CPU_S);
+}
+
 enum status worker_run_with_data(const struct worker_job *job, uint64_t data_bytes, struct error *err)
 {
         uint64_t memory =
                 cap_to_own_limit(RLIMIT_AS, job->memory_bytes ? job->memory_bytes : LIMIT_WORKER_MEMORY_BYTES);
         uint64_t data = cap_to_own_limit(RLIMIT_DATA, data_bytes && data_bytes < memory ? data_bytes : memory);
-        uint64_t cpu_s = job->cpu_s ? job->cpu_s : LIMIT_WORKER_CPU_S;
+        uint64_t cpu_s = job->cpu_s ? job->cpu_s : atomic_load(&cpu_limit_s);
         uint64_t wall_s = job->wall_s ? job->wall_s : 2 * cpu_s;
         uint64_t file = job->file_bytes ? job->file_bytes : LIMIT_OBJECT_BYTES;
         struct launch launch = { .memory = { memory, memory },

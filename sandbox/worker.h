@@ -32,7 +32,7 @@ struct worker_job {
         uint64_t data_bytes;   /* RLIMIT_DATA: memory without mapped files; 0: no further limit. Both are capped by the
                                   limits of the caller, and this one by sandbox/worker_budget.h */
         uint64_t file_bytes;   /* longest file that it may write; 0: LIMIT_OBJECT_BYTES */
-        uint64_t cpu_s;        /* 0: LIMIT_WORKER_CPU_S */
+        uint64_t cpu_s;        /* 0: worker_set_cpu_limit() */
         uint64_t wall_s;       /* 0: twice cpu_s */
         bool is_fetch;         /* it waits for other services, which may wait for this one: started at once, so the
                                   caller bounds the number of such workers; data_bytes must be set */
@@ -53,6 +53,9 @@ struct worker_job {
  * ST_BAD_DATA. ST_OS when no process can be started.
  */
 enum status worker_run(const struct worker_job *job, struct error *err) MUST_CHECK;
+
+/** CPU time of jobs that name none, from now on; such a job may take twice as long. 0: LIMIT_WORKER_CPU_S. */
+void worker_set_cpu_limit(uint64_t seconds);
 
 /** In the child: the exit code that worker_run() turns back into this status. */
 int worker_exit_code(enum status st);

@@ -85,6 +85,7 @@ static void reload_access(struct reload *r)
                 fail_part(r, TLS, &err);
         admission_set_address_rate(access->admission, o->address_rate);
         query_work_set_slow(o->slow_query_ns);
+        apply_server_limits(o);
 }
 
 static void reload_tenants(struct reload *r)

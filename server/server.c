@@ -23,8 +23,10 @@
 #include "common/metrics.h"
 #include "common/service_notify.h"
 #include "common/stable_clock.h"
+#include "debuginfo-store/fetch.h"
 #include "http/listen.h"
 #include "http/server.h"
+#include "sandbox/worker.h"
 #include "server/access/audit.h"
 #include "server/access/identify.h"
 #include "server/data_lock.h"
@@ -439,18 +441,32 @@ static enum status start_missing_retry(struct server *s, struct error *err)
         return st || !scan ? st : scan_start(scan, err);
 }
 
+void apply_server_limits(const struct server_options *o)
+{
+        set_upload_limits(o->max_upload_bytes, o->max_uploads);
+        fetch_set_time_limit(o->upstream_timeout_s);
+        worker_set_cpu_limit(o->worker_cpu_s);
+}
+
+/* What an option says, or its default. */
+static unsigned choose_limit(uint64_t chosen, unsigned usual)
+{
+        return chosen ? (unsigned)chosen : usual;
+}
+
 static enum status start_http(struct server *s, const struct listen_address *listen, struct error *err)
 {
+        const struct server_options *c = s->options;
         const struct http_pool_options pools[POOL_COUNT] = {
-                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)s->options->query_timeout_s,
-                                 BACKGROUND_NICENESS },
+                [POOL_QUERY] = { "query", 0, LIMIT_POOL_QUEUE, (unsigned)c->query_timeout_s, BACKGROUND_NICENESS },
                 [POOL_STATUS] = { "status", 2, LIMIT_POOL_QUEUE, LIMIT_STATUS_S, 0 },
                 [POOL_INGEST] = { "ingest", 0, LIMIT_POOL_QUEUE, LIMIT_INGEST_S, 0 },
-                [POOL_UPLOAD] = { "upload", LIMIT_UPLOAD_THREADS, LIMIT_POOL_QUEUE, LIMIT_UPLOAD_S,
-                                  BACKGROUND_NICENESS },
-                [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE, LIMIT_SYMBOLIZE_S, BACKGROUND_NICENESS },
-                [POOL_DEBUGINFOD] = { "debuginfod", LIMIT_DEBUGINFOD_THREADS, LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S,
-                                      BACKGROUND_NICENESS },
+                [POOL_UPLOAD] = { "upload", choose_limit(c->upload_threads, LIMIT_UPLOAD_THREADS), LIMIT_POOL_QUEUE,
+                                  LIMIT_UPLOAD_S, BACKGROUND_NICENESS },
+                [POOL_SYMBOLIZE] = { "symbolize", 0, LIMIT_POOL_QUEUE,
+                                     choose_limit(c->symbolize_timeout_s, LIMIT_SYMBOLIZE_S), BACKGROUND_NICENESS },
+                [POOL_DEBUGINFOD] = { "debuginfod", choose_limit(c->debuginfod_threads, LIMIT_DEBUGINFOD_THREADS),
+                                      LIMIT_POOL_QUEUE, LIMIT_DEBUGINFOD_S, BACKGROUND_NICENESS },
                 [POOL_ADMIN] = { "admin", LIMIT_ADMIN_THREADS, LIMIT_POOL_QUEUE, LIMIT_ADMIN_S, BACKGROUND_NICENESS },
         };
         const struct http_options o = { .pools = pools,
@@ -556,6 +572,7 @@ static enum status start_server(struct server *s, const struct listeners *listen
         enum status st = access_open(&s->access_control, s->options, is_loopback, err);
 
         pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
+        apply_server_limits(s->options);
         if (!st)
                 st = open_stores(s, err);
         if (!st)

@@ -69,9 +69,16 @@ struct server_options {
         uint64_t max_per_address;
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
         uint64_t query_memory_bytes, all_query_memory_bytes; /* memory_set_query_limits() */
-        uint64_t address_rate; /* requests per second of an address without a known token; 0: no limit */
-        uint64_t share_bytes;  /* of all shared profiles; 0: sharing is off */
-        uint64_t share_age_s;  /* 0: they are kept until there are too many */
+        uint64_t address_rate;        /* requests per second of an address without a known token; 0: no limit */
+        uint64_t share_bytes;         /* of all shared profiles; 0: sharing is off */
+        uint64_t share_age_s;         /* 0: they are kept until there are too many */
+        uint64_t max_upload_bytes;    /* set_upload_limits(), as is the next */
+        uint64_t max_uploads;         /* at one time */
+        uint64_t upload_threads;      /* 0: LIMIT_UPLOAD_THREADS */
+        uint64_t debuginfod_threads;  /* 0: LIMIT_DEBUGINFOD_THREADS */
+        uint64_t symbolize_timeout_s; /* 0: LIMIT_SYMBOLIZE_S */
+        uint64_t upstream_timeout_s;  /* fetch_set_time_limit() */
+        uint64_t worker_cpu_s;        /* worker_set_cpu_limit() */
         bool read_only;
         /* Read the configuration again, at SIGHUP. On failure err says what is wrong, and ret is unchanged. NULL: only
            the files that options name are read again. */

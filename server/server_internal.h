@@ -97,6 +97,9 @@ enum status routes_join(bool read_only, struct http_route **ret, size_t *count_r
 /* Of the routes that symbolize: routes_symbolize.c. */
 extern struct histogram symbolize_duration;
 
+/** The limits of what begins from now on: uploads, transfers from upstreams, workers. */
+void apply_server_limits(const struct server_options *o);
+
 /** The {id} of the path as a build-id; responds with 400 and returns false when it is malformed. */
 bool get_route_build_id(struct http_request *req, struct build_id *ret);
 

@@ -25,9 +25,10 @@ static const struct usage usage = {
 /* ---- reload ---- */
 
 /* What server_reload() can change while the service runs; the log is set up here. */
-static const char *const reloadable[] = { "token-file", "tls-cert",  "tls-key",        "tenants",    "rate",
-                                          "retain",     "max-age",   "retain-samples", "upstream",   "upstreams",
-                                          "max-ahead",  "log-level", "log-format",     "slow-query", NULL };
+static const char *const reloadable[] = { "token-file",  "tls-cert",   "tls-key",          "tenants",    "rate",
+                                          "retain",      "max-age",    "retain-samples",   "upstream",   "upstreams",
+                                          "max-ahead",   "log-level",  "log-format",       "slow-query", "max-upload",
+                                          "max-uploads", "worker-cpu", "upstream-timeout", NULL };
 
 struct reload_source {
         const struct serve_settings *running; /* of the start */

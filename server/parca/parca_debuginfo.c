@@ -156,9 +156,9 @@ void handle_parca_initiate_upload(struct grpc_call *call, void *context)
         if (!request || !check_parca_type(call, request->type, &offer.kind) ||
             !read_parca_id(call, request->build_id, request->build_id_type, &offer.build_id))
                 return;
-        if (request->size <= 0 || (uint64_t)request->size > LIMIT_OBJECT_BYTES) {
+        if (request->size <= 0 || (uint64_t)request->size > get_max_upload_bytes()) {
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "size is %" PRId64 "; files have 1 to %" PRIu64 " bytes",
-                               request->size, (uint64_t)LIMIT_OBJECT_BYTES);
+                               request->size, get_max_upload_bytes());
                 return;
         }
         if (!assess_parca_offer(call, context, &offer, request->build_id_type))

@@ -2,6 +2,7 @@
 #include "server/routes/receive_upload.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +26,10 @@ static struct histogram duration =
 /* Uploads in progress, and whose they are. */
 static struct {
         pthread_mutex_t lock;
-        uint64_t clients[LIMIT_UPLOADS];
-        unsigned count;
-} receiving = { .lock = PTHREAD_MUTEX_INITIALIZER };
+        uint64_t clients[LIMIT_UPLOADS_MOST];
+        unsigned count, most;
+} receiving = { .lock = PTHREAD_MUTEX_INITIALIZER, .most = LIMIT_UPLOADS };
+static _Atomic uint64_t max_object_bytes = LIMIT_OBJECT_BYTES;
 static struct metric receiving_metric = METRIC_GAUGE("cairn_uploads_receiving", "Uploads in progress.", "");
 
 struct receiving_upload {
@@ -41,6 +43,22 @@ void register_upload_duration(void)
         metric_register(&duration.metric);
 }
 
+void set_upload_limits(uint64_t object_bytes, uint64_t uploads)
+{
+        atomic_store(&max_object_bytes,
+                     object_bytes && object_bytes < LIMIT_OBJECT_BYTES ? object_bytes : LIMIT_OBJECT_BYTES);
+        pthread_mutex_lock(&receiving.lock);
+        receiving.most = !uploads                       ? LIMIT_UPLOADS
+                         : uploads < LIMIT_UPLOADS_MOST ? (unsigned)uploads
+                                                        : LIMIT_UPLOADS_MOST;
+        pthread_mutex_unlock(&receiving.lock);
+}
+
+uint64_t get_max_upload_bytes(void)
+{
+        return atomic_load(&max_object_bytes);
+}
+
 static uint64_t compute_client_number(const struct upload_sender *from)
 {
         struct hash128 h = hash_bytes128(from->token_name, strlen(from->token_name));
@@ -52,20 +70,22 @@ static uint64_t compute_client_number(const struct upload_sender *from)
 
 static enum status enter_receiving(uint64_t client, struct error *err)
 {
-        unsigned own = 0;
+        unsigned own = 0, own_most;
         enum status st = ST_OK;
 
         pthread_mutex_lock(&receiving.lock);
+        own_most = (receiving.most + 3) / 4;
         for (unsigned i = 0; i < receiving.count; i++)
                 own += receiving.clients[i] == client;
-        if (receiving.count == LIMIT_UPLOADS)
-                st = error_set(err, ST_BUSY, "%u uploads are in progress, the most at one time; retry later",
-                               LIMIT_UPLOADS);
-        else if (own >= LIMIT_UPLOADS_PER_CLIENT)
+        if (receiving.count >= receiving.most)
+                st = error_set(err, ST_BUSY,
+                               "%u uploads are in progress, the most at one time (--max-uploads); retry later",
+                               receiving.most);
+        else if (own >= own_most)
                 st = error_set(
                         err, ST_BUSY,
                         "%u uploads of this token and address are in progress, the most at one time; retry later",
-                        LIMIT_UPLOADS_PER_CLIENT);
+                        own_most);
         else
                 receiving.clients[receiving.count++] = client;
         pthread_mutex_unlock(&receiving.lock);
@@ -107,16 +127,18 @@ enum status receive_upload_begin(struct server *s, const struct object_claim *cl
                                  struct receiving_upload **ret, struct error *err)
 {
         _cleanup_free_ struct receiving_upload *r = calloc(1, sizeof *r);
+        struct object_claim limited = *claim;
         enum status st;
 
         if (!r)
                 return error_no_memory(err);
+        limited.max_bytes = get_max_upload_bytes();
         r->began_ns = monotonic_ns();
         r->client = compute_client_number(from);
         st = enter_receiving(r->client, err);
         if (st)
                 return st;
-        st = object_upload_begin(s->objects, claim, &r->upload, err);
+        st = object_upload_begin(s->objects, &limited, &r->upload, err);
         if (st) {
                 leave_receiving(r->client);
                 return st;

@@ -20,8 +20,15 @@ struct upload_sender {
 };
 
 /**
+ * Limits of what begins from now on. @param object_bytes longest object, unpacked; 0: LIMIT_OBJECT_BYTES, the most.
+ * @param uploads in progress at one time; 0: LIMIT_UPLOADS, the most is LIMIT_UPLOADS_MOST.
+ */
+void set_upload_limits(uint64_t object_bytes, uint64_t uploads);
+uint64_t get_max_upload_bytes(void);
+
+/**
  * Begin an upload.
- * @return ST_BUSY when LIMIT_UPLOADS are in progress, or LIMIT_UPLOADS_PER_CLIENT of this sender.
+ * @return ST_BUSY when as many as set_upload_limits() says are in progress, or a quarter of that of this sender.
  */
 enum status receive_upload_begin(struct server *s, const struct object_claim *claim, const struct upload_sender *from,
                                  struct receiving_upload **ret, struct error *err) MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "common/json_value.h"
 #include "common/options.h"
 #include "common/sha256.h"
+#include "server/routes/receive_upload.h"
 #include "server/routes/upload_request.h"
 
 /* ---- ask ---- */
@@ -27,7 +28,7 @@ static enum status read_want_request(const struct json_value *file, struct objec
                 return error_set(err, ST_BAD_DATA, "'%.130s' is not a build-id", id_text);
         if (!symbol_quality_parse(quality_text, &ret->quality))
                 return error_set(err, ST_BAD_DATA, "'%.40s' is not a quality", quality_text);
-        if (size > LIMIT_OBJECT_BYTES)
+        if (size > get_max_upload_bytes())
                 ret->reason = "too_big";
         else if (!object_kind_parse(kind_text, &ret->kind))
                 ret->reason = "unsupported_kind";
@@ -143,8 +144,9 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
                                "unpacked file are needed");
                 return false;
         }
-        if (claim->size_bytes > LIMIT_OBJECT_BYTES) {
-                http_fail_code(req, 413, "too_big", "the object has more than %zu bytes", (size_t)LIMIT_OBJECT_BYTES);
+        if (claim->size_bytes > get_max_upload_bytes()) {
+                http_fail_code(req, 413, "too_big", "the object has more than %" PRIu64 " bytes",
+                               get_max_upload_bytes());
                 return false;
         }
         claim->is_zstd = encoding && strcasecmp(encoding, "zstd") == 0;
