@@ -100,9 +100,11 @@ end_agent() { kill "$agent_pid"; wait "$agent_pid"; is $? 0 "the agent ends well
 # labels_of PROGRAM: of the newest batch with samples of it, one a line.
 labels_of() {
         : >"$tmp/dump"
-        for body in $(ls -t "$tmp/service"/body.* 2>/dev/null); do
+        # shellcheck disable=SC2012  # names of our own
+        ls -t "$tmp/service"/body.* 2>/dev/null >"$tmp/bodies"
+        while read -r body; do
                 python3 tests/support/otlp_dump.py "$body" | grep "process.executable.path=$tmp/$1" >"$tmp/dump" && break
-        done
+        done <"$tmp/bodies"
         cut -f2 "$tmp/dump" | tr ';' '\n' | sort -u
 }
 has_label() { labels_of "$1" | grep -qx "$2"; }

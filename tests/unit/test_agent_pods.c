@@ -30,7 +30,7 @@ static struct pod_list parse_pods(const char *json)
         "\"spec\":{\"nodeName\":\"node-7\",\"containers\":[{\"name\":\"unused\"}]},\"status\":{" status "}}]}"
 #define OWNER(kind, name)                                                                                              \
         "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"" kind "\",\"name\":\"" name "\",\"controller\":true}" \
-                                                                                             "]"
+        "]"
 
 START_TEST(containers_are_found_by_the_ids_of_every_runtime)
 {
