@@ -141,15 +141,19 @@ install: programs completions ## install programs, manual pages, systemd units, 
 		>$(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/$$file; done
 
 DIST := cairn-$(VERSION)
+XZ_LEVEL ?= -9
 dist: ## write build/cairn-VERSION.tar.xz with the committed files; the same commit gives the same bytes
 	$(Q)mkdir -p build
-	$(Q)git archive --format=tar --prefix=$(DIST)/ HEAD | xz -9 --threads=1 >build/$(DIST).tar.xz
+	$(Q)git archive --format=tar --prefix=$(DIST)/ HEAD | xz $(XZ_LEVEL) --threads=1 >build/$(DIST).tar.xz
 	$(Q)echo build/$(DIST).tar.xz
 
 deb: dist ## build the Debian packages from the tarball, in build/deb
 	$(Q)rm -rf build/deb && mkdir -p build/deb
 	$(Q)tar -C build/deb -xf build/$(DIST).tar.xz
 	$(Q)cd build/deb/$(DIST) && dpkg-buildpackage -us -uc -b -j$(JOBS)
+
+release: ## build a release from the commit of its tag: tarball, Debian packages, checksums, notes (DRY_RUN=1 from any commit, TARBALL=1 without packages)
+	$(Q)MAKE='$(MAKE)' scripts/release.sh $(VERSION) $(if $(DRY_RUN),dry-run) $(if $(TARBALL),tarball)
 
 uninstall: ## remove what install put there
 	$(Q)rm -f $(patsubst deploy/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
@@ -167,4 +171,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help
