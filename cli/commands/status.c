@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn status: how a running service does, on one screen, from /readyz, /metrics and its list of upstreams. */
+/* cairn status: how a running service does, on one screen, from /readyz, /metrics, /api/v1/status and its list of
+   upstreams. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,9 +26,12 @@
 
 static const struct usage usage = {
         .synopsis = "cairn status [--server URL] [--token-file FILE] [--interval SECONDS] [--watch | --json]",
-        .about = "Shows how a running service does: whether it is ready and why not, what it takes in, its queue and\n"
-                 "storage, compaction, retention, re-symbolization, debuginfo and upstreams. Rates are of the last\n"
-                 "--interval seconds. With tokens it needs one with the scope read that is bound to no tenant.\n"
+        .about = "Shows how a running service does: whether it is ready and why not, what it takes in and what it "
+                 "refuses,\n"
+                 "its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams. Rates are "
+                 "of\n"
+                 "the last --interval seconds. With tokens it needs one with the scope read that is bound to no "
+                 "tenant.\n"
                  "With --watch a service that does not answer is asked again.\n"
                  "Exit status: 0 ready, 1 not ready or not reachable, 64 wrong usage or token.",
         .examples = "  cairn status\n"
@@ -131,6 +135,7 @@ struct service_view {
         struct metrics_text before, now;
         double elapsed_s;
         struct buf upstreams; /* /api/v1/debuginfo/upstreams */
+        struct buf report;    /* /api/v1/status; empty: an older service, which has none */
 };
 
 static void service_view_deinit(struct service_view *v)
@@ -139,6 +144,7 @@ static void service_view_deinit(struct service_view *v)
         metrics_text_deinit(&v->before);
         metrics_text_deinit(&v->now);
         buf_deinit(&v->upstreams);
+        buf_deinit(&v->report);
 }
 
 /* ---- asking ---- */
@@ -167,16 +173,24 @@ static enum status fetch_readiness(struct http_client *client, struct service_vi
         return v->conditions ? ST_OK : error_no_memory(err);
 }
 
-static enum status fetch_upstreams(struct http_client *client, struct buf *ret, struct error *err)
+static enum status fetch_document(struct http_client *client, const char *path, struct buf *ret, struct error *err)
 {
-        const struct http_client_request request = { .method = "GET", .path = "/api/v1/debuginfo/upstreams" };
-        struct http_client_response r = { 0 };
+        const struct http_client_request request = { .method = "GET", .path = path };
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
         enum status st = http_client_send(client, &request, &r, err);
 
+        if (st)
+                return st;
         *ret = r.body;
         r.body = (struct buf){ 0 };
-        http_client_response_deinit(&r);
-        return st;
+        return ST_OK;
+}
+
+static enum status fetch_report(struct http_client *client, struct buf *ret, struct error *err)
+{
+        enum status st = fetch_document(client, "/api/v1/status", ret, err);
+
+        return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
 static void wait_for_interval(uint64_t seconds)
@@ -198,7 +212,9 @@ static enum status view_service(struct http_client *client, const struct status_
                 st = fetch_metrics(client, &v->before, err);
         began = monotonic_ns();
         if (!st)
-                st = fetch_upstreams(client, &v->upstreams, err);
+                st = fetch_document(client, "/api/v1/debuginfo/upstreams", &v->upstreams, err);
+        if (!st)
+                st = fetch_report(client, &v->report, err);
         if (!st)
                 wait_for_interval(o->interval_s);
         if (!st)
@@ -266,6 +282,53 @@ static void put_sections_text(struct buf *out, const struct service_view *v)
         buf_append_u8(out, '\n');
 }
 
+/* What was refused, as the service lists it: of each reason how much, who sent it last, and what to do. */
+struct refusal {
+        uint64_t count;
+        char reason[32], of[16], agent[128], address[64], text[256], next_step[256];
+};
+
+static bool open_refusals(struct buf *report, struct json_scan *items_ret)
+{
+        struct json_value root, ingest, list;
+
+        return report->size && !json_value_parse(report->data, report->size, &root, NULL) &&
+               json_value_member(&root, "ingest", &ingest) && json_value_member(&ingest, "problems", &list) &&
+               json_value_open_array(&list, items_ret);
+}
+
+static bool read_next_refusal(struct json_scan *items, struct refusal *ret)
+{
+        struct json_value p;
+
+        if (!json_value_next(items, &p))
+                return false;
+        *ret = (struct refusal){ .count = json_value_uint(&p, "count", 0) };
+        json_value_text(&p, "reason", ret->reason, sizeof ret->reason);
+        json_value_text(&p, "of", ret->of, sizeof ret->of);
+        json_value_text(&p, "agent", ret->agent, sizeof ret->agent);
+        json_value_text(&p, "address", ret->address, sizeof ret->address);
+        json_value_text(&p, "text", ret->text, sizeof ret->text);
+        json_value_text(&p, "next_step", ret->next_step, sizeof ret->next_step);
+        return true;
+}
+
+static void put_refusals_text(struct buf *out, struct buf *report)
+{
+        struct json_scan items;
+        struct refusal r;
+        bool is_first = true;
+
+        if (!open_refusals(report, &items))
+                return;
+        for (; read_next_refusal(&items, &r); is_first = false) {
+                buf_printf(out, "%-16s %" PRIu64 " %s: %s, at last of %s", is_first ? "refused" : "", r.count,
+                           PRINTABLE(r.of), PRINTABLE(r.reason), *r.agent ? PRINTABLE(r.agent) : "a sender");
+                buf_printf(out, " from %s\n%-16s   %s\n", *r.address ? PRINTABLE(r.address) : "an unknown address", "",
+                           PRINTABLE(r.next_step));
+        }
+}
+
 static void put_upstreams_text(struct buf *out, struct buf *body)
 {
         struct json_value root, list, u;
@@ -313,6 +376,7 @@ static void put_status_text(struct buf *out, const struct status_options *o, str
         buf_printf(out, "%s is %s\n", o->service.server, v->is_ready ? "ready" : "not ready");
         put_conditions_text(out, v->conditions);
         put_sections_text(out, v);
+        put_refusals_text(out, &v->report);
         put_upstreams_text(out, &v->upstreams);
 }
 
@@ -356,6 +420,28 @@ static void put_sections_json(struct json_out *j, const struct service_view *v)
         }
 }
 
+static void put_refusals_json(struct json_out *j, struct buf *report)
+{
+        struct json_scan items;
+        struct refusal r;
+
+        json_out_array(j, "refused");
+        if (open_refusals(report, &items)) {
+                while (read_next_refusal(&items, &r)) {
+                        json_out_object(j, NULL);
+                        json_out_str(j, "reason", r.reason);
+                        json_out_str(j, "of", r.of);
+                        json_out_uint(j, "count", r.count);
+                        json_out_str(j, "agent", r.agent);
+                        json_out_str(j, "address", r.address);
+                        json_out_str(j, "text", r.text);
+                        json_out_str(j, "next_step", r.next_step);
+                        json_out_object_end(j);
+                }
+        }
+        json_out_array_end(j);
+}
+
 /* The list of the service, as it is. */
 static void put_upstreams_json(struct json_out *j, struct buf *body)
 {
@@ -394,6 +480,7 @@ static void put_status_json(struct buf *out, const struct status_options *o, str
         put_conditions_json(&j, v->conditions);
         json_out_double(&j, "interval_s", v->elapsed_s);
         put_sections_json(&j, v);
+        put_refusals_json(&j, &v->report);
         put_upstreams_json(&j, &v->upstreams);
         json_out_object_end(&j);
         buf_append_u8(out, '\n');

@@ -55,6 +55,45 @@ status --interval 2
 ok "batches of the interval are a rate" test "$(figure '.ingest.batches_per_s > 0')" = true
 ok "  over at least that time" test "$(figure '.interval_s >= 2')" = true
 
+# What is refused, from /api/v1/status.
+is "$(figure '.refused | length')" 0 "nothing was refused"
+unlike "$("$cairn" status --server "$url")" '^refused' "  which is not shown"
+answers 400 '' "a batch that is none" -A 'broken/0.1' -H 'Content-Type: application/x-protobuf' --data-binary 'not protobuf' "$url/v1development/profiles"
+status
+is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')" '[["bad_data","batches",1,"broken/0.1","127.0.0.1"]]' \
+        "is listed with its reason and sender"
+is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' "  with the text and what to do"
+out=$("$cairn" status --server "$url")
+like "$out" '^refused +1 batches: bad_data, at last of broken/0.1 from 127.0.0.1$' "  on the screen too"
+like "$out" '^ +the sender.s data breaks its format' "  with what to do"
+# An older service has no such route.
+python3 - "$url" "$tmp/older" <<'PYTHON' &
+import http.server, os, sys, urllib.error, urllib.request
+class Older(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        try:
+            if self.path == "/api/v1/status":
+                raise urllib.error.HTTPError(self.path, 404, "", {}, None)
+            code, body = 200, urllib.request.urlopen(sys.argv[1] + self.path).read()
+        except urllib.error.HTTPError as e:
+            code, body = e.code, b"no such route"
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Older)
+open(sys.argv[2] + ".new", "w").write(str(s.server_port))
+os.rename(sys.argv[2] + ".new", sys.argv[2])
+s.serve_forever()
+PYTHON
+background_pids="$background_pids $!"
+wait_for "the older service" test -s "$tmp/older"
+"$cairn" status --json --server "http://127.0.0.1:$(cat "$tmp/older")" >"$tmp/status"
+is $? 0 "a service without /api/v1/status is shown from its metrics"
+is "$(figure '[.refused, .ingest.failed_batches] | tojson')" '[[],1]' "  without the reasons of what was refused"
+
 out=$("$cairn" status --server "$url")
 is $? 0 "on a screen it is 0 too"
 like "$out" "^$url is ready\$" "  it begins with the state"
