@@ -49,6 +49,39 @@ wait_for "the reload" has_told "$server_pid" 'READY=1$' 2
 is "$(told "$server_pid" WATCHDOG=1)" 0 "a watchdog of another process is not fed"
 stop_server
 
+# A main loop that hangs, here in a reload of tokens from a pipe that nobody writes to, is not alive, whatever its other
+# threads do. What ends it stands in for systemd, from the reload on: a slow machine may be late before.
+cat >"$tmp/manage.py" <<'END_OF_PYTHON'
+import os, select, signal, socket, struct, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+s.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+open(sys.argv[2], "w").close()
+is_reloading = False
+while select.select([s], [], [], float(sys.argv[3]) if is_reloading else None)[0]:
+    data, ancillary, _, _ = s.recvmsg(4096, socket.CMSG_SPACE(12))
+    pid = struct.unpack("iii", ancillary[0][2])[0]
+    is_reloading |= data.startswith(b"RELOADING=1")
+os.kill(pid, signal.SIGABRT)
+END_OF_PYTHON
+python3 "$tmp/manage.py" "$tmp/manager" "$tmp/managed" 2 &
+background_pids="$background_pids $!"
+wait_for "the manager's socket" test -e "$tmp/managed"
+printf 'a-secret-of-all admin\n' >"$tmp/tokens"
+ulimit -c 0
+export NOTIFY_SOCKET="$tmp/manager" WATCHDOG_USEC=2000000
+start_server --token-file "$tmp/tokens"
+unset NOTIFY_SOCKET WATCHDOG_USEC
+rm "$tmp/tokens"
+mkfifo "$tmp/tokens"
+kill -HUP "$server_pid"
+wait "$server_pid"
+is $? 134 "a service that hangs is ended by SIGABRT"
+server_pid=
+start_server
+answers 200 '' "  and starts again" "$url/readyz"
+stop_server
+
 agent=$CAIRN_SAN/cairn-agent
 if "$agent" --doctor >"$tmp/doctor"; then
         NOTIFY_SOCKET=$tmp/notify WATCHDOG_USEC=200000 "$agent" --server http://127.0.0.1:9 --interval 60 --pid $$ --no-upload \
