@@ -68,6 +68,7 @@ python3 "$tmp/manage.py" "$tmp/manager" "$tmp/managed" 2 &
 background_pids="$background_pids $!"
 wait_for "the manager's socket" test -e "$tmp/managed"
 printf 'a-secret-of-all admin\n' >"$tmp/tokens"
+# shellcheck disable=SC3045  # of dash and bash
 ulimit -c 0
 export NOTIFY_SOCKET="$tmp/manager" WATCHDOG_USEC=2000000
 start_server --token-file "$tmp/tokens"
