@@ -91,6 +91,7 @@ static enum status read_entries(struct source *in, const yaml_node_t *section, s
         if (n > LIMIT_CONFIG_ENTRIES)
                 return error_set(in->err, ST_USAGE, "%s:%zu: more than %d names in a section", in->path,
                                  line_of(section), LIMIT_CONFIG_ENTRIES);
+        ret->count = 0;
         ret->entries = calloc(n + 1, sizeof *ret->entries);
         if (!ret->entries)
                 return error_no_memory(in->err);

@@ -224,12 +224,12 @@ enum status configuration_parse(struct configuration *c, const struct usage *usa
                                 int *argc, char ***argv, struct error *err)
 {
         size_t n = count_specs(specs);
-        _cleanup_free_ bool *given = calloc(n, sizeof *given);
+        _cleanup_free_ bool *given = calloc(n + 1, sizeof *given);
         enum status st;
 
-        c->sources = calloc(n, sizeof *c->sources);
-        c->lines = calloc(n, sizeof *c->lines);
-        c->environment = calloc(n, sizeof *c->environment);
+        c->sources = calloc(n + 1, sizeof *c->sources);
+        c->lines = calloc(n + 1, sizeof *c->lines);
+        c->environment = calloc(n + 1, sizeof *c->environment);
         if (!given || !c->sources || !c->lines || !c->environment)
                 return error_no_memory(err);
         st = options_parse_given(usage, specs, argc, argv, given, err);

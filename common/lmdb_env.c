@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define ERROR_BODIES
 #include "common/lmdb_env.h"
 
 #include <errno.h>

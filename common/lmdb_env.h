@@ -53,4 +53,8 @@ struct lmdb_usage {
  */
 enum status lmdb_measure_env(const char *dir, struct lmdb_usage *ret, struct error *err) MUST_CHECK;
 
+#if defined(__clang_analyzer__) && !defined(ERROR_BODIES) /* common/error.h */
+#define lmdb_map_full_error(...) (lmdb_map_full_error(__VA_ARGS__), ST_OS)
+#endif
+
 #endif

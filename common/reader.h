@@ -59,4 +59,8 @@ bool reader_sub(struct reader *r, uint64_t n, struct reader *ret) MUST_CHECK;
 /** Report the first failure as ST_BAD_DATA: "WHAT is cut off or malformed at 0x...". */
 enum status reader_error(const struct reader *r, struct error *err, const char *what);
 
+#if defined(__clang_analyzer__) && !defined(ERROR_BODIES) /* common/error.h */
+#define reader_error(r, err, what) (reader_error(r, err, what), ST_BAD_DATA)
+#endif
+
 #endif

@@ -90,6 +90,7 @@ enum status open_listen_socket(const char *host, uint16_t number, int *fd_ret, u
         freeaddrinfo(info);
         if (failed)
                 return error_os(err, failed, "cannot listen on %s:%s", host, port);
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): errno was set, so bound is */
         *port_ret = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                                       : ((struct sockaddr_in *)&bound)->sin_port);
         *fd_ret = steal_fd(&fd);

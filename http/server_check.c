@@ -49,7 +49,7 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, cons
         f->bad_name |= name_size == 0 || (value && (uintptr_t)name > (uintptr_t)value);
         for (size_t i = 0; i < name_size; i++)
                 f->bad_name |= !is_token_char((unsigned char)name[i]);
-        for (size_t i = 0; i < value_size; i++)
+        for (size_t i = 0; value && i < value_size; i++)
                 f->bad_value |= ((unsigned char)value[i] < ' ' && value[i] != '\t') || value[i] == 0x7f;
         return MHD_YES;
 }

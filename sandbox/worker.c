@@ -215,7 +215,7 @@ static enum outcome watch_worker(const struct worker_job *job, pid_t pid, int pi
                         stderr_fd = -1;
                 if (polled[0].revents)
                         break;
-                if (polled[2].revents & POLLIN)
+                if (job->serve && (polled[2].revents & POLLIN))
                         job->serve(job->serve_context, job->serve_fd);
                 if (job->cancel && atomic_load(job->cancel))
                         outcome = CANCELLED;
