@@ -153,6 +153,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "memory of one query, and of all together (20%, 40% of --memory)"),
                 OPTION_STRING("slow-query", 0, "SECONDS", &s->slow_query,
                               "log queries that take so long, such as 0.5; 0: none (10)"),
+                OPTION_FLAG("self-profile", 0, &s->server.self_profile,
+                            "sample the service itself into its tables, as service_name=\"cairn\""),
                 OPTION_UINT("query-timeout", 0, "SECONDS", &s->server.query_timeout_s,
                             "stop a query after this long (60)"),
                 OPTION_STRING("max-upload", 0, "SIZE", &s->max_upload,
@@ -263,6 +265,8 @@ static enum status check_serve_numbers(struct serve_settings *s, struct error *e
                 return error_set(err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", s->level_name);
         if (o->max_connections > 60000 || o->max_per_address > 60000)
                 return error_set(err, ST_USAGE, "--max-connections is at most 60000");
+        if (o->self_profile && o->read_only)
+                return error_set(err, ST_USAGE, "--self-profile writes into the tables: not with --read-only");
         if (o->listen_otlp_grpc && o->read_only)
                 return error_set(err, ST_USAGE,
                                  "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");

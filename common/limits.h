@@ -280,6 +280,7 @@
 #define LIMIT_AGENT_UNWIND_BYTES MiB(96)    /* rows of all unwind tables in the kernel */
 #define LIMIT_AGENT_UNWIND_OWNERS 4096      /* users and containers with separate quotas */
 #define LIMIT_AGENT_PROCESSES 8192          /* processes whose mappings are remembered */
+#define LIMIT_SIGNAL_THREADS 4096           /* threads that a process samples of its own */
 #define LIMIT_RECORD_FILES 4096             /* ELF files that cairn record holds open */
 #define LIMIT_RECORD_PROFILE_BYTES MiB(256) /* recorded by cairn record, which then stops */
 #define LIMIT_AGENT_WANTED 65536            /* processes that are followed because a parent is */

@@ -511,6 +511,7 @@ static void close_server(struct server *s)
         atomic_store(&s->stopping, true);
         grpc_server_stop(s->grpc); /* its calls are handled by threads of the next */
         http_server_stop(s->http);
+        self_profile_stop(s->self_profile);
         scan_stop(s->scan_demand.scan);
         missing_retry_stop(s->missing_retry);
         pthread_mutex_lock(&s->federation_lock);
@@ -566,6 +567,18 @@ static enum status announce_ready(struct server *s, const struct listen_address 
         return file_write_durable(s->options->port_file, port, strlen(port), err);
 }
 
+/* The service is more important than its profile. */
+static void start_self_profile(struct server *s)
+{
+        struct error err;
+
+        if (self_profile_start(s->tenants, &s->self_profile, &err))
+                log_warn("self-profile", "%s; serving without --self-profile", err.text);
+        else
+                log_info("self-profile", "sampling this service into its tables, as service_name=\"%s\"",
+                         SELF_PROFILE_SERVICE);
+}
+
 static enum status start_server(struct server *s, const struct listeners *listen, struct error *err)
 {
         bool is_loopback = listen->http.is_loopback && listen->grpc.is_loopback;
@@ -588,6 +601,8 @@ static enum status start_server(struct server *s, const struct listeners *listen
                 st = start_http(s, &listen->http, err);
         if (!st && s->options->listen_otlp_grpc)
                 st = start_grpc_listener(s, &listen->grpc, err);
+        if (!st && s->options->self_profile)
+                start_self_profile(s);
         return st ? st : announce_ready(s, &listen->http, err);
 }
 

@@ -80,6 +80,7 @@ struct server_options {
         uint64_t upstream_timeout_s;  /* fetch_set_time_limit() */
         uint64_t worker_cpu_s;        /* worker_set_cpu_limit() */
         bool read_only;
+        bool self_profile; /* sample the service itself, into its own tables */
         /* Read the configuration again, at SIGHUP. On failure err says what is wrong, and ret is unchanged. NULL: only
            the files that options name are read again. */
         enum status (*reread)(void *context, struct server_reread *ret, struct error *err);

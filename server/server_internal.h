@@ -16,6 +16,7 @@
 #include "pipeline/resymbolizer.h"
 #include "pipeline/indexer.h"
 #include "server/readiness.h"
+#include "server/self_profile.h"
 #include "server/server.h"
 #include "server/symbolize/symbolize_text.h"
 #include "server/tenants.h"
@@ -58,6 +59,7 @@ struct server {
         struct indexer *indexer;
         _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */
         struct readiness *readiness;           /* with the tenants */
+        struct self_profile *self_profile;     /* NULL: it is off, or cannot be */
         struct http_server *http;
         struct grpc_server *grpc; /* NULL: no such listener */
         struct http_route *routes;

@@ -37,6 +37,8 @@ enum status sampler_create(const struct sampler_options *o, struct sampler **ret
         assert(o->frequency_hz && o->interval_s);
         if (o->kind == SAMPLER_BPF)
                 return create_sampler(&bpf_sampler_ops, o, ret, err);
+        if (o->kind == SAMPLER_SIGNAL)
+                return create_sampler(&signal_sampler_ops, o, ret, err);
         if (o->kind == SAMPLER_AUTO && !create_sampler(&bpf_sampler_ops, o, ret, &bpf_error))
                 return ST_OK;
         st = create_sampler(&perf_sampler_ops, o, ret, err);

@@ -6,11 +6,11 @@
  * @file
  * Samples running stacks, and hands over the counts once per interval.
  *
- * There are two implementations. With BPF the kernel captures stacks on every
+ * There are three implementations. With BPF the kernel captures stacks on every
  * CPU, of all processes, user and kernel. Without the privileges for that,
  * perf events of this user's processes write each stack to ring buffers
- * (agent/sampling/perf_tasks.h describes how processes are found). Both produce the
- * same output.
+ * (agent/sampling/perf_tasks.h describes how processes are found). A process that samples itself
+ * needs signals only. All produce the same output.
  *
  * Threads: one sampler belongs to one thread.
  */
@@ -25,7 +25,12 @@
 struct sampler;
 struct unwind_map_fds;
 
-enum sampler_kind { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_PERF };
+enum sampler_kind {
+        SAMPLER_AUTO,
+        SAMPLER_BPF,
+        SAMPLER_PERF,
+        SAMPLER_SIGNAL, /* of the own process, by timers of its threads; one at a time */
+};
 
 /** Totals since the start: those of the BPF program, and those of perf events alone. */
 enum sampler_stat {
@@ -99,7 +104,7 @@ const struct sample_stack *sample_batch_find_stack(const struct sample_batch *b,
 enum status sampler_create(const struct sampler_options *o, struct sampler **ret, struct error *err) MUST_CHECK;
 void sampler_destroy(struct sampler *s);
 
-/** "bpf" or "perf". */
+/** "bpf", "perf" or "signal". */
 const char *sampler_name(const struct sampler *s);
 enum sampler_kind sampler_get_kind(const struct sampler *s);
 

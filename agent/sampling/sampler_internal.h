@@ -2,7 +2,7 @@
 #ifndef CAIRN_AGENT_SAMPLING_SAMPLER_INTERNAL_H
 #define CAIRN_AGENT_SAMPLING_SAMPLER_INTERNAL_H
 
-/* Shared by the two sampler implementations, which have a struct sampler as first member. */
+/* Shared by the three sampler implementations, which have a struct sampler as first member. */
 #include "agent/sampling/sampler.h"
 
 struct sampler_ops {
@@ -32,6 +32,6 @@ struct sampler {
         char fallback_reason[240];
 };
 
-extern const struct sampler_ops bpf_sampler_ops, perf_sampler_ops;
+extern const struct sampler_ops bpf_sampler_ops, perf_sampler_ops, signal_sampler_ops;
 
 #endif
