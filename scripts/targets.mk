@@ -93,6 +93,13 @@ check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a 
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) READ_SECONDS=$(READ_SECONDS) tests/interop/readers
 
+check-kubernetes: ## build deploy/kubernetes with kustomize and validate it with kubeconform against the JSON schemas of Kubernetes (installs them; GO="go 1.24 or later")
+	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/kubernetes/run
+
+check-image: ## build the container image with buildah on a debian:12 made by debootstrap, and run the service and the agent of it with the rights that Kubernetes gives them (root, 15 minutes)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/image/run
+
 ##@ Work on the code
 FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
@@ -171,4 +178,4 @@ clean: ## remove build/ and build-fresh/
 help: ## this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help
