@@ -229,6 +229,7 @@
 #define LIMIT_QUEUE_SEGMENT_FILE_BYTES (LIMIT_QUEUE_SEGMENT_BYTES + LIMIT_QUEUE_RECORD_BYTES + KiB(64))
 /* quarantined batches have no limit but the disk (docs/formats/raw-queue.md, 6) */
 #define LIMIT_STACK_CACHE_BYTES MiB(64)                /* location ids of stacks that queries have read */
+#define LIMIT_STACK_CACHE_FILL_BYTES MiB(256)          /* of files that are read for it at the start */
 #define LIMIT_BATCH_IDS 8000000                        /* batch ids that are remembered */
 #define LIMIT_BATCH_ID_AGE_S 172800                    /* and for how long: longer than any agent's spool */
 #define LIMIT_FLUSH_FRAMES (1u << 23)                  /* of the locations of one flush; deeper locations stay raw */

@@ -12,6 +12,7 @@ static struct metric hits =
         METRIC_COUNTER("cairn_stack_cache_hits_total", "Stacks of queries that were in the cache.", "");
 static struct metric misses =
         METRIC_COUNTER("cairn_stack_cache_misses_total", "Stacks of queries that were not in the cache.", "");
+static struct metric stacks = METRIC_GAUGE("cairn_stack_cache_stacks", "Stacks in the cache.", "");
 
 /* In the arena. */
 struct cached_stack {
@@ -28,6 +29,7 @@ struct stack_cache {
 
 static void empty_stack_cache(struct stack_cache *c)
 {
+        metric_add(&stacks, -(int64_t)c->stacks.count);
         arena_deinit(&c->arena);
         key_map_deinit(&c->stacks);
         arena_init_budget(&c->arena, c->limit, MEMORY_CACHES);
@@ -42,6 +44,7 @@ struct stack_cache *stack_cache_create(void)
                 return NULL;
         metric_register(&hits);
         metric_register(&misses);
+        metric_register(&stacks);
         pthread_mutex_init(&c->lock, NULL);
         c->limit = share < LIMIT_STACK_CACHE_BYTES ? share : LIMIT_STACK_CACHE_BYTES;
         c->stacks.memory.use = MEMORY_CACHES;
@@ -82,6 +85,16 @@ enum status stack_cache_find(struct stack_cache *c, const struct hash128 *stack,
         return found && !copy ? ST_NO_MEMORY : ST_OK;
 }
 
+bool stack_cache_has_room(struct stack_cache *c)
+{
+        bool has_room;
+
+        pthread_mutex_lock(&c->lock);
+        has_room = c->arena.used + c->stacks.memory.bytes < c->limit / 2;
+        pthread_mutex_unlock(&c->lock);
+        return has_room;
+}
+
 void stack_cache_add(struct stack_cache *c, const struct hash128 *stack, const uint64_t *ids, uint32_t count)
 {
         size_t bytes = sizeof(struct cached_stack) + count * sizeof *ids;
@@ -98,6 +111,8 @@ void stack_cache_add(struct stack_cache *c, const struct hash128 *stack, const u
                 memcpy(s->ids, ids, count * sizeof *ids);
                 if (key_map_put(&c->stacks, stack, (uintptr_t)s, &added, &value, NULL))
                         empty_stack_cache(c);
+                else
+                        metric_add(&stacks, added);
         }
         pthread_mutex_unlock(&c->lock);
 }

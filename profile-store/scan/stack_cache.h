@@ -24,7 +24,18 @@ void stack_cache_destroy(struct stack_cache *c); /* NULL is allowed */
 enum status stack_cache_find(struct stack_cache *c, const struct hash128 *stack, struct arena *a, const uint64_t **ret,
                              uint32_t *count_ret) MUST_CHECK;
 
+/* False when more than half of the memory is used. */
+bool stack_cache_has_room(struct stack_cache *c) MUST_CHECK;
+
 /* Without memory it is left out. */
 void stack_cache_add(struct stack_cache *c, const struct hash128 *stack, const uint64_t *ids, uint32_t count);
+
+struct profile_store;
+
+/*
+ * Add the stacks of the newest parts, until half of the memory is used or LIMIT_STACK_CACHE_FILL_BYTES were read, so
+ * that the first queries after a start do not wait for them. Unreadable parts are left out: queries report them.
+ */
+void store_fill_stack_cache(struct profile_store *s);
 
 #endif

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# After a start, the stacks of the newest days are in memory before a query needs them.
+. tests/e2e/lib.sh
+
+python3 tests/e2e/profiles.py "$tmp/p" || bail_out "profiles.py failed"
+start_server --flush-interval 1
+request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
+wait_metric cairn_flushes_total 1
+stacks=$(metric 'cairn_table_rows{table="stacks"}')
+ok "there are stacks in the tables" test "$stacks" -gt 0
+stop_server
+
+start_server
+wait_metric cairn_stack_cache_stacks "$stacks"
+is "$(metric cairn_stack_cache_stacks)" "$stacks" "a start reads them"
+request -G "$url/api/v1/query/top" -d from=now-24h -d to=now
+is "$code" 200 "the first query"
+is "$(metric cairn_stack_cache_misses_total)" 0 "  finds all of them"
+ok "  which are some" test "$(metric cairn_stack_cache_hits_total)" -gt 0
+stop_server
+done_testing
