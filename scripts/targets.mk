@@ -96,8 +96,8 @@ check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a 
 check-kubernetes: ## build deploy/kubernetes with kustomize and validate it with kubeconform against the JSON schemas of Kubernetes (installs them; GO="go 1.24 or later")
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/kubernetes/run
 
-check-image: ## build the container image with buildah on a debian:12 made by debootstrap, and run the service and the agent of it with the rights that Kubernetes gives them (root, 15 minutes)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+check-image: ## build the container image with buildah on a debian:12 made by debootstrap, and run the service and the agent of it with the rights that Kubernetes gives them (root, 5 minutes)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_worker
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/image/run
 
 ##@ Work on the code
@@ -172,8 +172,8 @@ uninstall: ## remove what install put there
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man5/%,$(wildcard docs/man/*.5))
 	$(Q)rm -f $(patsubst docs/man/%,$(DESTDIR)$(PREFIX)/share/man/man8/%,$(wildcard docs/man/*.8))
 
-clean: ## remove build/ and build-fresh/
-	rm -rf build build-fresh
+clean: ## remove build/, build-fresh/ and build-image/
+	rm -rf build build-fresh build-image
 
 help: ## this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
