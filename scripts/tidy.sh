@@ -22,7 +22,10 @@ printf '%s\n' "$@" | OUT=$out xargs -P "$jobs" -n 1 sh -c '
         clang-tidy --quiet "$0" >"$said" 2>"$said.err" && exit 0
         [ -s "$said" ] || cp "$said.err" "$said"
         cat "$said"
-        echo "$0" >>"$OUT/bad"'
+        echo "$0" >>"$OUT/bad"' || {
+        echo "check-tidy: interrupted" >&2
+        exit 1
+}
 if [ -e "$out/bad" ]; then
         echo "check-tidy: findings in $(wc -l <"$out/bad") of $# files" >&2
         exit 1
