@@ -17,6 +17,8 @@ bool index_state_is_pending(void *symbols, const struct stored_object *stored)
 
         if (stored->kind == OBJECT_SOURCE || stored->kind == OBJECT_DWO)
                 return false;
+        if (!symbols)
+                return true;
         st = symbol_view_begin(symbols, &view, NULL);
         if (st)
                 return true;

@@ -10,7 +10,7 @@
 #include "debuginfo-store/store.h"
 #include "symbol-index/lookup.h"
 
-/** @param symbols a struct symbol_index.  @return true also when the state cannot be read. */
+/** @param symbols a struct symbol_index; NULL: it cannot be read.  @return true also when the state cannot be read. */
 bool index_state_is_pending(void *symbols, const struct stored_object *stored);
 
 #endif

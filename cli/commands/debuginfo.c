@@ -459,6 +459,11 @@ enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_di
 
         if (!st)
                 st = symbol_index_open(index, true, &d.symbols, err);
+        if (st == ST_UNSUPPORTED && !write) {
+                fprintf(stderr, "cairn: %s. Until then all objects appear as not indexed\n", PRINTABLE(err->text));
+                d.symbols = NULL;
+                st = ST_OK;
+        }
         if (!st && write) /* only now: the lock is created in no other directory than that of a service */
                 st = lock_data_dir(data, &d.lock, err);
         if (!st)

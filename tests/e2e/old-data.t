@@ -43,6 +43,7 @@ check_queue() {
         is "$(top --data "$data" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  sums and names, from tables and queue"
         is "$(top --data "$data" --type samples:samples:count::)" 'idle  3 leaf  13 work  19' "  of folded stacks too"
         is "$(top --data "$data" '{region="us"}')" 'work  19' "  labels"
+        is "$("$cairn" debuginfo list --data "$data" --json 2>"$tmp/err" | jq -r '.objects[].build_id')" "$id" "  the list of objects"
         start_server --flush-interval 3600
         is "$(top --server "$url" --type process_cpu:cpu:nanoseconds:cpu:nanoseconds)" "$cpu" "  the same from the service"
         find_address
