@@ -23,7 +23,7 @@ options cairn | sed 's/^--listen=.*/--listen=127.0.0.1:0/; s/^--listen-otlp-grpc
 user=
 if [ "$(id -u)" -eq 0 ]; then
         uid=$(cat "$tmp/uid")
-        chmod 755 "$tmp"
+        chmod 755 "$tmp" "$tmp/secret" "$tmp/lib"
         chown -R "$uid:$uid" "$tmp/lib/cairn"
         chmod 440 "$tmp/secret/tokens"
         chgrp "$uid" "$tmp/secret/tokens"
