@@ -112,6 +112,11 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 format: ## run clang-format over the files changed against HEAD
 	$(Q)git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
 
+# Builds in build/cov, without optimisation: a line that the compiler has merged with another would count for both.
+coverage: ## measure which lines and branches the tests execute, in build/coverage/index.html (TESTS="tests/e2e/x.t" for some; an hour)
+	$(Q)$(MAKE) --no-print-directory O=build/cov DEBUG=1 CFLAGS='$(CFLAGS) --coverage' LDFLAGS='$(LDFLAGS) --coverage' -j$(JOBS) tests-built
+	$(Q)JOBS=$(JOBS) scripts/coverage.sh $(TESTS)
+
 # For clangd and clang-tidy: how each C file is compiled; what a sanitizer's build would add is left out.
 compile_commands.json: generated $(WEB_PARTS) ## write the compilation database that clangd and clang-tidy read
 	$(Q)$(MAKE) -s -n -B V=1 all tests-built bench-built | scripts/compile-commands.py $@
@@ -178,4 +183,4 @@ clean: ## remove build/, build-fresh/ and build-image/
 help: ## this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
-.PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format compile_commands.json check-tidy lint install uninstall clean help
+.PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help
