@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define ERROR_BODIES
 #include "common/json_scan.h"
 
 #include <assert.h>

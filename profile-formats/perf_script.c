@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-formats/perf_script.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -192,6 +193,7 @@ static enum status add_file_build_id(struct perf_maps *maps, const struct build_
                 return st;
         if (!array_reserve(&maps->build_ids, &maps->build_id_capacity, number))
                 return error_no_memory(err);
+        assert(maps->build_ids);
         maps->build_ids[number] = *id;
         return ST_OK;
 }
@@ -228,7 +230,7 @@ static enum status add_perf_mmap(struct perf_maps *maps, struct perf_text t, str
                                &size) ||
             __builtin_add_overflow(map.start, size, &map.end))
                 return ST_OK;
-        word = cut_perf_word(&inside); /* @ */
+        (void)cut_perf_word(&inside); /* @ */
         word = cut_perf_word(&inside);
         if (!parse_perf_number(word, 16, &map.file_offset))
                 return ST_OK;

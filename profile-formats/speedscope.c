@@ -30,7 +30,8 @@ static bool read_json_number(const struct json_value *value, double *ret)
 {
         char text[NUMBER_BYTES], *end;
 
-        if (!value->size || value->size >= sizeof text || !memchr("-0123456789", value->data[0], 11))
+        if (!value->size || value->size >= sizeof text ||
+            (value->data[0] != '-' && (value->data[0] < '0' || value->data[0] > '9')))
                 return false;
         memcpy(text, value->data, value->size);
         text[value->size] = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/retention.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -500,6 +501,7 @@ enum status profile_store_expire(struct profile_store *s, const struct expiry_re
         struct expiry e = { 0 };
         enum status st = ST_OK;
 
+        assert(limits);
         if (!request->dry_run && s->options.read_only) {
                 st = error_set(err, ST_USAGE, "'%s' is open for reading only", s->dir);
         } else if (!request->dry_run) {

@@ -170,8 +170,10 @@ static enum status read_pools(struct jfr_decoder *d, struct reader r, struct err
         uint8_t mask;
         enum status st = ST_OK;
 
-        if (!jfr_read_number(&r, &ignored) || !jfr_read_number(&r, &ignored) || !jfr_read_number(&r, &ignored) ||
-            !reader_u8(&r, &mask) || !jfr_read_number(&r, &count) || count > reader_left(&r))
+        for (int i = 0; i < 3; i++)
+                if (!jfr_read_number(&r, &ignored))
+                        return refuse_pools(d, &r, 0, err);
+        if (!reader_u8(&r, &mask) || !jfr_read_number(&r, &count) || count > reader_left(&r))
                 return refuse_pools(d, &r, 0, err);
         while (!st && count--)
                 st = read_pool(d, &r, err);

@@ -228,6 +228,7 @@ static void put_value(struct parquet_writer *w, uint32_t node, const struct merg
         } else if (c->codes) {
                 parquet_put_bytes(w, node, c->dict[c->codes[slot]].data, c->dict[c->codes[slot]].size);
         } else {
+                assert(c->ints);
                 parquet_put_int(w, node, c->ints[slot]);
         }
 }
@@ -316,6 +317,7 @@ static enum status append_run_row(struct merge *m, struct merge_input *in, struc
 {
         struct merge_run *last = m->run_count ? &m->runs[m->run_count - 1] : NULL;
 
+        assert(m->runs);
         m->run_rows++;
         if (last && last->input == in && last->row + last->count == in->row)
                 last->count++;
@@ -417,8 +419,10 @@ static enum status find_dropped_rows(struct merge *m, struct merge_input *in, st
 /* Whether the row at hand of an input goes to the output. */
 static enum status look_at_row(struct merge *m, struct merge_input *in, bool *is_kept_ret, struct error *err)
 {
-        enum status st = m->request->select_dropped && !in->dropped ? find_dropped_rows(m, in, err) : ST_OK;
+        enum status st;
 
+        assert(in);
+        st = m->request->select_dropped && !in->dropped ? find_dropped_rows(m, in, err) : ST_OK;
         *is_kept_ret = !in->dropped || !in->dropped[merge_input_slot(in, in->row)];
         return st;
 }

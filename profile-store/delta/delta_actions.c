@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/delta/delta_actions.h"
 
+#include <assert.h>
 #include <json-c/json.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ static bool decode_file_path(char *path)
 {
         char *to = path;
 
+        assert(path);
         for (const char *from = path; *from; from++) {
                 int high, low;
 

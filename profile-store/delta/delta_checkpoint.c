@@ -422,7 +422,7 @@ static enum status read_remove_action(const struct checkpoint_group *g, uint64_t
 {
         struct delta_file f = { .path = copy_text_value(g, REMOVE_PATH, row, a) };
         int64_t size = 0, data_change = 1;
-        struct delta_partition *partitions;
+        struct delta_partition *partitions = NULL;
         enum status st;
 
         if (!f.path)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define ERROR_BODIES
 #include "profile-store/scan.h"
 
 #include <string.h>

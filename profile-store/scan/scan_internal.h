@@ -187,4 +187,8 @@ enum status scan_count_samples(struct store_scan *scan, const struct scan_filter
 
 enum status set_scan_too_big(struct error *err);
 
+#if defined(__clang_analyzer__) && !defined(ERROR_BODIES) /* common/error.h */
+#define set_scan_too_big(err) (set_scan_too_big(err), ST_TOO_BIG)
+#endif
+
 #endif
