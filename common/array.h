@@ -18,13 +18,22 @@
 #include "common/error.h"
 #include "common/memory_budget.h"
 
+/* With room there is an array, which a static analyzer does not see from array_grow(). */
+#ifdef __clang_analyzer__
+#define ARRAY_WITH_ROOM(has_room, array) ((has_room) && *(array))
+#else
+#define ARRAY_WITH_ROOM(has_room, array) (has_room)
+#endif
+
 /** Make room for one more element after the first `count`. False without memory; the array is then unchanged. */
 #define array_reserve(array, capacity, count)                                                                          \
-        ((count) < *(capacity) || array_grow((array), (capacity), (count), 1, sizeof **(array)))
+        ARRAY_WITH_ROOM((count) < *(capacity) || array_grow((array), (capacity), (count), 1, sizeof **(array)), array)
 
 /** Make room for n more elements after the first `count`. False as above, or when count + n overflows. */
 #define array_reserve_many(array, capacity, count, n)                                                                  \
-        ((n) <= *(capacity) - (count) || array_grow((array), (capacity), (count), (n), sizeof **(array)))
+        ARRAY_WITH_ROOM((n) <= *(capacity) - (count) ||                                                                \
+                                array_grow((array), (capacity), (count), (n), sizeof **(array)),                       \
+                        array)
 
 /**
  * Grow by half, or to count + n elements when that is more. Called through the macros above.

@@ -31,7 +31,7 @@ static void put_selection_summary(struct json_out *j, const struct merged_profil
 static void put_json_frame(struct json_out *j, const struct query_frame *f, int kind)
 {
         bool is_short = f->short_name != f->function,
-             is_linked = *f->linkage_name && strcmp(f->linkage_name, f->function);
+             is_linked = *f->linkage_name && strcmp(f->linkage_name, f->function) != 0;
 
         json_out_array(j, NULL);
         json_out_str(j, NULL, f->function);

@@ -75,7 +75,9 @@ static const char *get_upload_next_step(const struct scan_upload *u)
 
 static double compute_sample_percent(uint64_t samples, const struct scan_uploads *all)
 {
-        return all->samples ? (double)((samples * 10000 + all->samples / 2) / all->samples) / 100 : 0;
+        uint64_t hundredths = all->samples ? (samples * 10000 + all->samples / 2) / all->samples : 0;
+
+        return (double)hundredths / 100;
 }
 
 static size_t count_shown_objects(size_t count, const struct uploads_form *form)

@@ -47,7 +47,8 @@ static bool parse_duration(const char *at, int64_t *ret)
                 if (!parse_unsigned(&at, &n))
                         return false;
                 letters = strspn(at, "abcdefghijklmnopqrstuvwxyz");
-                while (unit < count && (strlen(units[unit].name) != letters || strncmp(at, units[unit].name, letters)))
+                while (unit < count &&
+                       (strlen(units[unit].name) != letters || strncmp(at, units[unit].name, letters) != 0))
                         unit++;
                 if (letters == 0 && *at == 0)
                         unit = 1; /* seconds */

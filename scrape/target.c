@@ -105,7 +105,7 @@ enum status scrape_target_build(const struct scrape_config *c, const struct scra
         *keep_ret = keep;
         if (keep) {
                 *ret = t;
-                t = (struct scrape_target){ 0 };
+                memset(&t, 0, sizeof t); /* ret has its memory now */
         }
         return ST_OK;
 }

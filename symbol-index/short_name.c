@@ -93,6 +93,8 @@ static size_t name_scan_balanced(const struct name_scan *s, size_t at)
                                 return 0;
                         closers[depth++] = get_closer(c);
                         last_open = at;
+                } else if (depth == 0) {
+                        return 0; /* no bracket is at `at` */
                 } else if (c == '>' && (closers[depth - 1] != '>' || s->text[at - 1] == '-')) {
                         ; /* an arrow, or a comparison in parentheses */
                 } else if (c == ')' || c == ']' || c == '}' || c == '>') {

@@ -95,6 +95,7 @@ static bool copy_user_name(const char *value, char ret[static HTTP_TOKEN_NAME_SI
         for (size_t i = 0; i < n; i++)
                 if (value[i] <= ' ' || (unsigned char)value[i] >= 0x7f)
                         return false;
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the value follows, with its end */
         memcpy(ret, USER_PREFIX, prefix);
         memcpy(ret + prefix, value, n + 1);
         return true;

@@ -82,7 +82,7 @@ bool parse_s3_token(const char *token, char key_ret[static S3_KEY_BYTES_MAX + 1]
         if (n > S3_KEY_BYTES_MAX || strlen(token) % 2 || !hex_decode(token, n, (uint8_t *)key_ret))
                 return false;
         key_ret[n] = 0;
-        return !memchr(key_ret, 0, n);
+        return strlen(key_ret) == n;
 }
 
 /* ---- keys ---- */

@@ -236,8 +236,7 @@ enum status share_store_get(struct share_store *s, const char *id, int *fd_ret, 
 
         if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || is_too_old(s, st.st_mtime))
                 return error_set(err, ST_NOT_FOUND, "there is no such share; the oldest are removed");
-        *fd_ret = fd;
-        fd = -1;
+        *fd_ret = steal_fd(&fd);
         return ST_OK;
 }
 

@@ -13,12 +13,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/array.h"
+
 /** Room for one more element behind the first `count`, or for `more` of them; false without memory. */
 #define huge_array_reserve(array, capacity, count)                                                                     \
-        ((count) < *(capacity) || huge_array_grow((array), (capacity), (size_t)(count) + 1, sizeof **(array)))
+        ARRAY_WITH_ROOM((count) < *(capacity) ||                                                                       \
+                                huge_array_grow((array), (capacity), (size_t)(count) + 1, sizeof **(array)),           \
+                        array)
 #define huge_array_reserve_more(array, capacity, count, more)                                                          \
-        ((size_t)(count) + (more) <= *(capacity) ||                                                                    \
-         huge_array_grow((array), (capacity), (size_t)(count) + (more), sizeof **(array)))
+        ARRAY_WITH_ROOM((size_t)(count) + (more) <= *(capacity) ||                                                     \
+                                huge_array_grow((array), (capacity), (size_t)(count) + (more), sizeof **(array)),      \
+                        array)
 
 /** Reserve at least `wanted` elements. @param array_pointer the address of the pointer to the first element. */
 bool huge_array_grow(void *array_pointer, size_t *capacity, size_t wanted, size_t element_size);
