@@ -33,7 +33,7 @@ enter() {
         pivot_root . .old-root
         umount -l /.old-root
         exec /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-                ${FRESH_CCACHE:+CCACHE_DIR=/var/cache/ccache CCACHE_NOHASHDIR=1} \
+                ${FRESH_CCACHE:+CCACHE_DIR=/var/cache/ccache} \
                 /bin/sh -c "cd /src/cairn && $2"
 }
 if [ "${1:-}" = --enter ]; then

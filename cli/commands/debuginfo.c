@@ -451,6 +451,18 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
         return st ? st : buf_status(ret, err, "answer");
 }
 
+/* Objects can be listed without it. */
+static enum status open_object_index(const char *path, bool write, struct symbol_index **ret, struct error *err)
+{
+        enum status st = symbol_index_open(path, true, ret, err);
+
+        if (st != ST_UNSUPPORTED || write)
+                return st;
+        fprintf(stderr, "cairn: %s. Until then all objects appear as not indexed\n", PRINTABLE(err->text));
+        *ret = NULL;
+        return ST_OK;
+}
+
 enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_dir *ret, struct error *err)
 {
         _cleanup_free_ char *index = path_join(data, "index"), *objects = path_join(data, "debuginfo");
@@ -458,12 +470,7 @@ enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_di
         enum status st = index && objects ? data_format_check(data, err) : error_no_memory(err);
 
         if (!st)
-                st = symbol_index_open(index, true, &d.symbols, err);
-        if (st == ST_UNSUPPORTED && !write) {
-                fprintf(stderr, "cairn: %s. Until then all objects appear as not indexed\n", PRINTABLE(err->text));
-                d.symbols = NULL;
-                st = ST_OK;
-        }
+                st = open_object_index(index, write, &d.symbols, err);
         if (!st && write) /* only now: the lock is created in no other directory than that of a service */
                 st = lock_data_dir(data, &d.lock, err);
         if (!st)
