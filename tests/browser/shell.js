@@ -300,7 +300,7 @@ async function buildQueries(browser) {
   await page.waitForFunction(() => document.querySelectorAll('.option').length === 1);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await page.waitForSelector('.option-detail:not(:empty)');
+  await page.waitForFunction(() => / samples$/.test(document.querySelector('.option')?.textContent)); // no longer the names
   const values = await page.$$eval('.option', rows => rows.map(r => r.textContent));
   match(values[0], /^zstd40\.\d\d% · \d+ samples$/, 'values are completed with their share, the greatest first');
   check(values.length >= 5, '  all of them', values);
@@ -317,7 +317,10 @@ async function buildQueries(browser) {
   await page.click('#add-filter');
   await page.waitForSelector('.option >> text=version');
   await page.keyboard.type('version="');
-  await page.waitForSelector('.option-detail:not(:empty)');
+  await page.waitForFunction(() => { // names have details too
+    const rows = [...document.querySelectorAll('.option')];
+    return rows.length === 2 && rows.every(r => /^[12]\d+\.\d\d% · \d+ samples$/.test(r.textContent));
+  });
   await page.click('.option >> nth=0');
   await hasSelection(page, 'selector', /version/);
   match(selectionOf(page).selector, /^service_name="python3.11", version="[12]"$/, 'another filter is added with the mouse');
