@@ -203,8 +203,10 @@ static void fill_build_id(const struct perf_maps *maps, struct profile_mapping *
 {
         uint32_t number;
 
-        if (!m->build_id.size && number_map_find(&maps->identified, &(struct number_key){ { m->file } }, &number))
-                m->build_id = maps->build_ids[number];
+        if (m->build_id.size || !number_map_find(&maps->identified, &(struct number_key){ { m->file } }, &number))
+                return;
+        assert(maps->build_ids);
+        m->build_id = maps->build_ids[number];
 }
 
 /* Read a line from after its event name: PID/TID: [0x55b87a6bc000(0x1000) @ 0x1000 <BUILD-ID>]: r-xp FILE. Lines of

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/view_texts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,13 +100,15 @@ static enum status copy_file(struct view_texts *t, uint32_t number, struct text_
 enum status view_texts_convert_frame(struct view_texts *t, const struct symbol_frame *from, struct scan_frame *frame,
                                      struct error *err)
 {
-        struct text_copy *function, *file;
+        struct text_copy *function = NULL, *file = NULL;
         enum status st = get_text_copy(t, &t->functions, from->function, &function, err);
 
+        assert(st || function);
         if (!st && !function->name)
                 st = copy_function(t, from->function, function, err);
         if (!st)
                 st = get_text_copy(t, &t->files, from->file, &file, err);
+        assert(st || file);
         if (!st && !file->name)
                 st = copy_file(t, from->file, file, err);
         if (st)

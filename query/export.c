@@ -113,9 +113,12 @@ static enum status list_label_columns(struct export *e, struct error *err)
 
 static char *make_label_column_name(struct export *e, const char *label)
 {
-        size_t n = strlen("label_") + strlen(label) + 1;
-        char *name = arena_alloc(&e->arena, n);
+        size_t n;
+        char *name;
 
+        assert(label);
+        n = strlen("label_") + strlen(label) + 1;
+        name = arena_alloc(&e->arena, n);
         if (name)
                 snprintf(name, n, "label_%s", label);
         return name;

@@ -124,6 +124,7 @@ static enum status load_stack_path(struct frame_path *p, const struct location_f
                 uint32_t location = stacks->indexes[j];
 
                 for (uint32_t k = l->first[location]; k < l->end[location]; k++) {
+                        assert(p->frames && p->lines);
                         p->frames[p->count] = l->frames[k];
                         p->lines[p->count++] = l->lines[k];
                 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/type_plan.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +84,10 @@ bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, co
 
 static bool is_type_prefix(const char *id, const char *asked)
 {
-        size_t n = strlen(asked);
+        size_t n;
 
+        assert(id && asked);
+        n = strlen(asked);
         return strncmp(id, asked, n) == 0 && (id[n] == ':' || id[n] == 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/views.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,8 +227,10 @@ static enum status build_group_top(struct top_tables *t, uint32_t group, struct 
         struct top_side sides[2] = { 0 };
         enum status st;
 
-        for (unsigned i = 0; i < t->l->side_count; i++)
+        for (unsigned i = 0; i < t->l->side_count; i++) {
+                assert(t->first[i]);
                 sides[i] = (struct top_side){ &t->l->sides[i], t->first[i][group], t->first[i][group + 1] };
+        }
         st = top_build(&t->l->frames, sides, ret, t->q->err);
         return st ? st : filter_top(t->q, &t->targets, ret);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -72,6 +73,7 @@ static enum status decode_place(const struct index_search *s, const MDB_val *key
                 st = get_indexed_file(s, p.number, &p.file, err);
         if (st)
                 return st;
+        assert(p.file.path && p.object.path);
         p.file.path = strdup(p.file.path);
         p.object.path = strdup(p.object.path);
         *ret = p;

@@ -157,6 +157,7 @@ static void unregister_tenant_metrics(struct tenant *t)
 /* What the retention would remove again is not accepted. */
 static uint64_t compute_max_age(const struct server_options *o, const struct sample_limits *limits)
 {
+        assert(limits);
         return limits->age_s && (!o->max_age_s || o->max_age_s > limits->age_s) ? limits->age_s : o->max_age_s;
 }
 
@@ -217,6 +218,7 @@ static void warn_of_unconfigured(const struct tenants_options *o)
 static void name_tenants(struct tenants *t, const struct tenant_configs *configs)
 {
         snprintf(t->items[0].name, sizeof t->items[0].name, TENANT_DEFAULT);
+        assert(configs || t->count == 1);
         for (size_t i = 1; i < t->count; i++) {
                 memcpy(t->items[i].name, configs->items[i - 1].name, sizeof t->items[i].name);
                 t->items[i].limits = configs->items[i - 1].limits;

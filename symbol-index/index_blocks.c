@@ -220,7 +220,7 @@ enum status index_blocks_find(struct index_write *w, uint32_t anchor,
                               struct error *err)
 {
         MDB_val key = { sizeof zero_key, (void *)&zero_key }, entry;
-        struct anchor_filter *filter;
+        struct anchor_filter *filter = NULL;
         uint8_t id[ID_BYTES];
         MDB_cursor *cursor;
         enum status st = get_anchor_filter(w, &filter, err);
@@ -228,6 +228,7 @@ enum status index_blocks_find(struct index_write *w, uint32_t anchor,
 
         if (st)
                 return st;
+        assert(filter);
         *number_ret = 0;
         if (!(filter->words[(anchor & filter->mask) / 64] >> (anchor & 63) & 1))
                 return ST_OK;

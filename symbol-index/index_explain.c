@@ -75,8 +75,8 @@ enum status symbol_view_explain(struct symbol_view *view, const struct build_id 
                                 struct index_row_found *ret, struct error *err)
 {
         struct index_row_found f = { 0 };
-        struct index_object o;
-        struct map_page page;
+        struct index_object o = { 0 };
+        struct map_page page = { 0 };
         enum status st = index_object_find(view->index, view->txn, id, &o, err);
 
         if (!st && !o.number)

@@ -194,7 +194,7 @@ uint64_t index_object_kernel_base(const struct index_object *o)
 static enum status write_object_state(struct index_write *w, const struct build_id *id, enum symbol_object_state state,
                                       const char *reason, const struct symbol_inputs *inputs, struct error *err)
 {
-        struct index_object o;
+        struct index_object o = { 0 };
         enum status st = index_object_get(w->index, w->txn, id, &o, NULL);
 
         if (st == ST_BAD_DATA)

@@ -92,8 +92,8 @@ static enum status unpack_dict_page(struct text_unpacker *unpacker, uint32_t num
 enum status string_dict_get_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
                                  uint32_t number, struct text_page **ret, struct error *err)
 {
-        uint32_t last;
-        MDB_val value;
+        uint32_t last = 0;
+        MDB_val value = { 0 };
         enum status st = find_dict_page(s, txn, number, &last, &value, err);
 
         return st ? st : unpack_dict_page(unpacker, number, last, &value, ret, err);
@@ -105,8 +105,8 @@ enum status string_dict_get(const struct string_dict *s, MDB_txn *txn, struct te
         struct text_page *page;
         enum status st;
         const char *text;
-        uint32_t last, size;
-        MDB_val value;
+        uint32_t last = 0, size;
+        MDB_val value = { 0 };
 
         st = find_dict_page(s, txn, number, &last, &value, err);
         if (st || text_page_cache_get(s->cache, last, number, out))

@@ -201,7 +201,7 @@ enum status text_hash_index_add(struct index_write *w, MDB_dbi dbi, const struct
                                 struct error *err)
 {
         _cleanup_free_ struct text_hash_entry *merged = calloc(count + TEXT_CHUNK_ENTRIES, sizeof *merged);
-        _cleanup_free_ struct text_hash_chunk *chunk = malloc(sizeof *chunk);
+        _cleanup_free_ struct text_hash_chunk *chunk = calloc(1, sizeof *chunk);
         enum status st = ST_OK;
 
         if (!merged || !chunk)

@@ -229,10 +229,8 @@ static enum status lay_out_split(const struct elf_image *img, struct split_layou
         if (!img->is_64 && most > UINT32_MAX)
                 most = UINT32_MAX;
         if (lay_out_in_place(img, l, headers_end, most, offsets, &end)) {
-                uint64_t *compact = l->offsets;
-
-                l->offsets = offsets;
-                offsets = compact;
+                free(l->offsets);
+                l->offsets = steal_ptr(offsets);
         }
         l->section_headers = align_file_offset(end, 8);
         return ST_OK;

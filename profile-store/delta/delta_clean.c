@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/delta/delta_clean.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -184,6 +185,7 @@ enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t 
         cutoff = l.newest_checkpoint;
         do { /* a damaged checkpoint is passed over */
                 cutoff = find_cutoff_checkpoint(folder, &l, before_ms, cutoff);
+                assert(cutoff < 0 || l.items);
                 if (cutoff < 0 || !is_needless(&l.items[0], cutoff))
                         return st;
                 st = verify_checkpoint(log_dir, cutoff, s, err);

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "common/array.h"
+
+#include <assert.h>
 #include "profile-store/scan/scan_internal.h"
 #include "symbol-index/symbol_state.h"
 
@@ -310,6 +312,7 @@ static void count_upload_stack(struct upload_counts *c, const struct scan_stacks
 
                 if (number == UINT32_MAX)
                         continue;
+                assert(c->objects);
                 o = &c->objects[number];
                 o->by_state[get_location_state(l)] += sum->samples;
                 if (o->counted_in == stack + 1)

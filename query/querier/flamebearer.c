@@ -89,7 +89,7 @@ static enum status add_flame_name(struct flame_builder *b, const char *text, uin
 {
         b->f->names[b->f->name_count] = querier_copy_text(b->c, text, strlen(text));
         *number = (uint32_t)b->f->name_count++;
-        return b->f->names[*number] ? ST_OK : b->c->q.err->code;
+        return b->f->names[*number] ? ST_OK : querier_get_failure(b->c);
 }
 
 static enum status get_name_number(struct flame_builder *b, const struct drawn_node *n, uint32_t *ret)
@@ -133,15 +133,15 @@ static enum status allocate_flame(struct flame_builder *b)
         f->names = querier_alloc(b->c, b->d->count + (size_t)2, sizeof *f->names);
         f->levels = querier_alloc(b->c, f->level_count + 1, sizeof(*f->levels));
         if (!f->names || !f->levels)
-                return b->c->q.err->code;
+                return querier_get_failure(b->c);
         for (size_t i = 0; i < f->level_count; i++) {
                 f->levels[i] = querier_alloc(b->c, 1, sizeof(**f->levels));
                 if (!f->levels[i])
-                        return b->c->q.err->code;
+                        return querier_get_failure(b->c);
                 querier__level__init(f->levels[i]);
                 f->levels[i]->values = querier_alloc(b->c, counts[i] * values, sizeof(int64_t));
                 if (!f->levels[i]->values)
-                        return b->c->q.err->code;
+                        return querier_get_failure(b->c);
         }
         return ST_OK;
 }
@@ -226,7 +226,7 @@ enum status tree_bytes_make(struct querier_call *c, const struct loaded_sides *l
                 return st;
         ret->data = querier_alloc(c, b.size, 1);
         if (!ret->data)
-                return c->q.err->code;
+                return querier_get_failure(c);
         memcpy(ret->data, b.data, b.size);
         ret->len = b.size;
         return ST_OK;

@@ -65,7 +65,7 @@ enum status parca_answer_profile_types(struct querier_call *c, const void *reque
         enum status st;
 
         if (!answer)
-                return c->q.err->code;
+                return querier_get_failure(c);
         inner.start = convert_time_to_ms(r->start);
         inner.end = convert_time_to_ms(r->end);
         st = querier_answer_profile_types(c, &inner);
@@ -75,13 +75,13 @@ enum status parca_answer_profile_types(struct querier_call *c, const void *reque
         parca_query__profile_types_response__init(answer);
         answer->types = querier_alloc(c, found->n_profile_types + 1, sizeof(*answer->types));
         if (!answer->types)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; i < found->n_profile_types; i++) {
                 const Querier__ProfileType *from = found->profile_types[i];
                 ParcaQuery__ProfileType *t = querier_alloc(c, 1, sizeof *t);
 
                 if (!t)
-                        return c->q.err->code;
+                        return querier_get_failure(c);
                 parca_query__profile_type__init(t);
                 t->name = from->name;
                 t->sample_type = from->sample_type;
@@ -114,11 +114,11 @@ static enum status join_type_and_matches(struct querier_call *c, const char *typ
 
                 ret->selectors[i] = querier_alloc(c, type_size + size + 1, 1);
                 if (!ret->selectors[i])
-                        return c->q.err->code;
+                        return querier_get_failure(c);
                 memcpy(ret->selectors[i], type, type_size);
                 memcpy(ret->selectors[i] + type_size, selector, size);
         }
-        return ret->selectors ? ST_OK : c->q.err->code;
+        return ret->selectors ? ST_OK : querier_get_failure(c);
 }
 
 /* Without those that begin with "__", which are made of the type. */
@@ -127,8 +127,9 @@ enum status parca_answer_labels(struct querier_call *c, const void *request)
         const ParcaQuery__LabelsRequest *r = request;
         Querier__LabelNamesRequest inner = QUERIER__LABEL_NAMES_REQUEST__INIT;
         ParcaQuery__LabelsResponse *answer = querier_alloc(c, 1, sizeof *answer);
-        struct parca_match m;
-        enum status st = answer ? join_type_and_matches(c, r->profile_type, r->match, r->n_match, &m) : c->q.err->code;
+        struct parca_match m = { 0 };
+        enum status st =
+                answer ? join_type_and_matches(c, r->profile_type, r->match, r->n_match, &m) : querier_get_failure(c);
 
         if (st)
                 return st;
@@ -153,8 +154,9 @@ enum status parca_answer_values(struct querier_call *c, const void *request)
         const ParcaQuery__ValuesRequest *r = request;
         Querier__LabelValuesRequest inner = QUERIER__LABEL_VALUES_REQUEST__INIT;
         ParcaQuery__ValuesResponse *answer = querier_alloc(c, 1, sizeof *answer);
-        struct parca_match m;
-        enum status st = answer ? join_type_and_matches(c, r->profile_type, r->match, r->n_match, &m) : c->q.err->code;
+        struct parca_match m = { 0 };
+        enum status st =
+                answer ? join_type_and_matches(c, r->profile_type, r->match, r->n_match, &m) : querier_get_failure(c);
 
         if (st)
                 return st;
@@ -189,7 +191,7 @@ static enum status split_parca_query(struct querier_call *c, const char *query, 
                 return error_set(c->q.err, ST_USAGE, "the query '%.100s' does not begin with a profile type", query);
         ret->selector = brace ? brace : "";
         ret->type = querier_copy_text(c, query, n);
-        return ret->type ? ST_OK : c->q.err->code;
+        return ret->type ? ST_OK : querier_get_failure(c);
 }
 
 static ParcaQuery__ValueType *make_parca_value_type(struct querier_call *c, const char *id, enum profile_type_part type,
@@ -226,16 +228,16 @@ static enum status make_metrics_labels(struct querier_call *c, const Querier__Se
 {
         ret->labelset = querier_alloc(c, 1, sizeof *ret->labelset);
         if (!ret->labelset)
-                return c->q.err->code;
+                return querier_get_failure(c);
         parca_query__label_set__init(ret->labelset);
         ret->labelset->labels = querier_alloc(c, from->n_labels + 1, sizeof(*ret->labelset->labels));
         if (!ret->labelset->labels)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; i < from->n_labels; i++) {
                 ParcaQuery__Label *l = querier_alloc(c, 1, sizeof *l);
 
                 if (!l)
-                        return c->q.err->code;
+                        return querier_get_failure(c);
                 parca_query__label__init(l);
                 l->name = from->labels[i]->name;
                 l->value = from->labels[i]->value;
@@ -254,16 +256,16 @@ static enum status make_metrics_samples(struct querier_call *c, const Querier__S
 {
         ret->samples = querier_alloc(c, from->n_points + 1, sizeof(*ret->samples));
         if (!ret->samples)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; i < from->n_points; i++) {
                 ParcaQuery__MetricsSample *s = querier_alloc(c, 1, sizeof *s);
 
                 if (!s)
-                        return c->q.err->code;
+                        return querier_get_failure(c);
                 parca_query__metrics_sample__init(s);
                 s->timestamp = make_timestamp(c, from->points[i]->timestamp);
                 if (!s->timestamp)
-                        return c->q.err->code;
+                        return querier_get_failure(c);
                 s->value = round_sum(from->points[i]->value);
                 s->duration = step_ns;
                 s->value_per_second = step_ns ? from->points[i]->value * (double)NS_PER_S / (double)step_ns : 0;
@@ -279,7 +281,7 @@ static enum status make_metrics_series(struct querier_call *c, const Querier__Se
         enum status st;
 
         if (!series)
-                return c->q.err->code;
+                return querier_get_failure(c);
         parca_query__metrics_series__init(series);
         st = make_metrics_labels(c, from, series);
         if (!st)
@@ -289,7 +291,7 @@ static enum status make_metrics_series(struct querier_call *c, const Querier__Se
         series->period_type = make_parca_value_type(c, type, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
         series->sample_type = make_parca_value_type(c, type, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT);
         if (!series->period_type || !series->sample_type)
-                return c->q.err->code;
+                return querier_get_failure(c);
         *ret = series;
         return ST_OK;
 }
@@ -301,7 +303,7 @@ enum status parca_answer_query_range(struct querier_call *c, const void *request
         ParcaQuery__QueryRangeResponse *answer = querier_alloc(c, 1, sizeof *answer);
         const Querier__SelectSeriesResponse *found;
         struct parca_query_text text = { 0 };
-        enum status st = answer ? split_parca_query(c, r->query, &text) : c->q.err->code;
+        enum status st = answer ? split_parca_query(c, r->query, &text) : querier_get_failure(c);
 
         if (st)
                 return st;
@@ -319,7 +321,7 @@ enum status parca_answer_query_range(struct querier_call *c, const void *request
         parca_query__query_range_response__init(answer);
         answer->series = querier_alloc(c, found->n_series + 1, sizeof(*answer->series));
         if (!answer->series)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; !st && i < found->n_series; i++)
                 st = make_metrics_series(c, found->series[i], text.type, c->q.r.step_ns,
                                          &answer->series[answer->n_series++]);
@@ -415,7 +417,7 @@ static enum status make_parca_flamegraph(struct querier_call *c, struct stack_vi
                                          ParcaQuery__QueryResponse *answer)
 {
         ParcaQuery__Flamegraph *g = querier_alloc(c, 1, sizeof *g);
-        enum status st = g ? stack_view_draw(c, v) : c->q.err->code;
+        enum status st = g ? stack_view_draw(c, v) : querier_get_failure(c);
 
         if (st)
                 return st;
@@ -446,7 +448,7 @@ static enum status make_parca_pprof(struct querier_call *c, ParcaQuery__QueryRes
         answer->report_case = PARCA_QUERY__QUERY_RESPONSE__REPORT_PPROF;
         answer->pprof.data = querier_alloc(c, packed.size, 1);
         if (!answer->pprof.data)
-                return c->q.err->code;
+                return querier_get_failure(c);
         memcpy(answer->pprof.data, packed.data, packed.size);
         answer->pprof.len = packed.size;
         return ST_OK;
@@ -459,11 +461,11 @@ static enum status make_top_node(struct querier_call *c, const struct loaded_sid
         ParcaQuery__TopNode *node = querier_alloc(c, 1, sizeof *node);
 
         if (!node)
-                return c->q.err->code;
+                return querier_get_failure(c);
         parca_query__top_node__init(node);
         node->meta = parca_make_meta(c, &l->frames.items[row->frame], row->line);
         if (!node->meta)
-                return c->q.err->code;
+                return querier_get_failure(c);
         node->flat = row->flat[last];
         node->cumulative = row->cumulative[last];
         node->diff = last ? (int64_t)((uint64_t)row->cumulative[1] - (uint64_t)row->cumulative[0]) : 0;
@@ -477,7 +479,7 @@ static enum status make_parca_top(struct querier_call *c, struct stack_view *v, 
         ParcaQuery__Top *top = querier_alloc(c, 1, sizeof *top);
         struct top_side sides[2] = { { 0 } };
         _cleanup_top_ struct top rows = { 0 };
-        enum status st = top ? stack_view_load(c, v) : c->q.err->code;
+        enum status st = top ? stack_view_load(c, v) : querier_get_failure(c);
 
         for (unsigned i = 0; !st && i < v->l.side_count; i++)
                 sides[i] = top_side_of_all(&v->l.sides[i]);
@@ -489,7 +491,7 @@ static enum status make_parca_top(struct querier_call *c, struct stack_view *v, 
         top->unit = unit;
         top->list = querier_alloc(c, TOP_ROWS_MOST, sizeof(*top->list));
         if (!top->list)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; !st && i < rows.count && i < TOP_ROWS_MOST; i++)
                 st = make_top_node(c, &v->l, &rows.rows[i], &top->list[top->n_list++]);
         top->reported = (int32_t)top->n_list;
@@ -510,7 +512,7 @@ enum status parca_answer_query(struct querier_call *c, const void *request)
         const char *unit;
         char *unit_text;
         size_t n;
-        enum status st = answer ? check_query_options(c, r) : c->q.err->code;
+        enum status st = answer ? check_query_options(c, r) : querier_get_failure(c);
 
         if (!st)
                 st = read_query_sides(c, r, sides, &count);
@@ -532,7 +534,7 @@ enum status parca_answer_query(struct querier_call *c, const void *request)
         unit_text = querier_copy_text(c, unit, n);
         c->answer = &answer->base;
         if (!unit_text)
-                return c->q.err->code;
+                return querier_get_failure(c);
         if (r->report_type == REPORT_PPROF)
                 return make_parca_pprof(c, answer);
         return r->report_type == REPORT_TOP ? make_parca_top(c, &v, unit_text, answer)

@@ -105,7 +105,7 @@ static enum status put_own_content(struct tree_encoder *e, uint32_t i)
                 size_t size;
 
                 if (!fill_node_meta(e->c, &m, n->frame == DRAWN_OTHER ? NULL : &e->l->frames.items[n->frame], n->line))
-                        return e->c->q.err->code;
+                        return querier_get_failure(e->c);
                 size = protobuf_c_message_get_packed_size(&m.meta.base);
                 buf_append_u8(&e->own, TAG_OF_BYTES(NODE_META));
                 buf_append_uleb128(&e->own, size);
@@ -150,7 +150,7 @@ enum status parca_tree_encode(struct querier_call *c, const struct loaded_sides 
                                (size_t)LIMIT_RESPONSE_BYTES);
         data = st ? NULL : querier_alloc(c, e.sizes[0], 1);
         if (!data)
-                return st ? st : c->q.err->code;
+                return st ? st : querier_get_failure(c);
         for (uint32_t i = 0; !st && i < d->count; i++) { /* each node is followed by its descendants */
                 if (i) {
                         buf_clear(&e.own);

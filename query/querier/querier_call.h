@@ -17,6 +17,12 @@ struct querier_call {
         const ProtobufCMessage *answer;
 };
 
+/** The status of a call that has failed, as after querier_alloc() returned NULL; never ST_OK. */
+static inline enum status querier_get_failure(const struct querier_call *c)
+{
+        return c->q.err->code ? c->q.err->code : ST_NO_MEMORY;
+}
+
 /** Methods; each sets c->answer. */
 typedef enum status querier_answer(struct querier_call *c, const void *request);
 querier_answer querier_answer_profile_types, querier_answer_label_names, querier_answer_label_values,

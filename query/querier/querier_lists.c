@@ -62,7 +62,7 @@ static enum status name_set_add(struct querier_call *c, struct name_set *set, co
                 return error_no_memory(c->q.err);
         set->items[set->count] = querier_copy_text(c, text, n);
         if (!set->items[set->count])
-                return c->q.err->code;
+                return querier_get_failure(c);
         set->count++;
         return work_meter_add(c->q.meter, 16, c->q.err);
 }
@@ -91,14 +91,14 @@ static enum status name_set_finish(struct querier_call *c, struct name_set *set)
 static enum status put_names(struct querier_call *c, struct name_set *set)
 {
         Querier__NamesResponse *answer = querier_alloc(c, 1, sizeof *answer);
-        enum status st = answer ? name_set_finish(c, set) : c->q.err->code;
+        enum status st = answer ? name_set_finish(c, set) : querier_get_failure(c);
 
         if (st)
                 return st;
         querier__names_response__init(answer);
         answer->names = querier_alloc(c, set->count + 1, sizeof *answer->names);
         if (!answer->names)
-                return c->q.err->code;
+                return querier_get_failure(c);
         answer->n_names = set->count;
         if (set->count)
                 memcpy(answer->names, set->items, set->count * sizeof *set->items);
@@ -121,7 +121,7 @@ static enum status make_profile_type(struct querier_call *c, const char *id, Que
         Querier__ProfileType *t = querier_alloc(c, 1, sizeof *t);
 
         if (!t)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__profile_type__init(t);
         t->id = querier_copy_text(c, id, strlen(id));
         t->name = copy_type_part(c, id, TYPE_NAME);
@@ -130,7 +130,7 @@ static enum status make_profile_type(struct querier_call *c, const char *id, Que
         t->period_type = copy_type_part(c, id, TYPE_PERIOD_TYPE);
         t->period_unit = copy_type_part(c, id, TYPE_PERIOD_UNIT);
         if (!t->id || !t->name || !t->sample_type || !t->sample_unit || !t->period_type || !t->period_unit)
-                return c->q.err->code;
+                return querier_get_failure(c);
         *ret = t;
         return ST_OK;
 }
@@ -162,14 +162,14 @@ enum status querier_answer_profile_types(struct querier_call *c, const void *req
         const struct list_choice list = { .start_ms = r->start, .end_ms = r->end };
         Querier__ProfileTypesResponse *answer = querier_alloc(c, 1, sizeof *answer);
         _cleanup_(name_set_deinit) struct name_set types = { 0 };
-        enum status st = answer ? visit_each_filter(c, &list, collect_types, &types) : c->q.err->code;
+        enum status st = answer ? visit_each_filter(c, &list, collect_types, &types) : querier_get_failure(c);
 
         if (st)
                 return st;
         querier__profile_types_response__init(answer);
         answer->profile_types = querier_alloc(c, types.count + 1, sizeof(*answer->profile_types));
         if (!answer->profile_types)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; !st && i < types.count; i++)
                 st = make_profile_type(c, types.items[i], &answer->profile_types[answer->n_profile_types++]);
         c->answer = &answer->base;
@@ -302,12 +302,12 @@ static enum status add_pair(struct querier_call *c, Querier__Labels *to, const c
                 return ST_OK;
         pair = querier_alloc(c, 1, sizeof *pair);
         if (!pair)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__label_pair__init(pair);
         pair->name = querier_copy_text(c, name, strlen(name));
         pair->value = querier_copy_text(c, value, n);
         if (!pair->name || !pair->value)
-                return c->q.err->code;
+                return querier_get_failure(c);
         to->labels[to->n_labels++] = pair;
         return ST_OK;
 }
@@ -319,11 +319,11 @@ static enum status add_group_series(struct querier_call *c, struct series_list *
         enum status st = ST_OK;
 
         if (!set || !array_reserve(&list->items, &list->item_capacity, list->item_count))
-                return set ? error_no_memory(c->q.err) : c->q.err->code;
+                return set ? error_no_memory(c->q.err) : querier_get_failure(c);
         querier__labels__init(set);
         set->labels = querier_alloc(c, g->label_count + TYPE_LABEL_COUNT + 1u, sizeof(*set->labels));
         if (!set->labels)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (uint32_t i = 0; !st && i < g->label_count; i++) {
                 const char *name = list->count ? list->labels[i] : g->labels[i].name;
 
@@ -421,7 +421,7 @@ enum status querier_answer_series(struct querier_call *c, const void *request)
         const struct list_choice choice = { r->matchers, r->n_matchers, r->start, r->end };
         Querier__SeriesResponse *answer = querier_alloc(c, 1, sizeof *answer);
         struct series_list list = { 0 };
-        enum status st = answer ? choose_series_labels(c, r, &list) : c->q.err->code;
+        enum status st = answer ? choose_series_labels(c, r, &list) : querier_get_failure(c);
 
         if (!st)
                 st = visit_each_filter(c, &choice, collect_series, &list);
@@ -430,7 +430,7 @@ enum status querier_answer_series(struct querier_call *c, const void *request)
         if (!st) {
                 querier__series_response__init(answer);
                 answer->labels_set = querier_alloc(c, list.item_count + 1, sizeof(*answer->labels_set));
-                st = answer->labels_set ? ST_OK : c->q.err->code;
+                st = answer->labels_set ? ST_OK : querier_get_failure(c);
         }
         if (!st) {
                 answer->n_labels_set = list.item_count;
@@ -451,7 +451,7 @@ enum status querier_answer_profile_stats(struct querier_call *c, const void *req
 
         (void)request;
         if (!answer)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__get_profile_stats_response__init(answer);
         if (store_scan_get_time_range(c->q.scan, &from_ns, &to_ns)) {
                 answer->data_ingested = true;
@@ -493,7 +493,7 @@ enum status querier_answer_analysis(struct querier_call *c, const void *request)
         enum status st;
 
         if (!answer || !impact || !scope || !scopes)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__analyze_query_response__init(answer);
         querier__query_impact__init(impact);
         querier__query_scope__init(scope);
@@ -502,7 +502,7 @@ enum status querier_answer_analysis(struct querier_call *c, const void *request)
                 return st;
         scope->component_type = querier_copy_text(c, "Cairn", strlen("Cairn"));
         if (!scope->component_type)
-                return c->q.err->code;
+                return querier_get_failure(c);
         scope->component_count = 1;
         impact->total_queried_series = scope->series_count;
         scopes[0] = scope;

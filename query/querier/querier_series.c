@@ -53,12 +53,12 @@ static enum status add_series_label(struct querier_call *c, Querier__Series *ser
                 return ST_OK; /* the samples have no such label */
         pair = querier_alloc(c, 1, sizeof *pair);
         if (!pair)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__label_pair__init(pair);
         pair->name = querier_copy_text(c, name, strlen(name));
         pair->value = querier_copy_text(c, value, n);
         if (!pair->name || !pair->value)
-                return c->q.err->code;
+                return querier_get_failure(c);
         series->labels[series->n_labels++] = pair;
         return ST_OK;
 }
@@ -70,7 +70,7 @@ static enum status make_series_labels(struct querier_call *c, const Querier__Sel
 
         ret->labels = querier_alloc(c, r->n_group_by + 1, sizeof(*ret->labels));
         if (!ret->labels)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0, at = 0; !st && i < r->n_group_by; i++) {
                 const char *name = r->group_by[i], *value;
                 size_t n;
@@ -101,7 +101,7 @@ static enum status make_series_points(struct querier_call *c, const struct serie
         points = querier_alloc(c, count + 1, sizeof *points);
         ret->points = querier_alloc(c, count + 1, sizeof(*ret->points));
         if (!points || !ret->points)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; i < s->count; i++) {
                 size_t at = group * s->count + i;
                 Querier__Point *p = &points[ret->n_points];
@@ -125,12 +125,12 @@ static enum status make_series_answer(struct querier_call *c, const Querier__Sel
         enum status st = ST_OK;
 
         if (!answer)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__select_series_response__init(answer);
         c->answer = &answer->base;
         answer->series = querier_alloc(c, s->groups.shown_count + (size_t)1, sizeof(*answer->series));
         if (!answer->series)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (uint32_t g = 0; !st && g < s->groups.shown_count; g++) {
                 Querier__Series *series;
 
@@ -138,7 +138,7 @@ static enum status make_series_answer(struct querier_call *c, const Querier__Sel
                         continue; /* the series past the limit */
                 series = querier_alloc(c, 1, sizeof *series);
                 if (!series)
-                        return c->q.err->code;
+                        return querier_get_failure(c);
                 querier__series__init(series);
                 st = make_series_labels(c, r, &s->groups.shown[g], series);
                 if (!st)

@@ -32,7 +32,7 @@ static enum status set_call_site(struct querier_call *c, const Querier__StackTra
                 return error_set(c->q.err, ST_USAGE, "a call site may have up to %d frames", LIMIT_CALL_SITE);
         names = querier_alloc(c, s->n_call_site, sizeof *names);
         if (!names)
-                return c->q.err->code;
+                return querier_get_failure(c);
         for (size_t i = 0; i < s->n_call_site; i++)
                 names[i] = s->call_site[i]->name;
         c->q.r.call_site = names;
@@ -72,7 +72,7 @@ static enum status make_flame_graph(struct querier_call *c, const struct stack_v
 {
         Querier__FlameGraph *g = querier_alloc(c, 1, sizeof *g);
         struct flamebearer f;
-        enum status st = g ? flamebearer_make(c, &v->l, &v->drawing, &f) : c->q.err->code;
+        enum status st = g ? flamebearer_make(c, &v->l, &v->drawing, &f) : querier_get_failure(c);
 
         if (st)
                 return st;
@@ -145,7 +145,7 @@ static enum status make_pprof_answer(struct querier_call *c, Querier__SelectMerg
         Querier__PprofProfile *pprof = querier_alloc(c, 1, sizeof *pprof);
 
         if (!pprof)
-                return c->q.err->code;
+                return querier_get_failure(c);
         querier__pprof_profile__init(pprof);
         answer->pprof = pprof;
         return make_profile(c, &pprof->profile);
@@ -170,7 +170,7 @@ enum status querier_answer_stacktraces(struct querier_call *c, const void *reque
         const struct querier_choice choice = make_stacktraces_choice(r);
         Querier__SelectMergeStacktracesResponse *answer = querier_alloc(c, 1, sizeof *answer);
         _cleanup_stack_view_ struct stack_view v = { 0 };
-        enum status st = answer ? check_type_given(c, r->profile_typeid) : c->q.err->code;
+        enum status st = answer ? check_type_given(c, r->profile_typeid) : querier_get_failure(c);
 
         if (!st)
                 st = set_call_site(c, r->stack_trace_selector);
@@ -205,7 +205,7 @@ enum status querier_answer_span_profile(struct querier_call *c, const void *requ
                                                .span_id_count = r->n_span_selector };
         Querier__SelectMergeSpanProfileResponse *answer = querier_alloc(c, 1, sizeof *answer);
         _cleanup_stack_view_ struct stack_view v = { 0 };
-        enum status st = answer ? check_type_given(c, r->profile_typeid) : c->q.err->code;
+        enum status st = answer ? check_type_given(c, r->profile_typeid) : querier_get_failure(c);
 
         if (!st)
                 st = querier_selection_init(&v.selection, c, &choice);
@@ -232,7 +232,7 @@ static enum status make_flame_diff(struct querier_call *c, const struct stack_vi
         Querier__FlameGraphDiff *g = querier_alloc(c, 1, sizeof *g);
         const int64_t *totals = v->drawing.nodes[0].total;
         struct flamebearer f;
-        enum status st = g ? flamebearer_make(c, &v->l, &v->drawing, &f) : c->q.err->code;
+        enum status st = g ? flamebearer_make(c, &v->l, &v->drawing, &f) : querier_get_failure(c);
 
         if (st)
                 return st;
@@ -290,7 +290,7 @@ enum status querier_answer_diff(struct querier_call *c, const void *request)
         Querier__DiffResponse *answer = querier_alloc(c, 1, sizeof *answer);
         _cleanup_stack_view_ struct stack_view v = { 0 };
         struct querier_choice left, right;
-        enum status st = answer ? check_diff_request(c, r) : c->q.err->code;
+        enum status st = answer ? check_diff_request(c, r) : querier_get_failure(c);
 
         if (st)
                 return st;

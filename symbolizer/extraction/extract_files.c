@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/extraction/extract_files.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,6 +119,7 @@ static enum status open_input_file(int fd, const char *name, const char *what, s
         struct elf_image img;
         enum status st;
 
+        assert(ret);
         if (fd < 0)
                 return ST_OK;
         snprintf(full, sizeof full, "%s%s", name, what);

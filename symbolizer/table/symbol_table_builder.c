@@ -320,6 +320,7 @@ static void make_gap(struct symbol_table_rewrite *w)
                 b->ranges = grown;
                 b->range_capacity = capacity;
         }
+        assert(b->ranges);
         memmove(b->ranges + w->read + gap, b->ranges + w->read, left * sizeof *b->ranges);
         w->read += gap;
         b->range_count += gap;
@@ -345,8 +346,10 @@ void symbol_table_rewrite_add(struct symbol_table_rewrite *w, uint64_t start, ui
         }
         if (w->write == w->read)
                 make_gap(w);
-        if (!w->b->failed)
-                w->b->ranges[w->write++] = (struct symbol_range){ start, end, chain };
+        if (w->b->failed)
+                return;
+        assert(w->b->ranges);
+        w->b->ranges[w->write++] = (struct symbol_range){ start, end, chain };
 }
 
 void symbol_table_rewrite_end(struct symbol_table_rewrite *w)
@@ -443,7 +446,7 @@ static void sort_runs(struct symbol_table_builder *b)
         struct symbol_range *sorted = NULL;
         size_t capacity = 0;
 
-        if (count > b->range_count / FEW_IN_A_RUN)
+        if (!count || count > b->range_count / FEW_IN_A_RUN)
                 return;
         runs = calloc(count, sizeof *runs);
         if (!runs || !huge_array_reserve_more(&sorted, &capacity, 0, b->range_count))
