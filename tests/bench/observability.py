@@ -81,13 +81,14 @@ def main():
         services = {kind: Service(f'{folder}/{i}', options) for i, (kind, options) in enumerate(KINDS.items())}
         used = {kind: {send_batches: [], ask_queries: []} for kind in KINDS}
         before = services['as it is'].count_observations()
-        for _ in range(ROUNDS):
+        for i in range(ROUNDS):
             for work in send_batches, ask_queries:
-                for kind, service in services.items():
-                    service.wait_for_flush() # what waits in the queue makes queries slower
-                    start = service.cpu_seconds()
-                    work(service)
-                    used[kind][work].append(service.cpu_seconds() - start)
+                for kind in list(KINDS)[i % len(KINDS):] + list(KINDS)[:i % len(KINDS)]:
+                    for service in services.values():
+                        service.wait_for_flush()  # of another service it would take CPU caches
+                    start = services[kind].cpu_seconds()
+                    work(services[kind])
+                    used[kind][work].append(services[kind].cpu_seconds() - start)
         made = services['as it is'].count_observations() - before
         for service in services.values():
             service.stop()
