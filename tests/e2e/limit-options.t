@@ -89,7 +89,7 @@ mkdir -p "$tmp/far/files/$id"
 cp "$tmp/c" "$tmp/far/files/$id/debuginfo"
 echo hold >"$tmp/far/mode"
 curl -sS -o "$tmp/fetched" "$url/buildid/$id/debuginfo" 2>/dev/null
-like "$(cat "$server_log")" "$id.* timed out after [2-9][0-9]{3} milliseconds" "--upstream-timeout ends a transfer"
+wait_for "--upstream-timeout to end a transfer" grep -Eq "$id.* timed out after [2-9][0-9]{3} milliseconds" "$server_log"
 touch "$tmp/far/go"
 
 # ---- out of range ----
