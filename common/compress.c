@@ -56,7 +56,7 @@ static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, siz
                 if (z->avail_in == 0) {
                         size_t step = n - taken < UINT_MAX ? n - taken : UINT_MAX;
 
-                        z->next_in = (Bytef *)(data + taken);
+                        z->next_in = step ? (Bytef *)(data + taken) : Z_NULL;
                         z->avail_in = (uInt)step;
                         taken += step;
                 }

@@ -149,6 +149,7 @@ START_TEST(every_cut_is_bad_data)
                         ck_assert_int_eq(unpacks[i](copy, n, &back, NULL), ST_BAD_DATA);
                         ck_assert_uint_eq(back.size, 0);
                 }
+                ck_assert_int_eq(unpacks[i](NULL, 0, &back, NULL), ST_BAD_DATA);
         }
 }
 END_TEST
