@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "common/limits.h"
 #include "common/log.h"
 #include "profile-store/identity.h"
 #include "profile-store/part_read.h"
+#include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
 #include "profile-store/store_internal.h"
 
-/* Add the stacks of one row group. An id is the hash of the list, so the column of ids need not be read. */
+/*
+ * Add the stacks of one row group. An id is the hash of the list, so the column of ids need not be read. The column is
+ * charged as that of a query, and left out when it has no room there.
+ */
 static enum status add_group_stacks(struct stack_cache *c, const struct part_file *f, uint32_t group, struct error *err)
 {
+        _cleanup_column_source_ struct column_source from = { .file = f, .group = group, .memory.use = MEMORY_QUERIES };
         struct parquet_column lists = { 0 };
-        enum status st = part_file_read_column(f, group, "location_ids.list.element", PARQUET_INT64, &lists, err);
+        enum status st = scan_read_column(&from, "location_ids.list.element", PARQUET_INT64, &lists, err);
 
         for (uint64_t i = 0; !st && i < lists.row_count; i++) {
                 uint32_t count = lists.offsets[i + 1] - lists.offsets[i];
