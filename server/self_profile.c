@@ -25,7 +25,7 @@ struct self_profile {
         pthread_t thread;
         int stop; /* eventfd */
         int64_t interval_ns;
-        uint64_t lost;
+        uint64_t lost, refused; /* as told so far */
 };
 
 static struct metric lost =
@@ -34,7 +34,7 @@ static struct metric lost =
 
 /* ---- the thread ---- */
 
-static void count_own_losses(struct self_profile *p)
+static void report_own_losses(struct self_profile *p)
 {
         uint64_t stats[SAMPLER_STAT_COUNT];
         struct error err;
@@ -43,6 +43,12 @@ static void count_own_losses(struct self_profile *p)
                 return;
         metric_add(&lost, (int64_t)(stats[STAT_LOST_RING_FULL] - p->lost));
         p->lost = stats[STAT_LOST_RING_FULL];
+        if (stats[SAMPLER_STAT_REFUSED] > p->refused)
+                log_warn("self-profile",
+                         "%" PRIu64
+                         " threads are not sampled: the limit of pending signals (ulimit -i) allows them no timer",
+                         stats[SAMPLER_STAT_REFUSED] - p->refused);
+        p->refused = stats[SAMPLER_STAT_REFUSED];
 }
 
 static void append_own_profile(struct self_profile *p, struct profile *profile)
@@ -71,7 +77,7 @@ static void store_own_interval(struct self_profile *p)
         if (profile.samples.count)
                 append_own_profile(p, &profile);
         profile_deinit(&profile);
-        count_own_losses(p);
+        report_own_losses(p);
 }
 
 /* Returns true at the end. */

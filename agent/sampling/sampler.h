@@ -34,7 +34,7 @@ enum sampler_kind {
 
 /** Totals since the start: those of the BPF program, and those of perf events alone. */
 enum sampler_stat {
-        SAMPLER_STAT_REFUSED = STAT_COUNT, /* processes that could not be opened */
+        SAMPLER_STAT_REFUSED = STAT_COUNT, /* processes that could not be opened; of signals, threads without a timer */
         SAMPLER_STAT_COUNT,
 };
 

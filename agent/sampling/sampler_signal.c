@@ -46,7 +46,7 @@ struct signal_slot {
 
 struct thread_timer {
         pid_t tid;
-        timer_t timer; /* NO_TIMER: it could not be made */
+        timer_t timer; /* NO_TIMER: the thread has ended, or the limit of pending signals is reached */
         bool is_alive; /* seen by the scan that is running */
 };
 
@@ -196,7 +196,7 @@ static clockid_t thread_cpu_clock(pid_t tid)
  * The first tick comes at a random part of the first period, so that threads which live for less than one are counted
  * in proportion. A thread that started since the last scan is charged from its start.
  */
-static timer_t start_thread_timer(const struct signal_sampler *s, pid_t tid)
+static timer_t start_thread_timer(struct signal_sampler *s, pid_t tid)
 {
         struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF };
         int64_t first_ns = 1 + random() % s->period_ns;
@@ -207,8 +207,10 @@ static timer_t start_thread_timer(const struct signal_sampler *s, pid_t tid)
         timer_t timer;
 
         event._sigev_un._tid = tid;
-        if (timer_create(thread_cpu_clock(tid), &event, &timer))
+        if (timer_create(thread_cpu_clock(tid), &event, &timer)) {
+                s->refused += errno != EINVAL; /* that is of a thread that has ended */
                 return NO_TIMER;
+        }
         if (!timer_settime(timer, s->has_scanned ? TIMER_ABSTIME : 0, &ticks, NULL))
                 return timer;
         (void)timer_delete(timer);
@@ -247,7 +249,6 @@ static void note_thread(struct signal_sampler *s, pid_t tid, size_t *at)
                 return;
         }
         s->timers[s->timer_count] = (struct thread_timer){ tid, start_thread_timer(s, tid), true };
-        s->refused += s->timers[s->timer_count].timer == NO_TIMER;
         s->timer_count++;
 }
 
