@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/commands/command.h"
+#include "cli/commands/run_query.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/data_format.h"
@@ -451,18 +452,6 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
         return st ? st : buf_status(ret, err, "answer");
 }
 
-/* Objects can be listed without it. */
-static enum status open_object_index(const char *path, bool write, struct symbol_index **ret, struct error *err)
-{
-        enum status st = symbol_index_open(path, true, ret, err);
-
-        if (st != ST_UNSUPPORTED || write)
-                return st;
-        fprintf(stderr, "cairn: %s. Until then all objects appear as not indexed\n", PRINTABLE(err->text));
-        *ret = NULL;
-        return ST_OK;
-}
-
 enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_dir *ret, struct error *err)
 {
         _cleanup_free_ char *index = path_join(data, "index"), *objects = path_join(data, "debuginfo");
@@ -470,7 +459,8 @@ enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_di
         enum status st = index && objects ? data_format_check(data, err) : error_no_memory(err);
 
         if (!st)
-                st = open_object_index(index, write, &d.symbols, err);
+                st = write ? symbol_index_open(index, true, &d.symbols, err)
+                           : open_optional_index(data, "all objects appear as not indexed", &d.symbols, err);
         if (!st && write) /* only now: the lock is created in no other directory than that of a service */
                 st = lock_data_dir(data, &d.lock, err);
         if (!st)

@@ -32,7 +32,7 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
 /** The stores of a data directory. Zeroed: closed. */
 struct debuginfo_dir {
         struct debuginfo_store *objects;
-        struct symbol_index *symbols; /* read-only; NULL: it has another format */
+        struct symbol_index *symbols; /* read-only; NULL: open_optional_index() */
         int lock;                     /* 0: none */
 };
 /**

@@ -60,14 +60,13 @@ static void print_note(const char *operation, const char *note)
                 fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
 }
 
-enum status open_optional_index(const char *data, struct symbol_index **ret, struct error *err)
+enum status open_optional_index(const char *data, const char *without, struct symbol_index **ret, struct error *err)
 {
         _cleanup_free_ char *index = path_join(data, "index");
         enum status st = index ? symbol_index_open(index, true, ret, err) : error_no_memory(err);
 
         if (st == ST_UNSUPPORTED)
-                fprintf(stderr, "cairn: %s. Until then samples that wait in the queue appear as addresses\n",
-                        PRINTABLE(err->text));
+                fprintf(stderr, "cairn: %s. Until then %s\n", PRINTABLE(err->text), without);
         if (st != ST_NOT_FOUND && st != ST_UNSUPPORTED)
                 return st;
         *ret = NULL;
@@ -89,7 +88,7 @@ static enum status query_data_directory(const struct query_options *o, const cha
                 return st;
         clock_gettime(CLOCK_REALTIME, &now);
         input.now_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-        st = open_optional_index(o->data, &options.symbols, err);
+        st = open_optional_index(o->data, SAMPLES_WITHOUT_INDEX, &options.symbols, err);
         if (!st)
                 st = profile_store_open(profiles, &options, &store, err);
         if (!st)

@@ -44,10 +44,13 @@ struct query_view {
                 OPTION_STRING("groups", 0, "N", &(v)->groups, "of --by, the N greatest (default 20) and the rest")
 
 /**
- * Open the index of a data directory, which resolves queued samples: without it they appear as addresses.
+ * Open the index of a data directory for reading, where a command can do without it.
+ * @param without  what is left out then, for the message.
  * @param ret NULL where there is none, or one of another format, which a message says.
  */
-enum status open_optional_index(const char *data, struct symbol_index **ret, struct error *err) MUST_CHECK;
+enum status open_optional_index(const char *data, const char *without, struct symbol_index **ret,
+                                struct error *err) MUST_CHECK;
+#define SAMPLES_WITHOUT_INDEX "samples that wait in the queue appear as addresses"
 
 #define QUERY_PARAMS 32
 

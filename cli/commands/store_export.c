@@ -70,7 +70,7 @@ enum status store_export_command(const struct store_command *c, struct error *er
 
         if (st)
                 return st;
-        st = open_optional_index(c->data, &options.symbols, err);
+        st = open_optional_index(c->data, SAMPLES_WITHOUT_INDEX, &options.symbols, err);
         if (!st)
                 st = profile_store_open(c->dir, &options, &store, err);
         if (!st)
