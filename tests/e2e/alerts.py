@@ -10,30 +10,9 @@ import sys
 
 import yaml
 
-failed = False
+from deploy_checks import check, has_failed, read, read_metric_labels
 
-
-def check(name, mistakes):
-    global failed
-    mistakes = sorted(mistakes)
-    failed |= bool(mistakes)
-    print(f"{'not ok' if mistakes else 'ok'} - {name}")
-    for mistake in mistakes[:20]:
-        print(mistake)
-
-
-def read(path):
-    with open(path, encoding="utf-8") as f:
-        return f.read()
-
-
-# docs/metrics.md is held against the code by docs.t. A label's values are in its cell too.
-words_of = {}
-for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", read("docs/metrics.md"), re.M):
-    for name in re.findall(r"`(\w+)`", names):
-        words_of.setdefault(name, set()).update(re.findall(r"`(\w+)`", labels))
-        if name.endswith("_duration_seconds"):
-            words_of.setdefault(name + "_bucket", {"le"}).update(words_of[name])
+words_of = read_metric_labels()
 alerts = [r for g in yaml.safe_load(read("deploy/prometheus/alerts.yaml"))["groups"] for r in g["rules"]]
 check("there are alerts", [] if len(alerts) > 15 else [str(len(alerts))])
 check("each has a name of its own", {r["alert"] for r in alerts if [x["alert"] for x in alerts].count(r["alert"]) > 1})
@@ -67,4 +46,4 @@ for r in alerts:
 check("the pages that they name exist", mistakes)
 tested = set(re.findall(r'alertname="(\w+)"', read("deploy/prometheus/alerts-test.yaml")))
 check("each is tested", {r["alert"] for r in alerts} ^ tested)
-sys.exit(failed)
+sys.exit(has_failed())

@@ -14,17 +14,9 @@ import urllib.request
 
 import yaml
 
+from deploy_checks import check, has_failed, read, read_metric_labels
+
 URL, TOKEN = sys.argv[1:]
-failed = False
-
-
-def check(name, mistakes):
-    global failed
-    mistakes = sorted(mistakes)
-    failed |= bool(mistakes)
-    print(f"{'not ok' if mistakes else 'ok'} - {name}")
-    for mistake in mistakes[:20]:
-        print(mistake)
 
 
 def fetch(path, headers, body=None):
@@ -32,17 +24,10 @@ def fetch(path, headers, body=None):
         return r.headers["Content-Type"], r.read()
 
 
-# ---- metrics: docs/metrics.md is held against the code by docs.t ----
+# ---- metrics ----
 
-labels_of = {}
-with open("docs/metrics.md", encoding="utf-8") as f:
-    for names, labels in re.findall(r"^\| (`cairn_[^|]*)\|([^|]*)\|", f.read(), re.M):
-        for name in re.findall(r"`(\w+)`", names):
-            labels_of.setdefault(name, set()).update(re.findall(r"`(\w+)`", labels))
-            if name.endswith("_duration_seconds"):
-                labels_of.setdefault(name + "_bucket", {"le"}).update(labels_of[name])
-with open("deploy/grafana/dashboards/cairn.json", encoding="utf-8") as f:
-    dashboard = json.load(f)
+labels_of = read_metric_labels()
+dashboard = json.loads(read("deploy/grafana/dashboards/cairn.json"))
 panels = [p for p in dashboard["panels"] if p["type"] != "row"]
 questions = [(p["title"], t["expr"]) for p in panels for t in p["targets"]]
 variables = {v["name"]: v for v in dashboard["templating"]["list"]}
@@ -102,4 +87,4 @@ basic = base64.b64encode(f"{source['basicAuthUser']}:{password}".encode()).decod
 # The data source's health check is this call.
 kind, _ = fetch("/querier.v1.QuerierService/ProfileTypes", {"Authorization": "Basic " + basic, "Content-Type": "application/proto"}, b"")
 check("the data source reaches a service with these settings", {kind} - {"application/proto"})
-sys.exit(failed)
+sys.exit(has_failed())
