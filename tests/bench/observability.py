@@ -85,7 +85,7 @@ def main():
             for work in send_batches, ask_queries:
                 for kind in list(KINDS)[i % len(KINDS):] + list(KINDS)[:i % len(KINDS)]:
                     for service in services.values():
-                        service.wait_for_flush()  # of another service it would take CPU caches
+                        service.wait_for_flush()  # one that runs meanwhile would evict what this service has in the CPU caches
                     start = services[kind].cpu_seconds()
                     work(services[kind])
                     used[kind][work].append(services[kind].cpu_seconds() - start)
