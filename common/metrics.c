@@ -65,6 +65,11 @@ void metric_set(struct metric *m, int64_t v)
         atomic_store_explicit(&m->value, v, memory_order_relaxed);
 }
 
+void metric_set_share(struct metric *m, _Atomic int64_t *share, int64_t v)
+{
+        metric_add(m, v - atomic_exchange(share, v));
+}
+
 int64_t metric_get(struct metric *m)
 {
         return atomic_load_explicit(&m->value, memory_order_relaxed);

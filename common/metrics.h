@@ -63,6 +63,8 @@ void histogram_observe(struct histogram *h, int64_t duration_ns);
 
 void metric_add(struct metric *m, int64_t n);
 void metric_set(struct metric *m, int64_t v);
+/** A gauge that is the sum of several parts, each with a share that begins with 0: set this part's. */
+void metric_set_share(struct metric *m, _Atomic int64_t *share, int64_t v);
 int64_t metric_get(struct metric *m);
 
 /** Make a metric appear with value 0 before its first event. */

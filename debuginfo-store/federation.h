@@ -28,10 +28,11 @@ struct federation_options {
         const char *const *headers; /* a header for each upstream, NULL none, as in struct fetch_request; copied. NULL:
                                        no headers */
         size_t url_count;
-        uint64_t timeout_s;        /* an upstream may be silent for this long; 0: 90 */
-        uint64_t miss_s;           /* how long "not found" is cached; 0: 600 */
-        uint64_t error_s;          /* 0: 30 */
-        unsigned threads;          /* for background fetches; 0: 2 */
+        const char *tenant; /* for whom: a label of metrics, when one process has several; NULL: none. Borrowed */
+        uint64_t timeout_s; /* an upstream may be silent for this long; 0: 90 */
+        uint64_t miss_s;    /* how long "not found" is cached; 0: 600 */
+        uint64_t error_s;   /* 0: 30 */
+        unsigned threads;   /* for background fetches; 0: 2 */
         unsigned breaker_failures; /* see upstream.h */
         uint64_t breaker_pause_s;
         /* Called for each object that was stored, on the thread that fetched it, without a lock. */

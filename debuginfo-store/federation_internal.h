@@ -20,6 +20,7 @@ struct upstream_set {
 struct federation_upstreams {
         struct debuginfo_store *store;
         uint64_t timeout_s;
+        const char *tenant;        /* of new upstreams; borrowed */
         unsigned breaker_failures; /* of new upstreams, as is the next */
         uint64_t breaker_pause_s;
         pthread_mutex_t lock; /* of the pointer */

@@ -54,6 +54,7 @@ static enum status make_upstream_set(const struct federation_upstreams *a, const
                 atomic_init(&set->references, 1);
         while (!st && set->count < o->url_count) {
                 const struct upstream_options u = { .url = o->urls[set->count],
+                                                    .tenant = a->tenant,
                                                     .header = o->headers ? o->headers[set->count] : NULL,
                                                     .failures_max = a->breaker_failures,
                                                     .pause_s = a->breaker_pause_s };
@@ -76,6 +77,7 @@ enum status federation_upstreams_init(struct federation_upstreams *a, struct deb
                                       const struct federation_options *o, struct error *err)
 {
         *a = (struct federation_upstreams){ .store = store,
+                                            .tenant = o->tenant,
                                             .timeout_s = o->timeout_s ? o->timeout_s : TIMEOUT_S,
                                             .breaker_failures = o->breaker_failures,
                                             .breaker_pause_s = o->breaker_pause_s,

@@ -63,7 +63,7 @@ enum status upstream_copy_header(struct upstream *u, char **ret, struct error *e
         return ST_OK;
 }
 
-static enum status make_upstream_metrics(struct upstream *u, struct error *err)
+static enum status make_upstream_metrics(struct upstream *u, const char *tenant, struct error *err)
 {
         static const char requests[] = "cairn_upstream_requests_total";
         static const struct {
@@ -89,6 +89,8 @@ static enum status make_upstream_metrics(struct upstream *u, struct error *err)
 
                 buf_init(&label, KiB(1));
                 metric_label(&label, "upstream", u->status.url);
+                if (tenant)
+                        buf_printf(&label, ",tenant=\"%s\"", tenant);
                 if (kinds[i].outcome)
                         buf_printf(&label, ",outcome=\"%s\"", kinds[i].outcome);
                 buf_append(&label, "", 1);
@@ -120,7 +122,7 @@ enum status upstream_create(const struct upstream_options *o, struct upstream **
         fetch_url_redact(o->url, u->status.url);
         u->url = strdup(o->url);
         u->header = o->header ? strdup(o->header) : NULL;
-        st = u->url && (u->header || !o->header) ? make_upstream_metrics(u, err) : error_no_memory(err);
+        st = u->url && (u->header || !o->header) ? make_upstream_metrics(u, o->tenant, err) : error_no_memory(err);
         if (st)
                 upstream_unref(u);
         else

@@ -48,6 +48,7 @@ struct upstream_status {
 
 struct upstream_options {
         const char *url;       /* copied */
+        const char *tenant;    /* a label of its metrics; NULL: none */
         const char *header;    /* as in struct fetch_request; copied; NULL none */
         unsigned failures_max; /* consecutive failures that open the breaker; 0: 5 */
         uint64_t pause_s;      /* how long it stays open the first time; 0: 30 */

@@ -63,15 +63,17 @@ struct indexer {
         atomic_bool stop;
         pthread_t threads[INDEXER_THREADS_MAX];
         unsigned thread_count;
+        _Atomic int64_t shares[3]; /* of the gauges, which count for all indexers */
 };
 
 /* ---- the queue, with the lock held ---- */
 
 static void update_indexer_metrics(struct indexer *ix)
 {
-        metric_set(&waiting, (int64_t)(ix->queue.count + ix->running.count + ix->debounce.count + ix->retry.ids.count));
-        metric_set(&debounced, (int64_t)ix->debounce.count);
-        metric_set(&postponed, (int64_t)ix->retry.ids.count);
+        metric_set_share(&waiting, &ix->shares[0],
+                         (int64_t)(ix->queue.count + ix->running.count + ix->debounce.count + ix->retry.ids.count));
+        metric_set_share(&debounced, &ix->shares[1], (int64_t)ix->debounce.count);
+        metric_set_share(&postponed, &ix->shares[2], (int64_t)ix->retry.ids.count);
 }
 
 static void enqueue_object(struct indexer *ix, const struct build_id *id)
@@ -722,6 +724,9 @@ void indexer_stop(struct indexer *ix)
         pthread_mutex_unlock(&ix->lock);
         for (unsigned i = 0; i < ix->thread_count; i++)
                 pthread_join(ix->threads[i], NULL);
+        metric_set_share(&waiting, &ix->shares[0], 0);
+        metric_set_share(&debounced, &ix->shares[1], 0);
+        metric_set_share(&postponed, &ix->shares[2], 0);
         pthread_cond_destroy(&ix->work);
         pthread_mutex_destroy(&ix->write);
         pthread_mutex_destroy(&ix->lock);

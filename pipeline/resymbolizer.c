@@ -78,6 +78,7 @@ struct resymbolizer {
         bool stop;
         bool started;
         pthread_t thread;
+        _Atomic int64_t waiting_share, failing_share; /* of the gauges, which count for all resymbolizers */
 };
 
 static void append_id_line(struct buf *text, const struct build_id *id)
@@ -154,8 +155,8 @@ static void update_resymbolizer_metrics(struct resymbolizer *h)
 
         for (size_t i = 0; i < h->failing_count; i++)
                 apart += h->failing[i].retry_ns != 0;
-        metric_set(&waiting, (int64_t)(h->ready.count + apart));
-        metric_set(&failing_objects, (int64_t)h->failing_count);
+        metric_set_share(&waiting, &h->waiting_share, (int64_t)(h->ready.count + apart));
+        metric_set_share(&failing_objects, &h->failing_share, (int64_t)h->failing_count);
 }
 
 static void enqueue_ready(struct resymbolizer *h, const struct build_id *id)
@@ -426,6 +427,8 @@ void resymbolizer_stop(struct resymbolizer *h)
                 pthread_mutex_unlock(&h->lock);
                 pthread_join(h->thread, NULL);
         }
+        metric_set_share(&waiting, &h->waiting_share, 0);
+        metric_set_share(&failing_objects, &h->failing_share, 0);
         pthread_cond_destroy(&h->changed);
         pthread_mutex_destroy(&h->lock);
         free(h->expected);
