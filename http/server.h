@@ -47,7 +47,8 @@ enum http_scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_UPLOAD, SCOPE_HIST
 enum http_tenancy {
         TENANCY_UNDECIDED,
         TENANCY_OWN,    /* the samples of the request's tenant, and of no other */
-        TENANCY_SHARED, /* what all tenants share: debuginfo, sources and symbols */
+        TENANCY_SPACE,  /* the debuginfo, sources and symbols of the request's tenant: what tenants share, or its own */
+        TENANCY_UPKEEP, /* changes of these: for a token that is bound to a tenant only if they are the tenant's own */
         TENANCY_WHOLE,  /* the whole service, so not for a token that is bound to a tenant */
 };
 

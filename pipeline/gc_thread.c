@@ -49,6 +49,7 @@ struct gc_thread {
         bool was_indexed;     /* something since */
         bool stop;
         pthread_t thread;
+        _Atomic int64_t object_count, object_bytes; /* of the metrics, which count all stores */
 };
 
 /* An object may have better symbols in the index and still be queued. */
@@ -71,10 +72,10 @@ struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct
                                     .context = c };
 }
 
-void gc_thread_publish_metrics(const struct gc_result *r)
+void gc_thread_publish_metrics(struct gc_thread *c, const struct gc_result *r)
 {
-        metric_set(&objects, (int64_t)r->objects);
-        metric_set(&bytes, (int64_t)r->bytes);
+        metric_set_share(&objects, &c->object_count, (int64_t)r->objects);
+        metric_set_share(&bytes, &c->object_bytes, (int64_t)r->bytes);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 metric_add(&removed[i], (int64_t)r->removed[i]);
         metric_add(&removed_bytes, (int64_t)r->removed_bytes);
@@ -97,7 +98,7 @@ static bool run_collection(struct gc_thread *c, bool sweep)
                 log_error("debuginfo", "cannot apply the retention rules: %s; retrying within the hour", err.text);
                 return false;
         }
-        gc_thread_publish_metrics(&r);
+        gc_thread_publish_metrics(c, &r);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 count += r.removed[i];
         if (count || r.strays)
@@ -224,6 +225,8 @@ void gc_thread_destroy(struct gc_thread *c)
 {
         if (!c)
                 return;
+        metric_set_share(&objects, &c->object_count, 0);
+        metric_set_share(&bytes, &c->object_bytes, 0);
         pthread_cond_destroy(&c->wake);
         pthread_mutex_destroy(&c->lock);
         free(c);
@@ -231,6 +234,8 @@ void gc_thread_destroy(struct gc_thread *c)
 
 void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes)
 {
+        atomic_fetch_add(&c->object_count, 1);
+        atomic_fetch_add(&c->object_bytes, (int64_t)stored_bytes);
         metric_add(&objects, 1);
         metric_add(&bytes, (int64_t)stored_bytes);
         pthread_mutex_lock(&c->lock);

@@ -45,7 +45,7 @@ void gc_thread_notify_indexed(struct gc_thread *c);
 void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object *symbols);
 
 /** Update the metrics after a successful collection. */
-void gc_thread_publish_metrics(const struct gc_result *r);
+void gc_thread_publish_metrics(struct gc_thread *c, const struct gc_result *r);
 
 /** Rules that do not change while they are used. */
 struct gc_rules {

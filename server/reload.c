@@ -110,29 +110,30 @@ static void reload_tenants(struct reload *r)
                          "reload: %u tenants were added to '%s' and %u removed from it, which takes effect at the next "
                          "start; the limits and rules of the others are applied",
                          left.added, o->tenant_file, left.removed);
-        r->needs_restart[TENANTS] = left.added || left.removed;
+        if (!st && left.moved)
+                log_warn("serve",
+                         "reload: the setting debuginfo of %u tenants was changed in '%s', which takes effect at the "
+                         "next start",
+                         left.moved, o->tenant_file);
+        r->needs_restart[TENANTS] = left.added || left.removed || left.moved;
 }
 
 static void reload_retention(struct reload *r)
 {
-        struct gc_thread *gc = atomic_load(&r->s->gc_thread);
-
-        if (gc)
-                gc_thread_set_rules(gc, r->fresh.options->retention, r->fresh.options->retention_count);
+        debuginfo_spaces_set_retention(r->s->spaces, r->fresh.options);
 }
 
 static void reload_upstreams(struct reload *r)
 {
         const struct server_options *o = r->fresh.options;
-        struct federation *federation = r->s->federation;
+        bool are_there = debuginfo_spaces_have_upstreams(r->s->spaces);
         struct error err = { 0 };
 
         if (r->s->options->read_only)
                 return;
         /* With all of them gone the federation stays, and asks none. */
-        r->needs_restart[UPSTREAMS] = !federation && o->upstream_count;
-        if (federation &&
-            federation_set_upstreams(federation, o->upstreams, o->upstream_headers, o->upstream_count, &err))
+        r->needs_restart[UPSTREAMS] = !are_there && o->upstream_count;
+        if (are_there && debuginfo_spaces_set_upstreams(r->s->spaces, o, &err))
                 fail_part(r, UPSTREAMS, &err);
 }
 

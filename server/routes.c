@@ -161,7 +161,7 @@ static struct metric unnoted =
         METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be written down.", "");
 
 /* On a full disk this fails for every request: logged once a minute, counted always. */
-void record_object_use(struct server *s, const struct build_id *id, enum object_kind kind)
+void record_object_use(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind)
 {
         static _Atomic int64_t told_ns;
         const struct object_name name = { *id, kind };

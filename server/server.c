@@ -115,6 +115,13 @@ static uint64_t admit_request(void *context, const struct http_request *req, uin
         return admission_admit(s->access_control.admission, http_sender(req), bytes, err);
 }
 
+/* Whether tenants get different answers to the same request. */
+static bool does_answer_vary(const struct server *s, enum http_tenancy tenancy)
+{
+        return tenancy == TENANCY_OWN ? tenants_count(s->tenants) > 1
+                                      : tenancy == TENANCY_SPACE && debuginfo_spaces_count(s->spaces) > 1;
+}
+
 static void select_http_tenant(void *context, struct http_request *req)
 {
         struct server *s = context;
@@ -144,7 +151,7 @@ static void select_http_tenant(void *context, struct http_request *req)
         if (!wait_s) {
                 http_set_tenant(req, tenant, tenant->lane);
                 http_set_body_group(req, get_body_group(s->tenants, tenant, http_route(req)->scope));
-                if (http_route(req)->cacheable && r.tenancy == TENANCY_OWN && tenants_count(s->tenants) > 1)
+                if (http_route(req)->cacheable && does_answer_vary(s, r.tenancy))
                         http_set_header(req, "Vary", "Authorization, " TENANT_HEADER);
                 return;
         }
@@ -166,102 +173,11 @@ static void finish_request(void *context, const struct http_request *req)
                                http_received_bytes(req));
 }
 
-/* Called after a flush with build-ids that have no debuginfo. */
-static void request_missing_objects(void *context, const struct build_id *ids, size_t count)
-{
-        struct server *s = context;
-
-        _cleanup_free_ struct build_id *rest = NULL;
-
-        pthread_mutex_lock(&s->federation_lock);
-        if (s->scan_demand.scan && s->indexer && !atomic_load(&s->stopping))
-                rest = calloc(count + 1, sizeof *rest);
-        if (rest) {
-                scan_demand_index_objects(&s->scan_demand, ids, count, rest, &count);
-                ids = rest;
-        }
-        if (s->federation)
-                federation_request(s->federation, ids, count, OBJECT_DEBUGINFO);
-        pthread_mutex_unlock(&s->federation_lock);
-}
-
-static enum status open_scanned_object(void *context, const struct build_id *id, enum object_kind kind, int *fd_ret,
-                                       struct error *err)
-{
-        struct server *s = context;
-
-        return scan_demand_open_object(&s->scan_demand, id, kind, fd_ret, err);
-}
-
-static bool has_scanned_debuginfo(void *context, const struct build_id *id)
-{
-        struct server *s = context;
-
-        return scan_demand_has_debuginfo(&s->scan_demand, id);
-}
-
-static void request_missing_companion(void *context, const struct build_id *id)
-{
-        request_missing_objects(context, id, 1);
-}
-
-static void on_object_fetched(void *context, const struct stored_object *object)
-{
-        struct server *s = context;
-        struct gc_thread *gc = atomic_load(&s->gc_thread);
-        char hex[BUILD_ID_HEX_MAX];
-
-        log_info("federation", "%s: %s of %llu bytes came from an upstream", build_id_hex(&object->build_id, hex),
-                 object_kind_name(object->kind), (unsigned long long)object->size_bytes);
-        if (s->indexer)
-                indexer_enqueue(s->indexer, &object->build_id, object->kind);
-        if (gc)
-                gc_thread_count_arrival(gc, object->stored_bytes);
-}
-
-static void on_fetch_failed(void *context, const struct build_id *id, const struct error *why)
-{
-        char hex[BUILD_ID_HEX_MAX];
-
-        (void)context;
-        log_warn("federation", "%s: %s, retrying later", build_id_hex(id, hex), why->text);
-}
-
-static void on_upstream_changed(void *context, const struct upstream_status *u)
-{
-        (void)context;
-        if (u->state == UPSTREAM_CLOSED)
-                log_info("federation", "upstream %s responds again", u->url);
-        else
-                log_warn("federation",
-                         "upstream %s failed %u times in a row and is skipped for %llu s; last error: %s. If "
-                         "'curl -I %s/metrics' fails from here too, remove it from --upstream or fix the network",
-                         u->url, u->failures, (unsigned long long)u->retry_in_s, u->last_error, u->url);
-}
-
-static void on_object_indexed(void *context)
-{
-        struct server *s = context;
-        struct gc_thread *gc = atomic_load(&s->gc_thread);
-
-        if (gc)
-                gc_thread_notify_indexed(gc);
-}
-
 static void expire_shares(void *context)
 {
         struct server *s = context;
 
         tenants_expire_shares(s->tenants);
-}
-
-static void on_symbols_superseded(void *context, const struct stored_object *symbols)
-{
-        struct server *s = context;
-        struct gc_thread *gc = atomic_load(&s->gc_thread);
-
-        if (gc)
-                gc_thread_remove_superseded(gc, symbols);
 }
 
 /* ---- opening ---- */
@@ -281,21 +197,10 @@ static enum status open_tenants(struct server *s, struct error *err)
 {
         const struct tenants_options o = { .server = s->options,
                                            .configs = s->access_control.tenants,
-                                           .symbols = s->symbols,
-                                           .missing_debuginfo = request_missing_objects,
-                                           .missing_context = s };
+                                           .spaces = s->spaces };
         enum status st = tenants_open(&o, &s->tenants, err);
 
         return st ? st : start_readiness(s, err);
-}
-
-/* Tables alone can be served, from a copy for example. */
-static enum status ignore_missing_store(const struct server *s, enum status st, const struct error *err)
-{
-        if (st != ST_NOT_FOUND || !s->options->read_only)
-                return st;
-        log_warn("serve", "%s; answering without it", err->text);
-        return ST_OK;
 }
 
 /* A full disk stops no start: a directory without the file counts as of the first format. */
@@ -309,22 +214,30 @@ static enum status write_data_format(const char *dir, struct error *err)
         return ST_OK;
 }
 
+static enum status open_spaces(struct server *s, struct error *err)
+{
+        const struct debuginfo_spaces_options o = { .server = s->options,
+                                                    .configs = s->access_control.tenants,
+                                                    .scratch_dir = s->scratch_dir,
+                                                    .stopping = &s->stopping,
+                                                    .hourly = expire_shares,
+                                                    .context = s };
+
+        return debuginfo_spaces_open(&o, &s->spaces, err);
+}
+
 static enum status open_stores(struct server *s, struct error *err)
 {
         const char *dir = s->options->dir;
-        bool read_only = s->options->read_only;
-        _cleanup_free_ char *index = path_join(dir, "index");
-        _cleanup_free_ char *objects = path_join(dir, "debuginfo");
-        enum status st = ST_OK;
+        enum status st;
 
         s->scratch_dir = path_join(dir, "tmp");
-        s->symbol_texts = text_cache_create();
-        if (!index || !objects || !s->scratch_dir || !s->symbol_texts)
+        if (!s->scratch_dir)
                 return error_no_memory(err);
         st = data_format_check(dir, err);
         if (st)
                 return st;
-        if (!read_only) {
+        if (!s->options->read_only) {
                 st = file_make_dirs(s->scratch_dir, err);
                 if (!st)
                         st = lock_data_dir(dir, &s->lock_fd, err);
@@ -332,113 +245,8 @@ static enum status open_stores(struct server *s, struct error *err)
                         st = write_data_format(dir, err);
         }
         if (!st)
-                st = ignore_missing_store(s, symbol_index_open(index, read_only, &s->symbols, err), err);
-        if (st == ST_UNSUPPORTED && read_only) {
-                log_warn("index", "%s; answering without it", err->text);
-                st = ST_OK;
-        }
-        if (st == ST_UNSUPPORTED) {
-                st = symbol_index_open_or_reset(index, &s->symbols, err);
-                if (!st)
-                        log_info("index", "older format; rebuilding it from the stored objects");
-        }
-        if (!st)
-                st = ignore_missing_store(s, debuginfo_store_open(objects, read_only, &s->objects, err), err);
+                st = open_spaces(s, err);
         return st ? st : open_tenants(s, err);
-}
-
-static enum status open_scanned_trees(struct server *s, struct error *err)
-{
-        _cleanup_free_ char *dir = path_join(s->options->dir, "scan");
-        struct scan_options o = { .dirs = s->options->scan_dirs,
-                                  .dir_count = s->options->scan_dir_count,
-                                  .dir = dir,
-                                  .scratch_dir = s->scratch_dir,
-                                  .interval_s = s->options->scan_interval_s,
-                                  .cache_bytes = s->options->scan_cache_bytes,
-                                  .nursery = s->options->nursery };
-
-        s->scan_demand.symbols = s->symbols;
-        s->scan_demand.stopping = &s->stopping;
-        if (!o.dir_count)
-                return ST_OK;
-        return dir ? scan_demand_open_trees(&s->scan_demand, &o, err) : error_no_memory(err);
-}
-
-static enum status start_pipeline(struct server *s, struct error *err)
-{
-        _cleanup_free_ char *queue = path_join(s->options->dir, "heal-queue");
-        _cleanup_free_ char *companions = path_join(s->options->dir, "supplement-needs");
-        struct indexer_options o = { .objects = s->objects,
-                                     .symbols = s->symbols,
-                                     .scratch_dir = s->scratch_dir,
-                                     .companions_path = companions,
-                                     .wanted = request_missing_companion,
-                                     .done = on_object_indexed,
-                                     .superseded = on_symbols_superseded,
-                                     .open_other = open_scanned_object,
-                                     .has_other = has_scanned_debuginfo,
-                                     .context = s };
-        struct gc_thread *gc;
-        struct gc_thread_options c = { .objects = s->objects,
-                                       .symbols = s->symbols,
-                                       .rules = s->options->retention,
-                                       .rule_count = s->options->retention_count,
-                                       .hourly = expire_shares,
-                                       .context = s };
-        enum status st = queue && companions
-                                 ? resymbolizer_start(tenants_get_stores(s->tenants), tenants_count(s->tenants), queue,
-                                                      &s->resymbolizer, err)
-                                 : error_no_memory(err);
-
-        o.resymbolizer = s->resymbolizer;
-        if (!st)
-                st = indexer_start(&o, &s->indexer, err);
-        s->scan_demand.indexer = s->indexer;
-        c.indexer = s->indexer;
-        if (!st)
-                st = gc_thread_start(&c, &gc, err);
-        if (!st)
-                atomic_store(&s->gc_thread, gc);
-        return st;
-}
-
-static enum status start_federation(struct server *s, struct error *err)
-{
-        const struct federation_options o = { .size = sizeof o,
-                                              .urls = s->options->upstreams,
-                                              .headers = s->options->upstream_headers,
-                                              .url_count = s->options->upstream_count,
-                                              .arrived = on_object_fetched,
-                                              .failed = on_fetch_failed,
-                                              .upstream_changed = on_upstream_changed,
-                                              .context = s };
-
-        if (!o.url_count || s->options->read_only)
-                return ST_OK;
-        if (s->options->upstream_ca && access(s->options->upstream_ca, R_OK))
-                return error_os(err, errno, "cannot read the certificates in '%s'", s->options->upstream_ca);
-        fetch_set_authorities(s->options->upstream_ca);
-        for (size_t i = 0; i < o.url_count; i++) {
-                char url[FETCH_URL_TEXT];
-
-                log_info("federation", "upstream %s", fetch_url_redact(o.urls[i], url));
-                if (o.headers && o.headers[i] && strncmp(o.urls[i], "http://", 7) == 0)
-                        log_warn("federation", "the secret header for upstream %s is sent unencrypted", url);
-        }
-        return federation_start(s->objects, &o, &s->federation, err);
-}
-
-static enum status start_missing_retry(struct server *s, struct error *err)
-{
-        struct scan *scan = s->scan_demand.scan;
-        enum status st = s->federation || scan
-                                 ? missing_retry_start(tenants_get_stores(s->tenants), tenants_count(s->tenants),
-                                                       request_missing_objects, s, &s->missing_retry, err)
-                                 : ST_OK;
-
-        s->scan_demand.missing_retry = s->missing_retry;
-        return st || !scan ? st : scan_start(scan, err);
 }
 
 void apply_server_limits(const struct server_options *o)
@@ -504,34 +312,16 @@ static enum status start_http(struct server *s, const struct listen_address *lis
 /* Set all stop flags first, so that no part waits for another in vain. */
 static void close_server(struct server *s)
 {
-        struct federation *federation;
-
         service_notify_stopping();
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
         grpc_server_stop(s->grpc); /* its calls are handled by threads of the next */
         http_server_stop(s->http);
         self_profile_stop(s->self_profile);
-        scan_stop(s->scan_demand.scan);
-        missing_retry_stop(s->missing_retry);
-        pthread_mutex_lock(&s->federation_lock);
-        federation = s->federation;
-        s->federation = NULL;
-        pthread_mutex_unlock(&s->federation_lock);
-        if (federation)
-                federation_stop(federation);
-        gc_thread_stop(s->gc_thread);
-        indexer_stop(s->indexer);
-        gc_thread_destroy(s->gc_thread);
-        scan_destroy(s->scan_demand.scan);
-        resymbolizer_stop(s->resymbolizer);
+        debuginfo_spaces_stop(s->spaces);
         readiness_stop(s->readiness);
         tenants_close(s->tenants);
-        if (s->objects)
-                debuginfo_store_close(s->objects);
-        text_cache_destroy(s->symbol_texts);
-        if (s->symbols)
-                symbol_index_close(s->symbols);
+        debuginfo_spaces_close(s->spaces);
         access_close(&s->access_control);
         free(s->routes);
         free(s->scratch_dir);
@@ -584,19 +374,11 @@ static enum status start_server(struct server *s, const struct listeners *listen
         bool is_loopback = listen->http.is_loopback && listen->grpc.is_loopback;
         enum status st = access_open(&s->access_control, s->options, is_loopback, err);
 
-        pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
         apply_server_limits(s->options);
         if (!st)
                 st = open_stores(s, err);
         if (!st)
-                st = open_scanned_trees(s, err);
-        if (!st && !s->options->read_only)
-                st = start_pipeline(s, err);
-        if (!st)
-                st = start_federation(s, err);
-        if (!st)
-                st = start_missing_retry(s, err);
-        pthread_mutex_unlock(&s->federation_lock);
+                st = debuginfo_spaces_start(s->spaces, tenants_get_stores(s->tenants), err);
         if (!st)
                 st = start_http(s, &listen->http, err);
         if (!st && s->options->listen_otlp_grpc)
@@ -646,8 +428,8 @@ static void report_indexing(struct server *s)
 {
         struct error why;
 
-        if (s->indexer)
-                readiness_report(s->readiness, READY_INDEX_FAILING, indexer_is_blocked(s->indexer, &why) ? &why : NULL);
+        readiness_report(s->readiness, READY_INDEX_FAILING,
+                         debuginfo_spaces_are_blocked(s->spaces, &why) ? &why : NULL);
 }
 
 /* Returns the signal that ends the service. */
@@ -656,19 +438,20 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
         int watchdog_ms = service_notify_interval_ms(), ms = watchdog_ms < 0 || watchdog_ms > 1000 ? 1000 : watchdog_ms;
         const struct timespec moment = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
         struct told_failures told = { 0 };
+        struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
         struct clock_watch clock = { 0 };
 
         for (;;) {
                 service_notify_alive();
                 log_clock_steps(&clock);
-                if (s->scan_demand.scan)
-                        scan_check_progress(s->scan_demand.scan);
+                if (scan)
+                        scan_check_progress(scan);
                 int got = sigtimedwait(signals, NULL, &moment);
 
                 if (got == SIGHUP)
                         server_reload(s);
-                else if (got == SIGUSR1 && s->scan_demand.scan)
-                        scan_request_run(s->scan_demand.scan);
+                else if (got == SIGUSR1 && scan)
+                        scan_request_run(scan);
                 else if (got > 0 && got != SIGUSR1)
                         return got;
                 log_store_failures(s, &told);
@@ -704,11 +487,7 @@ static enum status limit_memory(const struct server_options *options, struct err
 
 enum status server_run(const struct server_options *options, struct error *err)
 {
-        struct server s = { .options = options,
-                            .reloaded = options,
-                            .lock_fd = -1,
-                            .federation_lock = PTHREAD_MUTEX_INITIALIZER,
-                            .upload_hints.lock = PTHREAD_MUTEX_INITIALIZER };
+        struct server s = { .options = options, .reloaded = options, .lock_fd = -1 };
         struct listeners listen;
         sigset_t signals;
         enum status st = access_check_options(options, &listen, err);

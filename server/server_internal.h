@@ -7,37 +7,14 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
-#include "debuginfo-store/federation.h"
 #include "http/server.h"
 #include "profile-store/store.h"
-#include "pipeline/gc_thread.h"
-#include "pipeline/scan_demand.h"
 #include "server/access/access.h"
-#include "pipeline/resymbolizer.h"
-#include "pipeline/indexer.h"
+#include "server/debuginfo_space.h"
 #include "server/readiness.h"
 #include "server/self_profile.h"
 #include "server/server.h"
-#include "server/symbolize/symbolize_text.h"
 #include "server/tenants.h"
-#include "pipeline/missing_retry.h"
-#include "symbol-index/lookup.h"
-
-#define UPLOAD_HINTS_MAX 256
-
-/* Metadata that a Connect client sends before an upload. */
-struct upload_hint {
-        struct build_id build_id;
-        struct build_id htlhash; /* size 0: unknown */
-        char name[128];
-};
-
-/* The last UPLOAD_HINTS_MAX hints, in memory. A file without a hint is stored without a name. */
-struct upload_hints {
-        pthread_mutex_t lock;
-        struct upload_hint hints[UPLOAD_HINTS_MAX];
-        size_t next; /* index to overwrite */
-};
 
 struct server {
         const struct server_options *options;  /* of the start */
@@ -45,21 +22,10 @@ struct server {
         char *scratch_dir;                     /* DIR/tmp: unlinked files of running work */
         int lock_fd;
         struct access_control access_control;
-        struct upload_hints upload_hints; /* uploads that Connect clients have begun */
-        struct debuginfo_store *objects;  /* NULL when read-only and absent, as are the symbols */
-        struct symbol_index *symbols;
-        struct text_cache *symbol_texts; /* of its names, for answers */
-        struct tenants *tenants; /* with the profile stores: handlers have that of their request's tenant only */
-        pthread_mutex_t
-                federation_lock;       /* federation starts after, and stops before, the threads that request objects */
-        struct federation *federation; /* NULL without upstreams */
-        struct missing_retry *missing_retry; /* NULL without upstreams and trees */
-        struct scan_demand scan_demand;      /* its scan is NULL without trees */
-        struct resymbolizer *resymbolizer;   /* NULL when read-only, as are the next two */
-        struct indexer *indexer;
-        _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */
-        struct readiness *readiness;           /* with the tenants */
-        struct self_profile *self_profile;     /* NULL: it is off, or cannot be */
+        struct debuginfo_spaces *spaces; /* with the objects and symbols: handlers have get_request_space() only */
+        struct tenants *tenants;     /* with the profile stores: handlers have that of their request's tenant only */
+        struct readiness *readiness; /* with the tenants */
+        struct self_profile *self_profile; /* NULL: it is off, or cannot be */
         struct http_server *http;
         struct grpc_server *grpc; /* NULL: no such listener */
         struct http_route *routes;
@@ -111,7 +77,7 @@ void respond_json(struct http_request *req, struct buf *body);
 void respond_result(struct http_request *req, enum status st, struct buf *body, const struct error *err);
 
 /** Record that a client fetched this object. A failure is logged only. */
-void record_object_use(struct server *s, const struct build_id *id, enum object_kind kind);
+void record_object_use(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind);
 
 /** Append text percent-encoded for a URL's path; unreserved characters and those in keep stay. Source: RFC 3986, 2.3.
  */

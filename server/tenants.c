@@ -164,6 +164,7 @@ static uint64_t compute_max_age(const struct server_options *o, const struct sam
 static enum status open_tenant(struct tenants *tenants, const struct tenants_options *o, size_t i,
                                const struct sample_limits *limits, struct error *err)
 {
+        struct debuginfo_space *space = o->spaces ? debuginfo_spaces_find(o->spaces, i) : NULL;
         const struct profile_store_options options = {
                 .size = sizeof options,
                 .read_only = o->server->read_only,
@@ -172,9 +173,9 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
                 .limits = *limits,
                 .flush_bytes = compute_queue_share(FLUSH_BYTES, 4, tenants->count),
                 .max_queued_bytes = compute_queue_share(QUEUED_BYTES, 1, tenants->count),
-                .symbols = o->symbols,
-                .missing_debuginfo = o->missing_debuginfo,
-                .missing_context = o->missing_context,
+                .symbols = space ? space->symbols : NULL,
+                .missing_debuginfo = space ? debuginfo_space_request_missing : NULL,
+                .missing_context = space,
         };
         struct tenant *t = &tenants->items[i];
         const struct share_limits shares = { o->server->share_bytes, o->server->share_age_s };
@@ -185,6 +186,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         if (!dir)
                 return error_no_memory(err);
         t->lane = (unsigned)i;
+        t->space = space;
         t->max_age_s = compute_max_age(o->server, limits);
         t->max_ahead_s = o->server->max_ahead_s;
         t->bodies.most = tenants->arriving_most;
@@ -287,12 +289,21 @@ void tenants_close(struct tenants *t)
 
 /* ---- reload ---- */
 
+static bool has_own_debuginfo(const struct tenant *tenant)
+{
+        return tenant->space && tenant->space->tenant;
+}
+
 static void count_tenant_changes(const struct tenants *t, const struct tenant_configs *configs,
                                  struct tenants_reload *ret)
 {
         *ret = (struct tenants_reload){ 0 };
-        for (size_t i = 1; i < t->count; i++)
-                ret->removed += !tenant_configs_find(configs, t->items[i].name);
+        for (size_t i = 1; i < t->count; i++) {
+                const struct tenant_config *c = tenant_configs_find(configs, t->items[i].name);
+
+                ret->removed += !c;
+                ret->moved += c && c->has_own_debuginfo != has_own_debuginfo(&t->items[i]);
+        }
         for (size_t c = 0; configs && c < configs->count; c++) {
                 size_t i = 1;
 
@@ -427,6 +438,14 @@ static unsigned choose_bound_tenant(struct tenants *t, const struct tenant_reque
         return *ret ? 0 : refuse_tenant(err, 403, "the token is of a tenant that is not configured");
 }
 
+/* A tenant may change what only its own debuginfo space has. */
+static bool is_for_whole_service(struct tenants *t, enum http_tenancy tenancy, const char *name)
+{
+        const struct tenant *tenant = find_tenant(t, name);
+
+        return tenancy == TENANCY_WHOLE || (tenancy == TENANCY_UPKEEP && !(tenant && has_own_debuginfo(tenant)));
+}
+
 unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struct tenant **ret, struct error *err)
 {
         const char *says = r->token_says;
@@ -441,7 +460,7 @@ unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struc
         if (says && !says[0])
                 return choose_bound_tenant(t, r, TENANT_DEFAULT, ret, err);
         if (says && strcmp(says, "*") != 0)
-                return r->tenancy == TENANCY_WHOLE
+                return is_for_whole_service(t, r->tenancy, says)
                                ? refuse_tenant(err, 403, "this concerns all tenants, and the token is bound to one")
                                : choose_bound_tenant(t, r, says, ret, err);
         *ret = find_tenant(t, r->header ? r->header : TENANT_DEFAULT);

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Tenants: each has a profile store of its own, with queue, tables, retention and limits. Debuginfo, symbols and the
- * memory budget are shared. docs/internals/tenants.md
+ * Tenants: each has a profile store of its own, with queue, tables, retention and limits. The memory budget is shared,
+ * as are debuginfo and symbols but of tenants with the setting `debuginfo own`. docs/internals/tenants.md
  *
  * The tenant of a request is chosen once, before its body is received (tenants_choose()), and handed to its handler by
  * get_request_tenant() or grpc_call_tenant(): struct server has no profile store that a handler could use instead.
@@ -17,6 +17,7 @@
 #include "http/server.h"
 #include "profile-store/store.h"
 #include "server/access/tenant_config.h"
+#include "server/debuginfo_space.h"
 #include "server/ingest_history.h"
 #include "server/server.h"
 #include "server/share/share_store.h"
@@ -25,6 +26,7 @@ struct tenant {
         char name[TENANT_NAME_SIZE];
         char *tables_dir; /* PROFILES/tables */
         struct profile_store *profiles;
+        struct debuginfo_space *space;           /* that its symbols come from: the shared one, or its own */
         struct share_store *shares;              /* profiles by link */
         struct ingest_history *ingested;         /* what came lately, and from whom */
         _Atomic uint64_t max_age_s, max_ahead_s; /* of samples that are accepted; 0: no bound */
@@ -42,10 +44,7 @@ struct tenants;
 struct tenants_options {
         const struct server_options *server;  /* borrowed, as is everything here */
         const struct tenant_configs *configs; /* NULL: only the default tenant, whatever requests name */
-        struct symbol_index *symbols;
-        /* As in struct profile_store_options. */
-        void (*missing_debuginfo)(void *context, const struct build_id *ids, size_t count);
-        void *missing_context;
+        struct debuginfo_spaces *spaces;      /* NULL: stores without symbols */
 };
 
 enum status tenants_open(const struct tenants_options *options, struct tenants **ret, struct error *err) MUST_CHECK;
@@ -55,6 +54,7 @@ void tenants_close(struct tenants *t);
 /** What a reload of the tenants file could not change while the service runs. */
 struct tenants_reload {
         unsigned added, removed; /* tenants that are in one of the files only: a restart is needed for these */
+        unsigned moved;          /* whose setting "debuginfo" was changed, likewise */
 };
 
 /**

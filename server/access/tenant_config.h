@@ -11,10 +11,11 @@
  *     team-a retain {env="dev"},age=3d
  *     team-a rate 100
  *     team-a bytes 10G
+ *     team-a debuginfo own
  *
  * A name is that of tenant_name_is_valid(). retain is a rule of query/sample_rules.h;
- * rate limits the tenant's requests per second, bytes what it sends per day (K, M, G, T). A line that begins with '#'
- * is a comment.
+ * rate limits the tenant's requests per second, bytes what it sends per day (K, M, G, T); debuginfo is "shared" (the
+ * default) or "own": server/debuginfo_space.h. A line that begins with '#' is a comment.
  *
  * Threads: any, except load and destroy.
  */
@@ -27,6 +28,7 @@
 struct tenant_config {
         char name[TENANT_NAME_SIZE];
         bool has_rules; /* else those of the service apply */
+        bool has_own_debuginfo;
         struct sample_rules rules;
         struct rate_limit_config limits;
 };

@@ -63,13 +63,13 @@ static bool read_parca_id(struct grpc_call *call, const char *text, int32_t id_t
  * agent, which says the type of the id, offers them again after each start. parca-debuginfo does not say it; it is run
  * for one file that has debug information.
  */
-static bool assess_parca_offer(struct grpc_call *call, struct server *s, struct object_offer *offer, int32_t id_type)
+static bool assess_parca_offer(struct grpc_call *call, struct object_offer *offer, int32_t id_type)
 {
         struct error err;
         enum status st;
 
         offer->quality = id_type == PARCA_ID_UNKNOWN ? QUALITY_DWARF : QUALITY_SYMTAB;
-        st = debuginfo_store_assess_offers(s->objects, offer, 1, &err);
+        st = debuginfo_store_assess_offers(get_call_space(call)->objects, offer, 1, &err);
         if (st)
                 grpc_call_fail_status(call, st, &err);
         return !st;
@@ -91,11 +91,12 @@ void handle_parca_should_upload(struct grpc_call *call, void *context)
         _cleanup_arena_ struct arena memory;
         struct object_offer offer = { 0 };
 
+        (void)context;
         arena_init_budget(&memory, REQUEST_MEMORY_BYTES, MEMORY_UPLOADS);
         request = grpc_call_decode(call, &parca_debuginfo__should_initiate_upload_request__descriptor, &memory);
         if (!request || !check_parca_type(call, request->type, &offer.kind) ||
             !read_parca_id(call, request->build_id, request->build_id_type, &offer.build_id) ||
-            !assess_parca_offer(call, context, &offer, request->build_id_type))
+            !assess_parca_offer(call, &offer, request->build_id_type))
                 return;
         answer.should_initiate_upload = offer.is_wanted || request->force;
         answer.reason = (char *)explain_parca_offer(&offer, request->force);
@@ -151,6 +152,7 @@ void handle_parca_initiate_upload(struct grpc_call *call, void *context)
         struct object_offer offer = { 0 };
         char upload_id[UPLOAD_ID_BYTES];
 
+        (void)context;
         arena_init_budget(&memory, REQUEST_MEMORY_BYTES, MEMORY_UPLOADS);
         request = grpc_call_decode(call, &parca_debuginfo__initiate_upload_request__descriptor, &memory);
         if (!request || !check_parca_type(call, request->type, &offer.kind) ||
@@ -161,7 +163,7 @@ void handle_parca_initiate_upload(struct grpc_call *call, void *context)
                                request->size, get_max_upload_bytes());
                 return;
         }
-        if (!assess_parca_offer(call, context, &offer, request->build_id_type))
+        if (!assess_parca_offer(call, &offer, request->build_id_type))
                 return;
         if (!offer.is_wanted && !request->force) {
                 grpc_call_fail(call, GRPC_FAILED_PRECONDITION, 0, "%s", explain_parca_offer(&offer, false));
@@ -199,7 +201,7 @@ static void refuse_parca_upload(struct grpc_call *call, enum status st, const st
                 grpc_call_fail_status(call, st, err);
 }
 
-static void begin_parca_upload(struct grpc_call *call, struct server *s, const ParcaDebuginfo__UploadInfo *info)
+static void begin_parca_upload(struct grpc_call *call, const ParcaDebuginfo__UploadInfo *info)
 {
         const struct upload_sender from = { grpc_call_token_name(call), grpc_call_peer_number(call) };
         struct object_claim claim = { .source = SOURCE_UPLOAD, .token = grpc_call_token_name(call) };
@@ -216,7 +218,7 @@ static void begin_parca_upload(struct grpc_call *call, struct server *s, const P
                 return;
         }
         u = calloc(1, sizeof *u);
-        st = u ? receive_upload_begin(s, &claim, &from, &u->receiving, &err) : error_no_memory(&err);
+        st = u ? receive_upload_begin(get_call_space(call), &claim, &from, &u->receiving, &err) : error_no_memory(&err);
         if (st) {
                 free(u);
                 refuse_parca_upload(call, st, &err);
@@ -234,6 +236,7 @@ void receive_parca_upload(struct grpc_call *call, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         arena_init_budget(&memory, LIMIT_UPLOAD_MESSAGE_BYTES + REQUEST_MEMORY_BYTES, MEMORY_UPLOADS);
         request = grpc_call_decode(call, &parca_debuginfo__upload_request__descriptor, &memory);
         if (!request)
@@ -241,7 +244,7 @@ void receive_parca_upload(struct grpc_call *call, void *context)
         if (!u == !request->info)
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "the first message of an upload has info, and no other");
         else if (!u)
-                begin_parca_upload(call, context, request->info);
+                begin_parca_upload(call, request->info);
         else {
                 st = object_upload_append(receive_upload_get(u->receiving), request->chunk_data.data,
                                           request->chunk_data.len, &err);
@@ -258,11 +261,12 @@ void finish_parca_upload(struct grpc_call *call, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         if (!u) {
                 grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "there is no message");
                 return;
         }
-        st = receive_upload_finish(context, u->receiving, true, &received, &err);
+        st = receive_upload_finish(get_call_space(call), u->receiving, true, &received, &err);
         if (st) {
                 refuse_parca_upload(call, st, &err);
         } else {
@@ -291,12 +295,13 @@ void handle_parca_mark_finished(struct grpc_call *call, void *context)
         const ParcaDebuginfo__MarkUploadFinishedRequest *request;
         _cleanup_arena_ struct arena memory;
         struct stored_object object;
-        struct server *s = context;
+        struct debuginfo_space *s = get_call_space(call);
         struct build_id id, owner;
         enum object_kind kind;
         struct error err;
         enum status st;
 
+        (void)context;
         arena_init_budget(&memory, REQUEST_MEMORY_BYTES, MEMORY_UPLOADS);
         request = grpc_call_decode(call, &parca_debuginfo__mark_upload_finished_request__descriptor, &memory);
         if (!request || !check_parca_type(call, request->type, &kind) ||

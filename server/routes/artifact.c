@@ -18,7 +18,7 @@
  */
 
 /* @param also characters of text that stay as they are. */
-static enum status fetch_artifact_piece(struct server *s, struct http_request *req, const struct build_id *id,
+static enum status fetch_artifact_piece(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                         const char *what, const char *text, const char *also, struct artifact *ret,
                                         struct error *err)
 {
@@ -51,21 +51,21 @@ static enum status fetch_artifact_piece(struct server *s, struct http_request *r
         return ST_OK;
 }
 
-enum status artifact_fetch_section(struct server *s, struct http_request *req, const struct build_id *id,
+enum status artifact_fetch_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                    const char *name, struct artifact *ret, struct error *err)
 {
         return fetch_artifact_piece(s, req, id, "section/", name, "", ret, err);
 }
 
 /* A path that leads above its root names nothing here, but a server or a proxy on the way might resolve it. */
-enum status artifact_fetch_source(struct server *s, struct http_request *req, const struct build_id *id,
+enum status artifact_fetch_source(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   const char *path, struct artifact *ret, struct error *err)
 {
         return is_path_outside_root(path) ? ST_NOT_FOUND
                                           : fetch_artifact_piece(s, req, id, "source/", path, "/", ret, err);
 }
 
-static enum status open_stored_artifact(struct server *s, const struct build_id *id, enum object_kind kind,
+static enum status open_stored_artifact(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                         struct artifact *ret, struct error *err)
 {
         struct stored_object stored;
@@ -91,7 +91,7 @@ static void copy_scanned_artifact(struct artifact *a, const struct scan_opened *
         snprintf(a->archive, sizeof a->archive, "%s", o->archive);
 }
 
-static enum status open_scanned_artifact(struct server *s, struct http_request *req, const struct build_id *id,
+static enum status open_scanned_artifact(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                          enum object_kind kind, struct artifact *ret, struct error *err)
 {
         const struct scan_wait wait = { .cancel = http_request_cancelled(req) };
@@ -112,7 +112,7 @@ enum status artifact_begin_wait(struct http_request *req, struct error *err)
         return st;
 }
 
-static enum status fetch_artifact(struct server *s, struct http_request *req, const struct build_id *id,
+static enum status fetch_artifact(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   enum object_kind kind, struct download **coming_ret, struct error *err)
 {
         const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
@@ -126,8 +126,9 @@ static enum status fetch_artifact(struct server *s, struct http_request *req, co
         return st;
 }
 
-enum status artifact_open(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
-                          enum artifact_upstream upstream, struct artifact *ret, struct error *err)
+enum status artifact_open(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
+                          enum object_kind kind, enum artifact_upstream upstream, struct artifact *ret,
+                          struct error *err)
 {
         struct artifact a = { .fd = -1, .id = *id, .kind = kind };
         enum status st = deadline_check(http_request_deadline(req), err);
@@ -148,7 +149,7 @@ enum status artifact_open(struct server *s, struct http_request *req, const stru
         return st;
 }
 
-enum status artifact_open_at_once(struct server *s, const struct build_id *id, enum object_kind kind,
+enum status artifact_open_at_once(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                   struct artifact *ret, struct error *err)
 {
         static const struct scan_wait never = { .never = true };
@@ -185,8 +186,8 @@ void artifact_close(struct artifact *a)
 
 /* ---- sections ---- */
 
-static enum status list_artifact_sections(struct server *s, const struct artifact *a, const atomic_bool *cancel,
-                                          struct buf *ret, struct error *err)
+static enum status list_artifact_sections(struct debuginfo_space *s, const struct artifact *a,
+                                          const atomic_bool *cancel, struct buf *ret, struct error *err)
 {
         _cleanup_close_ int unpacked = -1;
         enum status st = ST_OK;
@@ -205,7 +206,7 @@ static enum status check_section_bounds(const struct artifact *a, const char *na
 }
 
 /* Objects stored by older versions have no section table: store it now. */
-static void record_section_table(const struct server *s, const struct artifact *a, const struct buf *table)
+static void record_section_table(const struct debuginfo_space *s, const struct artifact *a, const struct buf *table)
 {
         struct error err;
 
@@ -214,7 +215,7 @@ static void record_section_table(const struct server *s, const struct artifact *
                 log_warn("debuginfod", "cannot store a section table: %s, ignoring", err.text);
 }
 
-enum status artifact_find_section(struct server *s, const struct artifact *a, const char *name,
+enum status artifact_find_section(struct debuginfo_space *s, const struct artifact *a, const char *name,
                                   const atomic_bool *cancel, uint64_t *offset_ret, uint64_t *size_ret,
                                   struct error *err)
 {
@@ -246,8 +247,9 @@ enum status artifact_find_section(struct server *s, const struct artifact *a, co
 }
 
 /* Recording a use writes to the store, which may wait for other writers. */
-static enum status open_cached_section(struct server *s, struct http_request *req, const struct stored_object *stored,
-                                       const char *name, struct artifact *a, struct error *err)
+static enum status open_cached_section(struct debuginfo_space *s, struct http_request *req,
+                                       const struct stored_object *stored, const char *name, struct artifact *a,
+                                       struct error *err)
 {
         size_t size;
         enum status st;
@@ -264,7 +266,7 @@ static enum status open_cached_section(struct server *s, struct http_request *re
         return ST_OK;
 }
 
-enum status artifact_open_section(struct server *s, struct http_request *req, const struct build_id *id,
+enum status artifact_open_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   enum object_kind kind, const char *name, bool at_once, struct artifact *ret,
                                   uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
 {
@@ -338,7 +340,7 @@ void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset
                 http_set_header(req, "X-DEBUGINFOD-FILE", a->name);
         if (a->archive[0])
                 http_set_header(req, "X-DEBUGINFOD-ARCHIVE", a->archive);
-        http_set_header(req, "Cache-Control", "public");
+        http_set_header(req, "Cache-Control", get_cache_policy(get_request_space(req)));
         if (a->bytes) {
                 http_respond_bytes(req, "application/octet-stream", a->bytes, a->size_bytes, etag);
                 return;

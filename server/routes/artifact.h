@@ -34,8 +34,9 @@ enum artifact_upstream {
  * Open an artifact, fetching it from an upstream if needed.
  * @return ST_NOT_FOUND is definite. Others as artifact_begin_wait().
  */
-enum status artifact_open(struct server *s, struct http_request *req, const struct build_id *id, enum object_kind kind,
-                          enum artifact_upstream upstream, struct artifact *ret, struct error *err) MUST_CHECK;
+enum status artifact_open(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
+                          enum object_kind kind, enum artifact_upstream upstream, struct artifact *ret,
+                          struct error *err) MUST_CHECK;
 void artifact_close(struct artifact *a);
 
 /**
@@ -46,7 +47,7 @@ void artifact_close(struct artifact *a);
 enum status artifact_begin_wait(struct http_request *req, struct error *err) MUST_CHECK;
 
 /** As artifact_open(), without waiting and without upstreams. ST_BUSY when only artifact_open() can answer. */
-enum status artifact_open_at_once(struct server *s, const struct build_id *id, enum object_kind kind,
+enum status artifact_open_at_once(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                   struct artifact *ret, struct error *err) MUST_CHECK;
 
 /**
@@ -54,13 +55,13 @@ enum status artifact_open_at_once(struct server *s, const struct build_id *id, e
  * @param path without its first slash.
  * @return as federation_fetch_part().
  */
-enum status artifact_fetch_section(struct server *s, struct http_request *req, const struct build_id *id,
+enum status artifact_fetch_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                    const char *name, struct artifact *ret, struct error *err) MUST_CHECK;
-enum status artifact_fetch_source(struct server *s, struct http_request *req, const struct build_id *id,
+enum status artifact_fetch_source(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   const char *path, struct artifact *ret, struct error *err) MUST_CHECK;
 
 /** Find the offset and size of a section. ST_NOT_FOUND when there is none, or only a section header without content. */
-enum status artifact_find_section(struct server *s, const struct artifact *a, const char *name,
+enum status artifact_find_section(struct debuginfo_space *s, const struct artifact *a, const char *name,
                                   const atomic_bool *cancel, uint64_t *offset_ret, uint64_t *size_ret,
                                   struct error *err) MUST_CHECK;
 
@@ -70,7 +71,7 @@ enum status artifact_find_section(struct server *s, const struct artifact *a, co
  * @param at_once without waiting: ST_BUSY when that is not possible.
  * @return ST_NOT_FOUND; ST_UNSUPPORTED when only artifact_open() and artifact_find_section() can answer.
  */
-enum status artifact_open_section(struct server *s, struct http_request *req, const struct build_id *id,
+enum status artifact_open_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   enum object_kind kind, const char *name, bool at_once, struct artifact *ret,
                                   uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
 

@@ -20,7 +20,7 @@ static _Atomic unsigned jobs;
 /* ---- the executable ---- */
 
 /* ST_NOT_FOUND: not in the store, and in no tree. */
-static enum status open_local_object(struct server *s, const struct build_id *id, enum object_kind kind,
+static enum status open_local_object(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                      const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
         const struct scan_wait wait = { .cancel = cancel };
@@ -43,7 +43,7 @@ static enum status open_local_object(struct server *s, const struct build_id *id
 static enum status fetch_executable(struct query_fetches *f, const struct build_id *id, int *fd_ret, struct error *err)
 {
         const struct federation_client client = query_fetches_make_client(f);
-        struct server *s = f->server;
+        struct debuginfo_space *s = f->space;
         enum status st;
 
         if (!s->federation || !s->objects)
@@ -61,7 +61,7 @@ static enum status open_executable(struct query_fetches *f, const struct build_i
                                    bool *is_debuginfo_ret, struct error *err)
 {
         const atomic_bool *cancel = http_request_cancelled(f->req);
-        enum status st = open_local_object(f->server, id, OBJECT_EXECUTABLE, cancel, fd_ret, err);
+        enum status st = open_local_object(f->space, id, OBJECT_EXECUTABLE, cancel, fd_ret, err);
 
         *is_debuginfo_ret = false;
         if (st == ST_NOT_FOUND)
@@ -69,11 +69,11 @@ static enum status open_executable(struct query_fetches *f, const struct build_i
         if (st != ST_NOT_FOUND)
                 return st;
         *is_debuginfo_ret = true;
-        return open_local_object(f->server, id, OBJECT_DEBUGINFO, cancel, fd_ret, err);
+        return open_local_object(f->space, id, OBJECT_DEBUGINFO, cancel, fd_ret, err);
 }
 
 /* Debuginfo names the functions of a stripped executable: of one whose sections are known to lack symbols. -1: none. */
-static int open_separate_symbols(struct server *s, const struct build_id *id)
+static int open_separate_symbols(struct debuginfo_space *s, const struct build_id *id)
 {
         struct object_reader *reader;
         struct stored_object stored;
@@ -108,14 +108,14 @@ static enum status run_disassembly(struct query_fetches *f, const struct build_i
 
         if (!st) {
                 if (q->address_count && !is_debuginfo)
-                        symbols = open_separate_symbols(f->server, id);
+                        symbols = open_separate_symbols(f->space, id);
                 job.executable_fd = executable;
                 job.symbols_fd = symbols;
                 st = disassemble_file(&job, ret, err);
         }
         if (st == ST_NOT_FOUND && is_debuginfo)
                 return error_set(err, ST_NOT_FOUND, "no executable of build-id %s is stored%s", build_id_hex(id, hex),
-                                 f->server->federation ? ", and no upstream has it" : "");
+                                 f->space->federation ? ", and no upstream has it" : "");
         if (!st)
                 metric_add(&disassemblies, 1);
         return st;
@@ -128,7 +128,7 @@ enum status disassemble_object(void *fetches, const struct query_code_request *q
         struct build_id owner = *q->id;
         enum status st;
 
-        if (f->server->objects && debuginfo_store_resolve_alias(f->server->objects, q->id, &owner, NULL))
+        if (f->space->objects && debuginfo_store_resolve_alias(f->space->objects, q->id, &owner, NULL))
                 owner = *q->id;
         if (atomic_fetch_add(&jobs, 1) >= JOBS_MAX)
                 st = error_set(err, ST_BUSY, "%d files are being disassembled; retry later", JOBS_MAX);
@@ -239,9 +239,9 @@ enum status look_up_code_places(void *fetches, const struct build_id *id, const 
                 ret[i] = (struct code_place){ .function = "", .file = "", .outer = "" };
                 keys[i] = (struct symbol_key){ .build_id = id, .address = addresses[i] };
         }
-        if (!f->server->symbols || !count)
+        if (!f->space->symbols || !count)
                 return ST_OK;
-        st = symbol_view_begin(f->server->symbols, &r.view, err);
+        st = symbol_view_begin(f->space->symbols, &r.view, err);
         if (st)
                 return st;
         st = fill_places(&r, keys, count, ret, err);

@@ -123,8 +123,8 @@ void count_broken_upload(void)
         metric_add(&broken_objects, 1);
 }
 
-enum status receive_upload_begin(struct server *s, const struct object_claim *claim, const struct upload_sender *from,
-                                 struct receiving_upload **ret, struct error *err)
+enum status receive_upload_begin(struct debuginfo_space *s, const struct object_claim *claim,
+                                 const struct upload_sender *from, struct receiving_upload **ret, struct error *err)
 {
         _cleanup_free_ struct receiving_upload *r = calloc(1, sizeof *r);
         struct object_claim limited = *claim;
@@ -169,7 +169,7 @@ void receive_upload_abort(struct receiving_upload *r)
 }
 
 /* @param fd the uploaded file, taken; -1 none. */
-static void index_received(struct server *s, const struct stored_object *object, int fd)
+static void index_received(struct debuginfo_space *s, const struct stored_object *object, int fd)
 {
         char hex[BUILD_ID_HEX_MAX];
 
@@ -180,7 +180,7 @@ static void index_received(struct server *s, const struct stored_object *object,
         gc_thread_count_arrival(s->gc_thread, object->stored_bytes);
 }
 
-enum status receive_upload_finish(struct server *s, struct receiving_upload *r, bool content_with_better,
+enum status receive_upload_finish(struct debuginfo_space *s, struct receiving_upload *r, bool content_with_better,
                                   struct received_upload *ret, struct error *err)
 {
         int64_t began_ns = r->began_ns;

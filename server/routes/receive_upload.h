@@ -30,8 +30,9 @@ uint64_t get_max_upload_bytes(void);
  * Begin an upload.
  * @return ST_BUSY when as many as set_upload_limits() says are in progress, or a quarter of that of this sender.
  */
-enum status receive_upload_begin(struct server *s, const struct object_claim *claim, const struct upload_sender *from,
-                                 struct receiving_upload **ret, struct error *err) MUST_CHECK;
+enum status receive_upload_begin(struct debuginfo_space *s, const struct object_claim *claim,
+                                 const struct upload_sender *from, struct receiving_upload **ret,
+                                 struct error *err) MUST_CHECK;
 /** For object_upload_append_some() and object_upload_get_size(). Borrowed. */
 struct object_upload *receive_upload_get(struct receiving_upload *r);
 /** Discard it; the received part of a resumable upload is kept. NULL is allowed. */
@@ -47,7 +48,7 @@ struct received_upload {
  * @param content_with_better an equal or better stored object is a success.
  * @param ret size_bytes is set on failure too. Failures have an enum refusal as error.reason.
  */
-enum status receive_upload_finish(struct server *s, struct receiving_upload *r, bool content_with_better,
+enum status receive_upload_finish(struct debuginfo_space *s, struct receiving_upload *r, bool content_with_better,
                                   struct received_upload *ret, struct error *err) MUST_CHECK;
 
 /** Count a failure, and log one of the service. @param path of the request. */

@@ -88,11 +88,12 @@ static void should_initiate_upload(struct http_request *req, void *context)
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
         struct object_offer question;
         struct upload_hint hint;
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct build_id id;
         struct error err;
         enum status st;
 
+        (void)context;
         if (!connect_unary_begin(req, &connect_upload__should_initiate_upload_request__descriptor, &call))
                 return;
         request = call.message;
@@ -122,8 +123,9 @@ static void upload_file_begin(struct http_request *req, void *context)
                                       .source = SOURCE_UPLOAD,
                                       .token = http_token_name(req) };
         struct upload_hint file;
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
 
+        (void)context;
         if (!parse_gnu_build_id(req, http_path_part(req, "id"), &claim.build_id))
                 return;
         claim.is_zstd = encoding && strcasecmp(encoding, "zstd") == 0;
@@ -134,14 +136,15 @@ static void upload_file_begin(struct http_request *req, void *context)
         upload_hints_get(&s->upload_hints, &claim.build_id, &file);
         claim.name = file.name;
         claim.htlhash = file.htlhash;
-        upload_begin(req, s, &claim);
+        upload_begin(req, &claim);
 }
 
 static void upload_file_end(struct http_request *req, void *context)
 {
         uint64_t size;
 
-        if (upload_end(req, context, true, &size) != UPLOAD_ANSWERED)
+        (void)context;
+        if (upload_end(req, true, &size) != UPLOAD_ANSWERED)
                 http_respond(req, 200, "application/json", "{}", 2);
 }
 
@@ -151,11 +154,12 @@ static void upload_finished(struct http_request *req, void *context)
         const ConnectUpload__UploadFinishedRequest *request;
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
         struct stored_object object;
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct build_id id, owner;
         struct error err;
         enum status st;
 
+        (void)context;
         if (!connect_unary_begin(req, &connect_upload__upload_finished_request__descriptor, &call))
                 return;
         request = call.message;
@@ -177,7 +181,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = SERVICE "ShouldInitiateUpload",
           .scope = SCOPE_UPLOAD,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .max_body = KiB(64),
           .handle = should_initiate_upload,
           .put_error = connect_put_error },
@@ -185,7 +189,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = SERVICE "Upload/{id}",
           .scope = SCOPE_UPLOAD,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .begin = upload_file_begin,
           .chunk = upload_chunk,
           .handle = upload_file_end,
@@ -196,7 +200,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = SERVICE "UploadFinished",
           .scope = SCOPE_UPLOAD,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .max_body = KiB(64),
           .handle = upload_finished,
           .put_error = connect_put_error },

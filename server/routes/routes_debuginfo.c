@@ -10,10 +10,11 @@
 
 static void handle_list(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct buf body;
         struct error err;
 
+        (void)context;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         respond_result(req, write_debuginfo_list(s->objects, s->symbols, &body, &err), &body, &err);
 }
@@ -56,7 +57,7 @@ static const struct http_route routes[] = {
         { .method = "GET",
           .path = "/api/v1/debuginfo",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .handle = handle_list },
         { .method = "GET",
           .path = "/api/v1/debuginfo/missing",

@@ -119,8 +119,9 @@ static void answer_object(struct http_request *req, struct artifact *a)
         artifact_send(req, a, 0, a->size_bytes, a->identity);
 }
 
-static void handle_object(struct http_request *req, struct server *s, enum object_kind kind)
+static void handle_object(struct http_request *req, enum object_kind kind)
 {
+        struct debuginfo_space *s = get_request_space(req);
         struct artifact a;
         struct build_id id;
         struct error err;
@@ -145,8 +146,9 @@ static void handle_object(struct http_request *req, struct server *s, enum objec
         answer_object(req, &a);
 }
 
-static void handle_object_at_once(struct http_request *req, struct server *s, enum object_kind kind)
+static void handle_object_at_once(struct http_request *req, enum object_kind kind)
 {
+        struct debuginfo_space *s = get_request_space(req);
         struct artifact a;
         struct build_id id;
         struct error err;
@@ -163,51 +165,59 @@ static void handle_object_at_once(struct http_request *req, struct server *s, en
 
 static void handle_debuginfo(struct http_request *req, void *context)
 {
-        handle_object(req, context, OBJECT_DEBUGINFO);
+        (void)context;
+        handle_object(req, OBJECT_DEBUGINFO);
 }
 
 static void handle_debuginfo_at_once(struct http_request *req, void *context)
 {
-        handle_object_at_once(req, context, OBJECT_DEBUGINFO);
+        (void)context;
+        handle_object_at_once(req, OBJECT_DEBUGINFO);
 }
 
 static void handle_executable(struct http_request *req, void *context)
 {
-        handle_object(req, context, OBJECT_EXECUTABLE);
+        (void)context;
+        handle_object(req, OBJECT_EXECUTABLE);
 }
 
 static void handle_executable_at_once(struct http_request *req, void *context)
 {
-        handle_object_at_once(req, context, OBJECT_EXECUTABLE);
+        (void)context;
+        handle_object_at_once(req, OBJECT_EXECUTABLE);
 }
 
 /* Not fetched from upstreams: the debuginfod protocol does not have these two. */
 static void handle_dwp(struct http_request *req, void *context)
 {
-        handle_object(req, context, OBJECT_DWP);
+        (void)context;
+        handle_object(req, OBJECT_DWP);
 }
 
 static void handle_dwo(struct http_request *req, void *context)
 {
-        handle_object(req, context, OBJECT_DWO);
+        (void)context;
+        handle_object(req, OBJECT_DWO);
 }
 
 /* Not part of debuginfod, and never served as debuginfo: returns a file as it was uploaded. */
 static void handle_symbols(struct http_request *req, void *context)
 {
-        handle_object(req, context, OBJECT_SYMBOLS);
+        (void)context;
+        handle_object(req, OBJECT_SYMBOLS);
 }
 
 static void handle_supplementary(struct http_request *req, void *context)
 {
-        handle_object(req, context, OBJECT_SUPPLEMENTARY);
+        (void)context;
+        handle_object(req, OBJECT_SUPPLEMENTARY);
 }
 
 static const enum object_kind section_kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
 
-static enum status find_in_file(struct server *s, struct http_request *req, const struct build_id *id, const char *name,
-                                enum artifact_upstream upstream, struct artifact *ret, uint64_t *offset, uint64_t *size,
-                                struct error *err)
+static enum status find_in_file(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
+                                const char *name, enum artifact_upstream upstream, struct artifact *ret,
+                                uint64_t *offset, uint64_t *size, struct error *err)
 {
         enum status st = ST_NOT_FOUND;
 
@@ -228,8 +238,9 @@ static enum status find_in_file(struct server *s, struct http_request *req, cons
 }
 
 /* Look in local files, then at an upstream that supports sections, then in the files of one that does not. */
-static enum status find_section(struct server *s, struct http_request *req, const struct build_id *id, const char *name,
-                                struct artifact *ret, uint64_t *offset, uint64_t *size, struct error *err)
+static enum status find_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
+                                const char *name, struct artifact *ret, uint64_t *offset, uint64_t *size,
+                                struct error *err)
 {
         enum status st = find_in_file(s, req, id, name, ARTIFACT_LOCAL, ret, offset, size, err);
 
@@ -264,9 +275,10 @@ static void handle_section(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         if (!get_route_build_id(req, &id))
                 return;
-        st = find_section(context, req, &id, http_path_part(req, "name"), &a, &offset, &size, &err);
+        st = find_section(get_request_space(req), req, &id, http_path_part(req, "name"), &a, &offset, &size, &err);
         if (st == ST_NOT_FOUND) {
                 answer_missing(req, "section");
                 return;
@@ -287,12 +299,13 @@ static void handle_section_at_once(struct http_request *req, void *context)
 {
         const char *name = http_path_part(req, "name");
         enum status st = ST_NOT_FOUND;
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         uint64_t offset, size;
         struct artifact a;
         struct build_id id;
         struct error err;
 
+        (void)context;
         if (!get_route_build_id(req, &id))
                 return;
         for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++)
@@ -308,7 +321,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/buildid/{id}/debuginfo",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_debuginfo,
           .at_once = handle_debuginfo_at_once },
@@ -316,7 +329,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/buildid/{id}/executable",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_executable,
           .at_once = handle_executable_at_once },
@@ -324,35 +337,35 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/buildid/{id}/supplementary",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_supplementary },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/dwp",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_dwp },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/dwo",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_dwo },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/symbols",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_symbols },
         { .pool = POOL_DEBUGINFOD,
           .method = "GET",
           .path = "/buildid/{id}/section/{name}",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_section,
           .at_once = handle_section_at_once },

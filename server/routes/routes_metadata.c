@@ -104,7 +104,7 @@ static enum status each_scanned(void *context, const struct scan_object *o, cons
         return ST_OK;
 }
 
-static enum status search_here(struct server *s, struct search *q, struct error *err)
+static enum status search_here(struct debuginfo_space *s, struct search *q, struct error *err)
 {
         enum status st = s->objects ? debuginfo_store_list(s->objects, each_stored, q, err) : ST_OK;
 
@@ -158,7 +158,7 @@ static void log_upstream_failure(void *context, const char *url, const struct er
         log_warn("debuginfod", "no metadata from %s: %s", url, why->text);
 }
 
-static void search_upstreams(struct server *s, struct http_request *req, struct search *q)
+static void search_upstreams(struct debuginfo_space *s, struct http_request *req, struct search *q)
 {
         const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
                                                   .cancel = q->cancel };
@@ -222,16 +222,17 @@ static void handle_metadata(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         if (!read_search_request(req, &q))
                 return;
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         json_out_init(&q.json, &body);
         json_out_object(&q.json, NULL);
         json_out_array(&q.json, "results");
-        st = search_here(context, &q, &err);
+        st = search_here(get_request_space(req), &q, &err);
         q.is_over = false; /* each part has its own time */
         if (!st)
-                search_upstreams(context, req, &q);
+                search_upstreams(get_request_space(req), req, &q);
         json_out_array_end(&q.json);
         json_out_bool(&q.json, "complete", q.is_complete);
         json_out_object_end(&q.json);
@@ -247,7 +248,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/metadata",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .handle = handle_metadata },
 };
 const struct route_table metadata_routes = ROUTE_TABLE(routes);

@@ -21,10 +21,10 @@ static const char *get_query_param(void *context, const char *name)
         return *part ? part : http_query(context, name);
 }
 
-static void answer_query(struct server *s, struct http_request *req, const char *operation)
+static void answer_query(struct http_request *req, const char *operation)
 {
         struct query_work work;
-        struct query_fetches fetches = { .server = s, .req = req };
+        struct query_fetches fetches = { .space = get_request_space(req), .req = req };
         const struct query_sources sources = { .read = read_source_text, .context = &fetches };
         const struct query_code code = { .disassemble = disassemble_object,
                                          .look_up = look_up_code_places,
@@ -53,12 +53,14 @@ static void answer_query(struct server *s, struct http_request *req, const char 
 
 static void handle_query(struct http_request *req, void *context)
 {
-        answer_query(context, req, http_path_part(req, "operation"));
+        (void)context;
+        answer_query(req, http_path_part(req, "operation"));
 }
 
 static void label_values(struct http_request *req, void *context)
 {
-        answer_query(context, req, "values");
+        (void)context;
+        answer_query(req, "values");
 }
 
 /* As it is asked for with each load, a new version of the service brings its new assets along. */

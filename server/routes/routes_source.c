@@ -73,7 +73,7 @@ static enum status find_source_bundle(const struct object_reader *reader, uint64
         return st;
 }
 
-static enum status open_bundled_source(struct server *s, const struct build_id *id, char *path,
+static enum status open_bundled_source(struct debuginfo_space *s, const struct build_id *id, char *path,
                                        struct handle_source *ret, struct error *err)
 {
         struct stored_object stored;
@@ -105,7 +105,7 @@ static void send_source(struct http_request *req, struct artifact *a)
 /* ---- of trees ---- */
 
 struct stored_debuginfo {
-        struct server *s;
+        struct debuginfo_space *s;
         const struct build_id *id;
 };
 
@@ -117,7 +117,7 @@ static enum status unpack_debuginfo(void *context, int *fd_ret, struct error *er
         return debuginfo_store_unpack(d->s->objects, d->id, OBJECT_DEBUGINFO, fd_ret, err);
 }
 
-static enum status open_scanned_source(struct server *s, const struct build_id *id, const char *path,
+static enum status open_scanned_source(struct debuginfo_space *s, const struct build_id *id, const char *path,
                                        const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
 {
         struct stored_debuginfo context = { s, id };
@@ -135,7 +135,7 @@ static enum status open_scanned_source(struct server *s, const struct build_id *
 }
 
 /* Out of a scanned package or tree. */
-static enum status respond_scanned(struct server *s, struct http_request *req, const struct build_id *id,
+static enum status respond_scanned(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                    struct error *err)
 {
         _cleanup_free_ char *path = NULL;
@@ -158,7 +158,7 @@ static enum status respond_scanned(struct server *s, struct http_request *req, c
         return ST_OK;
 }
 
-static enum status respond_fetched(struct server *s, struct http_request *req, const struct build_id *id,
+static enum status respond_fetched(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                    struct error *err)
 {
         struct artifact a;
@@ -202,8 +202,8 @@ static enum status append_file_text(int fd, const char *path, struct buf *ret, s
         return ST_OK;
 }
 
-static enum status append_bundled_text(struct server *s, const struct build_id *id, const char *path, struct buf *ret,
-                                       struct error *err)
+static enum status append_bundled_text(struct debuginfo_space *s, const struct build_id *id, const char *path,
+                                       struct buf *ret, struct error *err)
 {
         _cleanup_free_ char *copy = strdup(path);
         struct handle_source source;
@@ -231,7 +231,7 @@ static enum status append_upstream_text(struct query_fetches *f, const struct bu
                                         bool may_fetch, struct buf *ret, struct error *err)
 {
         const struct federation_client client = query_fetches_make_client(f);
-        struct server *s = f->server;
+        struct debuginfo_space *s = f->space;
         _cleanup_buf_ struct buf part;
         int fd = -1;
         enum status st;
@@ -256,7 +256,7 @@ static enum status append_upstream_text(struct query_fetches *f, const struct bu
         return st ? st : append_file_text(fd, path, ret, err);
 }
 
-static enum status explain_missing_source(struct server *s, const struct build_id *id, bool was_fetched,
+static enum status explain_missing_source(struct debuginfo_space *s, const struct build_id *id, bool was_fetched,
                                           struct error *err)
 {
         struct stored_object stored;
@@ -276,7 +276,7 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
                              struct buf *ret, struct error *err)
 {
         struct query_fetches *f = fetches;
-        struct server *s = f->server;
+        struct debuginfo_space *s = f->space;
         struct build_id owner;
         struct scan_opened o;
         enum status st;
@@ -301,35 +301,36 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
 static void handle_source(struct http_request *req, void *context)
 {
         struct handle_source *handle_source = calloc(1, sizeof *handle_source);
+        struct debuginfo_space *s = get_request_space(req);
         _cleanup_free_ char *path = NULL;
         struct build_id id;
         struct error err = { 0 };
         enum status st;
 
+        (void)context;
         if (!get_route_build_id(req, &id)) {
                 free(handle_source);
                 return;
         }
         if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
                 path = NULL;
-        st = handle_source && path ? open_bundled_source(context, &id, path, handle_source, &err)
-                                   : error_no_memory(&err);
+        st = handle_source && path ? open_bundled_source(s, &id, path, handle_source, &err) : error_no_memory(&err);
         if (!st && !check_max_size(req, handle_source->size)) {
                 close_source(handle_source);
                 return;
         }
         if (!st) {
                 metric_add(&found, 1);
-                http_set_header(req, "Cache-Control", "public");
+                http_set_header(req, "Cache-Control", get_cache_policy(s));
                 http_respond_stream(req, "application/octet-stream", handle_source->size, NULL, read_bundled_source,
                                     close_source, handle_source);
                 return;
         }
         free(handle_source);
         if (st == ST_NOT_FOUND)
-                st = respond_scanned(context, req, &id, &err);
+                st = respond_scanned(s, req, &id, &err);
         if (st == ST_NOT_FOUND)
-                st = respond_fetched(context, req, &id, &err);
+                st = respond_fetched(s, req, &id, &err);
         if (!st)
                 return;
         if (st == ST_NOT_FOUND) {
@@ -348,7 +349,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/buildid/{id}/source/{path...}",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .cacheable = true,
           .handle = handle_source },
 };

@@ -9,12 +9,13 @@
 
 static void handle_show(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct build_id id;
         struct buf body;
         struct error err;
         enum status st;
 
+        (void)context;
         if (!get_route_build_id(req, &id))
                 return;
         buf_init(&body, MiB(1));
@@ -45,12 +46,13 @@ static void answer_object_change(struct http_request *req, enum status st, const
 
 static void handle_pin(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         bool pinned = strcmp(http_method(req), "PUT") == 0;
         enum object_kind kind;
         struct build_id id;
         struct error err;
 
+        (void)context;
         if (get_route_object(req, &id, &kind))
                 answer_object_change(req, debuginfo_store_set_pin(s->objects, &id, kind, pinned, &err), &err,
                                      pinned ? "{\"pinned\":true}\n" : "{\"pinned\":false}\n");
@@ -58,11 +60,12 @@ static void handle_pin(struct http_request *req, void *context)
 
 static void handle_delete(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         enum object_kind kind;
         struct build_id id;
         struct error err;
 
+        (void)context;
         if (!get_route_object(req, &id, &kind))
                 return;
         answer_object_change(req, debuginfo_store_remove(s->objects, &id, kind, &err), &err,
@@ -78,7 +81,7 @@ static enum status add_retention_rule(void *list, const char *rule, struct error
 
 static void handle_gc(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct gc_options o;
         struct gc_result r;
         struct gc_rules rules = { .count = 0 };
@@ -88,6 +91,7 @@ static void handle_gc(struct http_request *req, void *context)
         enum status st =
                 read_rules_request(req, RETENTION_RULES_MAX, add_retention_rule, &rules, &has_rules, &dry_run, &err);
 
+        (void)context;
         if (st) {
                 http_fail(req, st, &err);
                 return;
@@ -99,19 +103,20 @@ static void handle_gc(struct http_request *req, void *context)
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
         st = run_gc_with_report(s->objects, &o, &r, &body, &err);
         if (!st && !dry_run)
-                gc_thread_publish_metrics(&r);
+                gc_thread_publish_metrics(s->gc_thread, &r);
         respond_result(req, st, &body, &err);
 }
 
 static void handle_rescan(struct http_request *req, void *context)
 {
         struct server *s = context;
+        struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
 
-        if (!s->scan_demand.scan) {
+        if (!scan) {
                 http_fail_code(req, 404, "not_found", "this service scans no trees: start it with --scan DIR");
                 return;
         }
-        scan_request_run(s->scan_demand.scan);
+        scan_request_run(scan);
         http_respond(req, 202, "application/json", "{\"state\":\"asked\"}\n", strlen("{\"state\":\"asked\"}\n"));
 }
 
@@ -126,34 +131,34 @@ static const struct http_route routes[] = {
         { .method = "GET",
           .path = "/api/v1/debuginfo/{id}",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .handle = handle_show },
         { .pool = POOL_ADMIN,
           .method = "PUT",
           .path = "/api/v1/debuginfo/{id}/{kind}/pin",
           .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_WHOLE,
+          .tenancy = TENANCY_UPKEEP,
           .handle = handle_pin,
           .writes = true },
         { .pool = POOL_ADMIN,
           .method = "DELETE",
           .path = "/api/v1/debuginfo/{id}/{kind}/pin",
           .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_WHOLE,
+          .tenancy = TENANCY_UPKEEP,
           .handle = handle_pin,
           .writes = true },
         { .pool = POOL_ADMIN,
           .method = "DELETE",
           .path = "/api/v1/debuginfo/{id}/{kind}",
           .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_WHOLE,
+          .tenancy = TENANCY_UPKEEP,
           .handle = handle_delete,
           .writes = true },
         { .pool = POOL_ADMIN,
           .method = "POST",
           .path = "/api/v1/debuginfo/gc",
           .scope = SCOPE_ADMIN,
-          .tenancy = TENANCY_WHOLE,
+          .tenancy = TENANCY_UPKEEP,
           .max_body = LIMIT_HTTP_JSON_BYTES,
           .body_type = "application/json",
           .handle = handle_gc,

@@ -59,7 +59,8 @@ static void write_answers(const struct json_value *files, const struct object_of
         json_out_object_end(&out);
 }
 
-static enum status want_files(struct server *s, const struct json_value *request, struct buf *body, struct error *err)
+static enum status want_files(struct debuginfo_space *s, const struct json_value *request, struct buf *body,
+                              struct error *err)
 {
         _cleanup_free_ struct object_offer *questions = NULL;
         struct json_value files, file;
@@ -95,6 +96,7 @@ static void handle_want(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
+        (void)context;
         data = http_body(req, &n);
         st = json_value_parse(data, n, &request, &err);
         if (st) {
@@ -102,7 +104,7 @@ static void handle_want(struct http_request *req, void *context)
                 return;
         }
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        st = want_files(context, &request, &body, &err);
+        st = want_files(get_request_space(req), &request, &body, &err);
         respond_result(req, st, &body, &err);
 }
 
@@ -168,8 +170,9 @@ static void send_begin(struct http_request *req, void *context)
 {
         struct object_claim claim;
 
+        (void)context;
         if (read_claim(req, &claim))
-                upload_begin(req, context, &claim);
+                upload_begin(req, &claim);
 }
 
 static void answer_offset(struct http_request *req, unsigned code, uint64_t offset)
@@ -185,11 +188,12 @@ static void handle_partial(struct http_request *req, void *context)
 {
         const char *kind = http_path_part(req, "kind"), *hash = http_query(req, "sha256");
         struct object_claim claim = { 0 };
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         uint64_t offset;
         struct error err;
         enum status st;
 
+        (void)context;
         if (!get_route_build_id(req, &claim.build_id))
                 return;
         if (!object_kind_parse(kind, &claim.kind) || !hash || !sha256_parse(hash, claim.sha256)) {
@@ -208,7 +212,8 @@ static void send_end(struct http_request *req, void *context)
         static const char stored_text[] = "{\"state\":\"stored\"}\n", same_text[] = "{\"state\":\"same\"}\n";
         uint64_t size;
 
-        switch (upload_end(req, context, false, &size)) {
+        (void)context;
+        switch (upload_end(req, false, &size)) {
         case UPLOAD_ANSWERED:
                 break;
         case UPLOAD_INCOMPLETE:
@@ -227,7 +232,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/api/v1/debuginfo/want",
           .scope = SCOPE_UPLOAD,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .max_body = LIMIT_HTTP_JSON_BYTES,
           .body_type = "application/json",
           .handle = handle_want },
@@ -235,13 +240,13 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/api/v1/debuginfo/{id}/{kind}/partial",
           .scope = SCOPE_UPLOAD,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .handle = handle_partial },
         { .pool = POOL_UPLOAD,
           .method = "PUT",
           .path = "/api/v1/debuginfo/{id}/{kind}",
           .scope = SCOPE_UPLOAD,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .begin = send_begin,
           .chunk = upload_chunk,
           .handle = send_end,

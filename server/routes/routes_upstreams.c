@@ -29,12 +29,13 @@ static void put_upstream(struct json_out *j, const struct upstream_status *u)
 
 static void handle_upstreams(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct federation_status all = { 0 };
         struct upstream_status u;
         struct json_out j;
         struct buf body;
 
+        (void)context;
         if (s->federation)
                 federation_get_status(s->federation, &all);
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);

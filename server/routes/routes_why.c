@@ -42,7 +42,7 @@ static bool is_true(const char *value)
         return value && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
 }
 
-static enum status answer_why(struct http_request *req, struct server *s, struct buf *ret, struct error *err)
+static enum status answer_why(struct http_request *req, struct debuginfo_space *s, struct buf *ret, struct error *err)
 {
         const char *hex = http_query(req, "build_id");
         uint64_t addresses[EXPLAIN_ADDRESSES_MAX];
@@ -75,8 +75,9 @@ static void handle_why(struct http_request *req, void *context)
         struct error err;
         enum status st;
 
+        (void)context;
         buf_init(&body, 2 * EXPLAIN_REPORT_BYTES_MAX);
-        st = answer_why(req, context, &body, &err);
+        st = answer_why(req, get_request_space(req), &body, &err);
         if (!st) {
                 metric_add(&reports, 1);
                 respond_json(req, &body);
@@ -91,7 +92,7 @@ static const struct http_route routes[] = {
           .method = "GET",
           .path = "/api/v1/why",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .handle = handle_why },
 };
 const struct route_table why_routes = ROUTE_TABLE(routes);

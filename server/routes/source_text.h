@@ -9,7 +9,7 @@
 
 /** What one query may fetch; belongs to its thread. */
 struct query_fetches {
-        struct server *server;
+        struct debuginfo_space *space;
         struct http_request *req;
         unsigned count; /* files that upstreams were asked for */
 };

@@ -342,7 +342,7 @@ static void put_disk(struct json_out *j, struct server *s)
 /* Bounds that are 0, and parts that select everything, are left out. */
 static void put_debuginfo_rules(struct json_out *j, struct server *s)
 {
-        struct gc_thread *gc = atomic_load(&s->gc_thread);
+        struct gc_thread *gc = atomic_load(&debuginfo_spaces_find(s->spaces, 0)->gc_thread);
         struct gc_rules rules = { 0 };
 
         if (gc) /* NULL: read-only */

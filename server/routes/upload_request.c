@@ -28,12 +28,12 @@ static void refuse_upload(struct http_request *req, enum status st, const struct
                 http_fail(req, st, err);
 }
 
-void upload_begin(struct http_request *req, struct server *s, const struct object_claim *claim)
+void upload_begin(struct http_request *req, const struct object_claim *claim)
 {
         const struct upload_sender from = { http_token_name(req), http_peer_number(req) };
         struct receiving_upload *r;
         struct error err;
-        enum status st = receive_upload_begin(s, claim, &from, &r, &err);
+        enum status st = receive_upload_begin(get_request_space(req), claim, &from, &r, &err);
 
         if (st)
                 refuse_upload(req, st, &err);
@@ -66,7 +66,7 @@ void upload_abandon(struct http_request *req, void *context)
         receive_upload_abort(r);
 }
 
-enum upload_outcome upload_end(struct http_request *req, struct server *s, bool content_with_better, uint64_t *size_ret)
+enum upload_outcome upload_end(struct http_request *req, bool content_with_better, uint64_t *size_ret)
 {
         struct receiving_upload *r = http_state(req);
         struct received_upload received;
@@ -74,7 +74,7 @@ enum upload_outcome upload_end(struct http_request *req, struct server *s, bool 
         enum status st;
 
         http_set_state(req, NULL);
-        st = receive_upload_finish(s, r, content_with_better, &received, &err);
+        st = receive_upload_finish(get_request_space(req), r, content_with_better, &received, &err);
         *size_ret = received.size_bytes;
         if (st && err.reason == REFUSED_INCOMPLETE)
                 return UPLOAD_INCOMPLETE;

@@ -12,7 +12,7 @@
 #include "server/server_internal.h"
 
 /** Begin, or answer why not. */
-void upload_begin(struct http_request *req, struct server *s, const struct object_claim *claim);
+void upload_begin(struct http_request *req, const struct object_claim *claim);
 
 /** chunk and abandon of the route. */
 enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t *n);
@@ -30,7 +30,6 @@ enum upload_outcome {
  * @param content_with_better an equal or better stored object is UPLOAD_SAME, otherwise refused.
  * @param size_ret stored bytes, decompressed.
  */
-enum upload_outcome upload_end(struct http_request *req, struct server *s, bool content_with_better,
-                               uint64_t *size_ret);
+enum upload_outcome upload_end(struct http_request *req, bool content_with_better, uint64_t *size_ret);
 
 #endif

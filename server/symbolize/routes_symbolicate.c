@@ -433,7 +433,7 @@ static void handle_preflight(struct http_request *req, void *context)
 }
 
 /* Objects of scanned trees are indexed on demand: for the next request. */
-static enum status request_module_indexing(struct server *s, const struct symbolicate_request *r,
+static enum status request_module_indexing(struct debuginfo_space *s, const struct symbolicate_request *r,
                                            const struct deadline *deadline, struct error *err)
 {
         _cleanup_free_ bool *is_used = calloc(r->module_count + 1, sizeof *is_used);
@@ -451,13 +451,14 @@ static enum status request_module_indexing(struct server *s, const struct symbol
 
 static void handle_symbolicate(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct symbolicate_request request;
         struct error err;
         const uint8_t *data;
         size_t n;
         enum status st;
 
+        (void)context;
         allow_origin(req);
         data = http_body(req, &n);
         st = symbolicate_request_read(data, n, &request, &err);
@@ -480,7 +481,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/symbolicate/v5",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .duration = &symbolize_duration,
           .handle = handle_symbolicate,

@@ -27,7 +27,7 @@ static bool wants_proto(struct http_request *req, bool asked_in_proto)
 
 static void handle_symbolize(struct http_request *req, void *context)
 {
-        struct server *s = context;
+        struct debuginfo_space *s = get_request_space(req);
         struct symbolize_request request = { 0 };
         bool proto = is_proto(http_header(req, "Content-Type"));
         struct error err;
@@ -35,6 +35,7 @@ static void handle_symbolize(struct http_request *req, void *context)
         size_t n;
         enum status st;
 
+        (void)context;
         data = http_body(req, &n);
         st = proto ? symbolize_request_read_proto(data, n, &request, &err)
                    : symbolize_request_read_json(data, n, &request, &err);
@@ -58,7 +59,7 @@ static const struct http_route routes[] = {
           .method = "POST",
           .path = "/api/v1/symbolize",
           .scope = SCOPE_READ,
-          .tenancy = TENANCY_SHARED,
+          .tenancy = TENANCY_SPACE,
           .max_body = LIMIT_HTTP_BODY_BYTES,
           .duration = &symbolize_duration,
           .handle = handle_symbolize },

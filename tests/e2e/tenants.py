@@ -238,7 +238,7 @@ def try_routes(url, build_id, otlp_path, foreign_path):
                 calls += 1
                 if has_secret(text, content):
                     found.append((status, tenant, what))
-                if tenancy == "WHOLE" and status != 403:
+                if tenancy in ("WHOLE", "UPKEEP") and status != 403:
                     whole.append((status, what))
             if scope == "NONE":
                 continue

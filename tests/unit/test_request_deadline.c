@@ -16,6 +16,8 @@
 static char dir[64];
 static struct server_options options;
 static struct server server;
+static struct debuginfo_space space;
+static struct tenant tenant = { .space = &space };
 static atomic_uint handled;
 
 /* The real handler, but only once the time limit of 1 s is over. */
@@ -24,6 +26,7 @@ static void handle_late(struct http_request *req, const struct route_table *tabl
         while (!deadline_expired(http_request_deadline(req)))
                 poll(NULL, 0, 10);
         atomic_fetch_add(&handled, 1);
+        http_set_tenant(req, &tenant, 0);
         table->routes[index].handle(req, &server);
 }
 
@@ -76,17 +79,18 @@ static void open_stores(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(index, sizeof index, "%s/index", dir);
         snprintf(objects, sizeof objects, "%s/objects", dir);
-        server = (struct server){ .options = &options, .symbol_texts = text_cache_create() };
-        ck_assert_ptr_nonnull(server.symbol_texts);
-        ck_assert_msg(symbol_index_open(index, false, &server.symbols, &err) == ST_OK, "%s", err.text);
-        ck_assert_msg(debuginfo_store_open(objects, false, &server.objects, &err) == ST_OK, "%s", err.text);
+        server = (struct server){ .options = &options };
+        space = (struct debuginfo_space){ .options = &options, .symbol_texts = text_cache_create() };
+        ck_assert_ptr_nonnull(space.symbol_texts);
+        ck_assert_msg(symbol_index_open(index, false, &space.symbols, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(debuginfo_store_open(objects, false, &space.objects, &err) == ST_OK, "%s", err.text);
 }
 
 static void close_stores(void)
 {
-        text_cache_destroy(server.symbol_texts);
-        symbol_index_close(server.symbols);
-        debuginfo_store_close(server.objects);
+        text_cache_destroy(space.symbol_texts);
+        symbol_index_close(space.symbols);
+        debuginfo_store_close(space.objects);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 

@@ -158,7 +158,7 @@ START_TEST(a_token_decides_and_a_header_chooses_only_where_it_may)
         t = open_tenants_of(c, &server);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 expect_choice(t, cases[i].says, cases[i].header, TENANCY_OWN, cases[i].own);
-                expect_choice(t, cases[i].says, cases[i].header, TENANCY_SHARED, cases[i].own);
+                expect_choice(t, cases[i].says, cases[i].header, TENANCY_SPACE, cases[i].own);
                 expect_choice(t, cases[i].says, cases[i].header, TENANCY_WHOLE, cases[i].whole);
         }
         tenants_close(t);
