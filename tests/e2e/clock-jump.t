@@ -90,8 +90,9 @@ request -T "$tmp/another" -H "X-Cairn-Offset: 0" -H "X-Cairn-Size: $(stat -c %s 
         -H "X-Cairn-SHA256: $(sha256sum "$tmp/another" | cut -d' ' -f1)" "$url/api/v1/debuginfo/00000000000000000000000000000000000000cc/debuginfo"
 is "$code" 201 "another upload, three days ahead, is taken"
 is "$(find "$data/debuginfo/partial" -type f | wc -l)" 1 "  the half one still waits"
-like "$(cat "$server_log")" 'clock: the wall clock stepped forward by 259[12].. s; what is deleted by age is kept.*check the time' \
-        "the log says what happened and what to do"
+wait_for "the log, which is written after the metric" \
+        grep -q 'clock: the wall clock stepped forward by 259[12].. s; what is deleted by age is kept.*check the time' "$server_log"
+pass "the log says what happened and what to do"
 
 step $((-day))
 flushed 20 "with a clock a day behind"

@@ -85,7 +85,8 @@ is $? 0 "without a service the directory can be changed"
 start_server --retain 'size=1'
 gone() { [ -z "$(stored)" ]; }
 wait_for "the service to keep its rules" gone
-like "$(cat "$server_log")" 'removed 1 objects' "the service collects by its own rules and says so"
+wait_for "the log, which is written after they are gone" grep -q 'removed 1 objects' "$server_log"
+pass "the service collects by its own rules and says so"
 put_object debuginfo "$tmp/program-04"
 wait_for "what arrives to be collected too" gone
 answers 200 '"resolved"' "but not before it is indexed" -G "$url/api/v1/why" --data-urlencode "build_id=$(id 04)" \
