@@ -95,7 +95,9 @@ s.close()
 EOF
 wait_metric 'cairn_uploads_total{outcome="broken_off"}' 1
 pass "a body that is cut off is counted"
-is "$(find "$data/debuginfo/incoming" -type f | wc -l)" 0 "  and leaves no file"
+left_no_file() { [ -z "$(find "$data/debuginfo/incoming" -type f)" ]; } # it is removed after it is counted
+wait_for "its file to go" left_no_file
+pass "  and leaves no file"
 stop_server
 printf 'upload-secret upload\nread-secret read\n' >"$tmp/tokens"
 start_server --token-file "$tmp/tokens"

@@ -95,8 +95,11 @@ wait $breaking
 wait_metric 'cairn_uploads_total{outcome="broken_off"}' $((broken + 1))
 pass 'an upload that is broken off is counted'
 wait_for 'no upload to be in progress' metric_equals cairn_uploads_receiving 0
-is "$(find "$data/debuginfo/incoming" -type f | wc -l)" 0 '  and leaves no file'
-is "$(metric 'cairn_memory_bytes{use="uploads"}')" 0 '  and no memory'
+left_no_file() { [ -z "$(find "$data/debuginfo/incoming" -type f)" ]; } # it is removed after it is counted
+wait_for 'its file to go' left_no_file
+pass '  and leaves no file'
+wait_for 'its memory to be free' metric_equals 'cairn_memory_bytes{use="uploads"}' 0
+pass '  and no memory'
 
 # ---- profiles ----
 

@@ -102,7 +102,9 @@ s.close()
 EOF
 wait_metric 'cairn_uploads_total{outcome="broken_off"}' 1
 pass "a body that is cut off is counted"
-is "$(find "$data/debuginfo/incoming" -type f | wc -l)" 0 "  and leaves no file"
+left_no_file() { [ -z "$(find "$data/debuginfo/incoming" -type f)" ]; } # it is removed after it is counted
+wait_for "its file to go" left_no_file
+pass "  and leaves no file"
 is "$(find "$data/debuginfo/objects" -type f 2>/dev/null | wc -l)" 0 "no refused upload has left a file"
 ok "the service is healthy" healthy
 
