@@ -39,7 +39,7 @@ wait_for "a batch of the first token" batches_as first-secret 0
 
 printf 'second-secret ingest,read,upload name=second\n' >"$tmp/tokens"
 kill -HUP "$server_pid"
-wait_for "the agent to be refused" logged 'HTTP 401|the token|bad_token|401'
+wait_for "the agent to be refused" logged 'HTTP 401'
 before=$(curl -sS -H 'Authorization: Bearer second-secret' "$url/metrics" | awk '$1 == "cairn_ingest_batches_total" { print $2 }')
 taken=$before
 printf 'second-secret\n' >"$tmp/token"

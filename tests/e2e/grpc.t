@@ -66,6 +66,7 @@ like "$(client headers 100)" "^200 8 the headers are larger" 'headers of 13 KB a
 like "$(client coding br)" "^200 12 the compression 'br' is not known; use gzip" 'an unknown compression is UNIMPLEMENTED'
 like "$(client timeout)" '^200 4 the message did not arrive in time' 'the time limit of the client ends its call'
 answers 000 '' 'HTTP/1.1 gets no answer' "http://127.0.0.1:$grpc_port/healthz"
+wait_metric 'cairn_grpc_connections_ended_total{reason="protocol"}' 1 # curl gives up at the first bytes, before it is read
 is "$(metric 'cairn_grpc_connections_ended_total{reason="protocol"}')" 1 '  and is counted'
 is "$(metric 'cairn_grpc_calls_total{code="invalid_argument"}')" 1 'calls are counted by code'
 is "$(curl -sS --http2-prior-knowledge --max-time 20 -o "$tmp/body" -w '%{http_code}' -X POST "http://127.0.0.1:$grpc_port/x")" 415 \

@@ -116,6 +116,7 @@ s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 s.sendall(b"POST /v1development/profiles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\nContent-Length: 5000\r\n\r\n" + b"\x0a" * 100)
 s.close()
 EOF
+wait_for "the end of a connection" metric_equals cairn_http_connections 1
 is "$(metric cairn_ingest_samples_total)" "$seen" "a body that is cut off counts nothing"
 ok "  and the service is healthy" healthy
 

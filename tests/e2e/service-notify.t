@@ -38,7 +38,8 @@ is "$(awk -v pid="$server_pid" '$1 == pid && $2 != "WATCHDOG=1" { print $2 }' "$
         "  before its end"
 main_pid=$server_pid
 stop_server
-ok "and that it stops" has_told "$main_pid" 'STOPPING=1$' 1
+wait_for "its last message, which the listener may not have read yet" has_told "$main_pid" 'STOPPING=1$' 1
+pass "and that it stops"
 
 export NOTIFY_SOCKET="$tmp/notify" WATCHDOG_USEC=60000000 WATCHDOG_PID=1
 start_server
