@@ -93,7 +93,7 @@ echo '[{"targets"' >sd/two.json
 like "$?:$(cat err)" "64:.*sd/two.json:[12]: not YAML" "so is a broken file"
 
 # ---- a real program: totals become differences ----
-start_target go 0
+start_target go "$(free_port)" # which it has again when it is restarted
 real=$at
 curl -sS "http://$real/load/allocate?n=50" # before the first scrape: not ours
 curl -sS "http://$real/load/burn"
@@ -298,7 +298,9 @@ kept=$(scraped '.profiles[] | select(.labels.file == "one") | .scrapes')
 ok "targets that stay are not begun anew" [ "$kept" -ge 2 ]
 echo '[{"targets": [' >found/one.json
 wait_for "the broken file to be noticed" grep -q 'found/one.json:[0-9]*: not YAML' scrape.log
-like "$(curl -sS "$scraper_url/metrics")" '^cairn_scrape_files\{state="failed"\} 1' "a broken file is counted"
+has_failed_file() { curl -sS "$scraper_url/metrics" | grep -q '^cairn_scrape_files{state="failed"} 1'; } # after the log
+wait_for "a broken file to be counted" has_failed_file
+pass "a broken file is counted"
 is "$(found_targets)" "one:$real two:$other" "and keeps its targets"
 echo "[{\"targets\": [\"$other\"]}]" >found/new && mv found/new found/one.json
 wait_for "the file to change" targets_are "one:$other two:$other"
