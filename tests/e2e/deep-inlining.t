@@ -70,7 +70,7 @@ queries deep-01
 bounded "a query of the head"
 stop_server
 start_server --flush-interval 3600
-is "$(metric cairn_queue_batches)" 0 "everything was flushed"
+becomes 0 "everything was flushed" metric cairn_queue_batches
 like "$(folded plain-11)" 'plain_part' "another object of the flush has its symbols"
 like "$(folded deep-01)" 'f249;f248.*;f0' "and the deep one where there was room"
 queries deep-01
@@ -84,7 +84,7 @@ send deep-02 deep 120000
 send plain-12 plain_part 1
 stop_server
 start_server --flush-interval 3600
-is "$(metric cairn_queue_batches)" 0 "samples without symbols were flushed"
+becomes 0 "samples without symbols were flushed" metric cairn_queue_batches
 put_object debuginfo "$tmp/deep-02"
 put_object debuginfo "$tmp/plain-12"
 resolved() { folded plain-12 | grep -q plain_part; }

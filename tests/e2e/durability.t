@@ -98,6 +98,6 @@ is "$(find "$data/debuginfo/objects" -type f | wc -l)" $rounds "nor a second cop
 is "$(cat "$data/heal-queue")" "" "and nothing waits to be healed"
 start_server --flush-interval 3600
 ok "it is all the same after a restart" all_named
-is "$(metric 'cairn_table_rows{table="samples"}')" $((rounds * 2)) "with two samples a round"
+becomes $((rounds * 2)) "with two samples a round" metric 'cairn_table_rows{table="samples"}'
 is "$(metric cairn_unresolved_locations)" 0 "and none without symbols"
 done_testing

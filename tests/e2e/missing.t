@@ -51,7 +51,7 @@ for where in head parts; do
         is "$(jq -c '[.missing, .poor | .[] | .samples]' "$tmp/data.json")" '[3,1,1]' "$where: the directory says the same while the service runs"
         stop_server
         start_server --flush-interval 3600
-        is "$(metric cairn_queue_batches)" 0 "a clean stop has flushed"
+        becomes 0 "a clean stop has flushed" metric cairn_queue_batches
 done
 
 is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' "a time range"

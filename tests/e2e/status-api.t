@@ -21,7 +21,7 @@ is "$(status '' '[.ready, .read_only, .may_see_service, .tenant, .ingest.batches
         '[true,false,true,null,0,0,0,0]' "nothing came yet"
 is "$(status '' '[.conditions[] | [.name, .severity, .tenant]]')" '[["quarantine","warning",null]]' "the condition that holds is listed"
 like "$(status '' '.conditions[0] | .text + "; " + .next_step')" '1 batches of 8 bytes.*cairn store quarantine list' "  with what happened and what to do"
-is "$(status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]')" '[1,8]' "  and in numbers"
+becomes '[1,8]' "  and in numbers" status '' '[.queue.quarantined_batches, .queue.quarantined_bytes]'
 is "$(status '' '[.retention | .age_s, .size_bytes, .rules[0].selector, .rules[0].age_s]')" \
         '[2592000,1073741824,"{env=~\"dev|te\\\"st\"}",259200]' "retention is told, also that of labels"
 is "$(status '' '[(.ingest.minutes | length), ([.ingest.minutes[].batches] | add), (.ingest.minutes[59].start_unix_s - .ingest.minutes[0].start_unix_s)]')" \
@@ -113,11 +113,12 @@ is "$(status /senders '[.senders[] | select(.host | startswith("fleet-"))] | [le
 
 # ---- the stores ----
 
-is "$(status '' '[.queue.batches > 300, .queue.bytes > 0, .queue.limit_bytes > .queue.bytes, .queue.disk_bytes > 0]')" '[true,true,true,true]' "the queue"
+becomes '[true,true,true,true]' "the queue" \
+        status '' '[.queue.batches > 300, .queue.bytes > 0, .queue.limit_bytes > .queue.bytes, .queue.disk_bytes > 0]'
 stop_server
 start_server --flush-interval 3600 --read-only
-is "$(status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]), .storage.oldest_unix_s > 0]')" \
-        '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' "a read-only service tells of its storage"
+becomes '[true,0,[["samples",true,true,true],["stacks",true,true,true],["locations",true,true,true]],true]' "a read-only service tells of its storage" \
+        status '' '[.read_only, .ingest.batches, ([.storage.tables[] | [.table, .rows > 0, .files > 0, .bytes > 0]]), .storage.oldest_unix_s > 0]'
 is "$(status /service '[.read_only, .disk]')" '[true,null]' "  and watches no disk"
 stop_server
 
@@ -130,10 +131,10 @@ as() { as_token=$1; shift; curl -sS -H "Authorization: Bearer $as_token" "$url/a
 is "$(as all-token '' '[.tenant, .may_see_service, (.conditions | length)]')" '["anonymous",true,1]' "a token of no tenant is told that it may see the service"
 is "$(as team-token '' '[.tenant, .may_see_service, .conditions]')" '["team",false,[]]' "a bound one that it may not, and nothing of other tenants' conditions"
 is "$(as all-token /service '[.conditions[] | [.name, .tenant]]')" '[["quarantine","anonymous"]]' "the whole service names whose condition it is"
-is "$(as all-token /service '[.disk.free_bytes > 0, .disk.size_bytes >= .disk.free_bytes, .debuginfo_rules]')" \
-        '[true,true,[{"label":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo"
-is "$(as all-token /service '[.metrics[] | select(.name == "cairn_table_rows") | [.labels, .value > 0]]')" \
-        '[["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]]' "and all metrics, up to date"
+becomes '[true,true,[{"label":"ci","age_s":604800,"unused_s":0,"size_bytes":0}]]' "disk, and retention of debuginfo" \
+        as all-token /service '[.disk.free_bytes > 0, .disk.size_bytes >= .disk.free_bytes, .debuginfo_rules]'
+becomes '[["table=\"samples\"",true],["table=\"stacks\"",true],["table=\"locations\"",true]]' "and all metrics" \
+        as all-token /service '[.metrics[] | select(.name == "cairn_table_rows") | [.labels, .value > 0]]'
 answers 403 tenant "which a bound token may not see" -H 'Authorization: Bearer team-token' "$url/api/v1/status/service"
 answers 401 token "and nobody sees without one" "$url/api/v1/status"
 done_testing

@@ -6,6 +6,7 @@ python3 tests/e2e/profiles.py "$tmp/p" || bail_out "profiles.py failed"
 start_server --flush-interval 1
 request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/p/good.otlp" "$url/v1development/profiles"
 wait_metric cairn_flushes_total 1
+wait_metric 'cairn_table_rows{table="stacks"}' 1
 stacks=$(metric 'cairn_table_rows{table="stacks"}')
 ok "there are stacks in the tables" test "$stacks" -gt 0
 stop_server
