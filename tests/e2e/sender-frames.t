@@ -118,8 +118,8 @@ is "$(frames other)" "cold_elsewhere::0:0" "a function that is another one in th
 # ---- native objects ----
 
 outer=$(address "$tmp/program" outer)
-send_frame service=native build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:40 frame_type=native
 flushed=$(metric cairn_flushes_total)
+send_frame service=native build_id="$program" addresses="$outer" sent=outer:/wrong/inner.go:77:40 frame_type=native
 wait_metric cairn_flushes_total $((flushed + 1))
 is "$(frames native)" "outer:inner.go:77:40" "a native frame is as it was sent while the object is unknown"
 upload "$tmp/program"

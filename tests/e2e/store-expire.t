@@ -102,6 +102,7 @@ is "$(metric 'cairn_table_rows{table="locations"}')" 3 "two days have three loca
 expire --server "$url" --retain-samples age=5d >"$tmp/out"
 like "$(cat "$tmp/out")" 'locations *unused *[01] files *2 rows' "what is removed includes the locations of no other day"
 wait_metric 'cairn_table_rows{table="locations"}' 1
+wait_metric cairn_location_sweep_removed_rows_total 2 # a moment after they are gone
 is "$(metric cairn_location_sweep_removed_rows_total)" 2 "  which are counted"
 ok "  and every sample left has its locations" "$cairn" store verify --data "$data"
 python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service=new values=7 mapping_file=program addresses=402000 \
