@@ -44,11 +44,14 @@ ingest 01 one
 unlike "$(folded one)" 'outer_part' "no names yet"
 like "$(folded one)" ' 7$' "but the value"
 is "$(missing 01)" '[["program-01","no_debuginfo",1]]' "the object is missing"
+began_ns=$(date +%s%N)
 put_object debuginfo "$tmp/program-01"
 is "$code" 201 "its debuginfo comes"
 wait_metric cairn_heal_rounds_total 1
+took_s=$((($(date +%s%N) - began_ns) / 1000000000)) # 5 and more on a machine that is busy
 like "$(folded one)" "$resolved" "and the same past has names"
-is "$(metric cairn_heal_delays_total) $(metric cairn_heal_long_delays_total)" "1 0" "within 5 s of the upload"
+is "$(metric cairn_heal_delays_total)" 1 "the time since the upload is counted"
+ok "  as more than 5 s only if it was" test "$(metric cairn_heal_long_delays_total)" -le $((took_s >= 5))
 is "$(missing 01)" '[]' "nothing is missing any more"
 
 # ---- in parts ----
@@ -56,7 +59,7 @@ is "$(missing 01)" '[]' "nothing is missing any more"
 ingest 02 two
 stop_server
 start_server --flush-interval 3600
-is "$(metric cairn_queue_batches)" 0 "a clean stop has flushed"
+becomes 0 "a clean stop has flushed" metric cairn_queue_batches
 unlike "$(folded two)" 'outer_part' "no names in the parts"
 put_object debuginfo "$tmp/program-02"
 wait_metric cairn_heal_locations_total 2
