@@ -28,7 +28,7 @@ check_refused() {
         while read -r line; do
                 # Words of a line are arguments.
                 # shellcheck disable=SC2086
-                timeout 20 "$cairn" $line --data "$data" >"$tmp/out" 2>"$tmp/err" </dev/null
+                timeout 60 "$cairn" $line --data "$data" >"$tmp/out" 2>"$tmp/err" </dev/null
                 code=$?
                 like "$code $(cat "$tmp/err")" "^[12] .*$2" "'${line%% /*}' refuses '$1'"
                 picture >"$tmp/after"

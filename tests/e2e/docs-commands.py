@@ -246,7 +246,7 @@ class Page:
         start = time.monotonic()
         with open(f"{self.dir}/log", "w", encoding="utf-8") as log:
             subprocess.run(["sh", f"{self.dir}/script"], cwd=self.work, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                           timeout=120, check=False)
+                           timeout=240, check=False)
         with open(f"{self.dir}/at", encoding="utf-8") as f:
             at = f.read().strip()
         for i, block in enumerate(blocks):

@@ -167,10 +167,10 @@ with_fault() {
 export LD_PRELOAD="$tmp/slow.so" SYNC_MS=60
 doctor --data "$data" data
 finds 'sync latency' '^warning: fdatasync\(\) takes [6-9][0-9]\..*; each batch waits for a sync' "slow syncs are a warning"
-SYNC_MS=20000
-doctor --timeout 1 --data "$data" data
+SYNC_MS=60000
+doctor --timeout 5 --data "$data" data # which the other checks need not even on a busy machine
 is "$code" 2 "a sync that hangs is an error"
-finds 'sync latency' '^error: no result within 1 s; the disk hangs' "  and is not waited for"
+finds 'sync latency' '^error: no result within 5 s; the disk hangs' "  and is not waited for"
 finds 'map of index' '^(ok|warning|error): [0-9]' "  nor are the other checks kept from their work"
 unset LD_PRELOAD SYNC_MS
 cat >"$tmp/forbid.c" <<'CODE'

@@ -182,7 +182,7 @@ wait "$crowd" 2>/dev/null
 
 begin=$(date +%s)
 stop_server
-ok "stopping does not wait for the upstream" test $(($(date +%s) - begin)) -lt 20
+ok "stopping does not wait for the upstream" test $(($(date +%s) - begin)) -lt 60
 wait $waiting
 unlike $? '^0$' "who waited is told nothing"
 

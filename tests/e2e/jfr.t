@@ -85,7 +85,7 @@ arrived() { # none is answered before the last one is there
 }
 wait_for 'six recordings to be read' arrived
 printf 'main;work 5\n' >"$tmp/folded"
-is "$(curl -sS --max-time 2 -o /dev/null -w '%{http_code}' --data-binary "@$tmp/folded" "$url/ingest?name=beside&format=folded" 2>&1)" 200 \
+is "$(curl -sS --max-time 60 -o /dev/null -w '%{http_code}' --data-binary "@$tmp/folded" "$url/ingest?name=beside&format=folded" 2>&1)" 200 \
         "while recordings are read other batches are taken"
 ok "  which still are" arrived
 # shellcheck disable=SC2086

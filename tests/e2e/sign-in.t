@@ -125,13 +125,20 @@ is "$(status_of -b "$tmp/other" "$url$types")" 401 "  for good"
 
 # ---- guessing ----
 
+# Every six seconds one more guess is allowed: on a busy machine that may be between a guess that is refused and the good token.
 guesses=0
-while signs_in "$tmp/none" "guess-$guesses-token"; [ "$code" = 401 ] && [ $guesses -lt 30 ]; do
-        guesses=$((guesses + 1))
-        is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"the token is not known here","reason":"bad_token",ID}' "a guessed token is 401"
+began_s=$(date +%s)
+while [ $guesses -lt 30 ]; do
+        signs_in "$tmp/none" "guess-$guesses-token"
+        if [ "$code" = 401 ]; then
+                guesses=$((guesses + 1))
+                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"the token is not known here","reason":"bad_token",ID}' "a guessed token is 401"
+                continue
+        fi
+        signs_in "$tmp/none" reader-token
+        [ "$code" = 200 ] || break
 done
-ok "after some ten guesses" test "$guesses" -ge 5 -a "$guesses" -le 15
-signs_in "$tmp/none" reader-token
+ok "after some ten guesses" test "$guesses" -ge 5 -a "$guesses" -le $((11 + ($(date +%s) - began_s) / 6))
 is "$code" 429 "  no token signs in"
 like "$(cat "$tmp/headers")" 'Retry-After: [1-6].$' "  for a few seconds"
 unlike "$(cat "$tmp/headers")" 'Set-Cookie' "  and no cookie is set"

@@ -124,7 +124,7 @@ for cc in g++ clang++; do
                 rm main.dwo other.dwo
                 mkfifo main.dwo
                 mkdir other.dwo
-                timeout 20 "$cairn" symbolize --format=json -e packed < list 2> notes | jq -c '.quality, .results[]' > got
+                timeout 60 "$cairn" symbolize --format=json -e packed < list 2> notes | jq -c '.quality, .results[]' > got
                 same "$what: a pipe and a directory are not opened" none got
                 rm -rf main.dwo other.dwo
                 cd ..
