@@ -5,9 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The chunk size grows with the bytes in use, because many arenas hold only a few names. */
+#include "common/huge_pages.h"
+
+/*
+ * The chunk size grows with the bytes in use, because many arenas hold only a few names, and a few hold gigabytes: at
+ * most a sixteenth is in use by nobody, and huge pages save most faults.
+ */
 #define FIRST_CHUNK_BYTES (1u << 10)
 #define CHUNK_BYTES (64u << 10)
+#define LARGE_CHUNK_BYTES MiB(16)
 
 struct arena_chunk {
         struct arena_chunk *next;
@@ -55,6 +61,8 @@ static size_t arena_chunk_bytes(size_t used, size_t n)
 
         if (n > CHUNK_BYTES / 4)
                 return n;
+        if (used / 16 > CHUNK_BYTES)
+                return used / 16 < LARGE_CHUNK_BYTES ? used / 16 : LARGE_CHUNK_BYTES;
         return size < FIRST_CHUNK_BYTES ? FIRST_CHUNK_BYTES : size > CHUNK_BYTES ? CHUNK_BYTES : size;
 }
 
@@ -88,6 +96,7 @@ void *arena_alloc(struct arena *a, size_t n)
                         a->failed = ST_NO_MEMORY;
                         return NULL;
                 }
+                advise_huge_pages(c, sizeof *c + size);
                 c->size = size;
                 if (a->chunks && size == n) { /* keep filling the current chunk */
                         c->next = a->chunks->next;

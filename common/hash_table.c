@@ -8,6 +8,8 @@
 #include <sys/auxv.h>
 #include <sys/random.h>
 
+#include "common/huge_pages.h"
+
 #define FIRST_SLOTS 64u
 
 /* ---- keyed hash ---------------------------------------------------------------------- */
@@ -129,7 +131,8 @@ enum status hash_table_reserve(struct hash_table *t, struct error *err)
                 return ST_OK;
         if (t->count >= HASH_TABLE_MAX)
                 return error_set(err, ST_TOO_BIG, "hash table has more than %u entries", HASH_TABLE_MAX);
-        slots = t->arena ? arena_alloc_array(t->arena, slot_count, sizeof *slots) : calloc(slot_count, sizeof *slots);
+        slots = t->arena ? arena_alloc_array(t->arena, slot_count, sizeof *slots)
+                         : calloc_huge(slot_count, sizeof *slots);
         if (!slots)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->slot_count; i++)

@@ -20,8 +20,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "common/huge_pages.h"
 #include "common/limits.h"
 #include "symbol-index/lookup_internal.h"
 
@@ -32,8 +32,6 @@
  * order, and with small pages most writes miss the TLB.
  */
 
-#define HUGE_PAGE_BYTES MiB(2)
-
 static void *grow_huge(void *old, size_t old_bytes, size_t bytes)
 {
         size_t rounded = (bytes + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
@@ -41,8 +39,7 @@ static void *grow_huge(void *old, size_t old_bytes, size_t bytes)
 
         if (!bigger)
                 return NULL;
-        /* Advice only. */
-        madvise(bigger, rounded, MADV_HUGEPAGE);
+        advise_huge_pages(bigger, rounded);
         if (old)
                 memcpy(bigger, old, old_bytes);
         free(old);

@@ -2,25 +2,13 @@
 #include "symbolizer/table/huge_array.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "common/limits.h"
+#include "common/huge_pages.h"
 
 #define FIRST_COUNT 64
 #define BIG_BYTES MiB(1)
-#define HUGE_PAGE_BYTES MiB(2)
-
-static void advise_huge_pages(void *array, size_t bytes)
-{
-        uintptr_t start = ((uintptr_t)array + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-        uintptr_t end = ((uintptr_t)array + bytes) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-
-        if (start < end)
-                madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice only */
-}
 
 bool huge_array_grow(void *array_pointer, size_t *capacity, size_t wanted, size_t element_size)
 {

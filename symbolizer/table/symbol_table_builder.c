@@ -4,15 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common/hash.h"
+#include "common/huge_pages.h"
 #include "common/limits.h"
 #include "common/sort.h"
 #include "symbolizer/table/interval_overlay.h"
 #include "symbolizer/table/huge_array.h"
-
-#define HUGE_PAGE_BYTES MiB(2) /* slot arrays have a power of two bytes: larger ones are a multiple of it */
 
 /* ---- a set of numbers ---- */
 
@@ -30,7 +28,7 @@ static void intern_put(uint64_t *slots, size_t slot_count, uint64_t slot)
         slots[at] = slot;
 }
 
-/* Slots are accessed in random order: huge pages save TLB misses. */
+/* In random order: huge pages save TLB misses. The bytes are a power of two, so large ones are whole huge pages. */
 static uint64_t *make_slots(size_t count)
 {
         size_t bytes = count * sizeof(uint64_t);
@@ -41,7 +39,7 @@ static uint64_t *make_slots(size_t count)
         slots = aligned_alloc(HUGE_PAGE_BYTES, bytes);
         if (!slots)
                 return NULL;
-        madvise(slots, bytes, MADV_HUGEPAGE);
+        advise_huge_pages(slots, bytes);
         return memset(slots, 0, bytes);
 }
 
