@@ -587,15 +587,25 @@ static bool shorten_go(const char *name, size_t n, struct buf *out)
         return true;
 }
 
+/* Nothing of a single word is left out: the name of a C function, mostly. */
+static bool name_is_word(const char *name)
+{
+        while (is_word_char(*name))
+                name++;
+        return !*name;
+}
+
 const char *symbol_short_name(const char *name, const char *linkage_name, struct buf *scratch)
 {
-        size_t whole = strlen(name), n = name_without_clones(name, whole);
+        size_t whole, n;
         const char *ret;
         bool done = false;
 
-        buf_clear(scratch);
-        if (starts_with(linkage_name, "_D"))
+        if (name_is_word(name) || starts_with(linkage_name, "_D"))
                 return name;
+        buf_clear(scratch);
+        whole = strlen(name);
+        n = name_without_clones(name, whole);
         if (starts_with(linkage_name, "_Z") || starts_with(linkage_name, "_R") || name_looks_scoped(name, n))
                 done = shorten_scoped(name, n, scratch);
         else if (name_looks_go(name, n))
