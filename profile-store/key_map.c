@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hash_table.h"
+#include "common/huge_pages.h"
 
 /* Bits of the hash that do not choose the slot, and never 0: nearly all keys that differ are told apart by their tags.
  */
@@ -13,18 +14,33 @@ static uint8_t make_key_tag(uint64_t hash)
         return (uint8_t)(hash >> 56) | 1;
 }
 
+/* The first slot from i on that is free or has the tag. */
+static size_t find_tagged_slot(const struct key_map *m, size_t i, uint8_t tag)
+{
+        assert(m->capacity && m->count < m->capacity);
+        while (m->tags[i] && m->tags[i] != tag)
+                i = (i + 1) & (m->capacity - 1);
+        return i;
+}
+
+/* The slot of the key, or the free one where it belongs, from slot i on. */
+static size_t find_slot_from(const struct key_map *m, size_t i, uint8_t tag, const struct hash128 *key)
+{
+        for (;; i = (i + 1) & (m->capacity - 1)) {
+                i = find_tagged_slot(m, i, tag);
+                if (!m->tags[i] || hash128_equal(&m->slots[i].key, key))
+                        return i;
+        }
+}
+
 static size_t find_key_slot(const struct key_map *m, const struct hash128 *key, uint8_t *tag_ret)
 {
         uint64_t hash = keyed_hash(key->bytes, sizeof key->bytes);
         uint8_t tag = make_key_tag(hash);
-        size_t i = hash & (m->capacity - 1);
 
-        assert(m->capacity && m->count < m->capacity);
-        while (m->tags[i] && (m->tags[i] != tag || !hash128_equal(&m->slots[i].key, key)))
-                i = (i + 1) & (m->capacity - 1);
         if (tag_ret)
                 *tag_ret = tag;
-        return i;
+        return find_slot_from(m, hash & (m->capacity - 1), tag, key);
 }
 
 void key_map_deinit(struct key_map *m)
@@ -46,6 +62,44 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key)
         return m->tags[i] ? &m->slots[i].value : NULL;
 }
 
+/* Each pass asks memory for what the next one reads, so that the waits of all keys overlap. */
+void key_map_find_batch(const struct key_map *m, const struct hash128 *keys, size_t count, uint64_t **ret)
+{
+        size_t slots[KEY_MAP_BATCH];
+        uint8_t tags[KEY_MAP_BATCH];
+
+        assert(count <= KEY_MAP_BATCH);
+        for (size_t i = 0; i < count && m->count; i++) {
+                uint64_t hash = keyed_hash(keys[i].bytes, sizeof keys[i].bytes);
+
+                tags[i] = make_key_tag(hash);
+                slots[i] = hash & (m->capacity - 1);
+                __builtin_prefetch(&m->tags[slots[i]]);
+        }
+        for (size_t i = 0; i < count && m->count; i++) {
+                slots[i] = find_tagged_slot(m, slots[i], tags[i]);
+                __builtin_prefetch(&m->slots[slots[i]]);
+        }
+        for (size_t i = 0; i < count; i++) {
+                ret[i] = NULL;
+                if (!m->count)
+                        continue;
+                slots[i] = find_slot_from(m, slots[i], tags[i], &keys[i]);
+                if (m->tags[slots[i]])
+                        ret[i] = &m->slots[slots[i]].value;
+        }
+}
+
+void key_map_find_ids(const struct key_map *m, const uint64_t *ids, size_t count, uint64_t **ret)
+{
+        struct hash128 keys[KEY_MAP_BATCH];
+
+        assert(count <= KEY_MAP_BATCH);
+        for (size_t i = 0; i < count; i++)
+                keys[i] = make_u64_key(ids[i]);
+        key_map_find_batch(m, keys, count, ret);
+}
+
 static enum status grow_key_map(struct key_map *m, struct error *err)
 {
         struct key_map bigger = { .count = m->count,
@@ -59,11 +113,12 @@ static enum status grow_key_map(struct key_map *m, struct error *err)
         if (st) /* to a query the refusal says how to narrow it; other users wait for memory of either kind */
                 return m->memory.use == MEMORY_QUERIES ? st : ST_NO_MEMORY;
         bigger.slots = reallocarray(NULL, bigger.capacity, sizeof *bigger.slots);
-        bigger.tags = calloc(bigger.capacity, 1);
+        bigger.tags = calloc_huge(bigger.capacity, 1);
         if (!bigger.slots || !bigger.tags) {
                 key_map_deinit(&bigger);
                 return error_no_memory(err);
         }
+        advise_huge_pages(bigger.slots, bigger.capacity * sizeof *bigger.slots);
         for (size_t i = 0; i < m->capacity; i++) {
                 if (m->tags[i]) {
                         size_t to = find_key_slot(&bigger, &m->slots[i].key, NULL);

@@ -51,6 +51,17 @@ void key_map_deinit(struct key_map *m);
 /** The value of a key, or NULL. Valid until the next key_map_put(). */
 uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key);
 
+/** Keys of one batch, at most. */
+#define KEY_MAP_BATCH 32
+
+/**
+ * Look several keys up at once, in a map that does not fit into the caches several times faster than one by one.
+ * @param ret  of each key: as from key_map_find().
+ */
+void key_map_find_batch(const struct key_map *m, const struct hash128 *keys, size_t count, uint64_t **ret);
+/** The same for 64-bit ids, which are the keys of make_u64_key(). */
+void key_map_find_ids(const struct key_map *m, const uint64_t *ids, size_t count, uint64_t **ret);
+
 /**
  * The key's value if the map has it (added_ret false), else a new entry with this value.
  * @param value_ret  pointer as from key_map_find().

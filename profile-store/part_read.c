@@ -280,11 +280,31 @@ enum status location_rows_append(struct location_rows *rows, const struct locati
         return st;
 }
 
-static bool is_selected_location(const struct key_map *selected, int64_t id)
+/* Of the locations from `at` on. @return how many were looked at. */
+static size_t select_locations(const struct key_map *selected, const struct parquet_column *ids, size_t at,
+                               bool ret[KEY_MAP_BATCH])
 {
-        struct hash128 key = make_u64_key((uint64_t)id);
+        size_t n = ids->row_count - at < KEY_MAP_BATCH ? ids->row_count - at : KEY_MAP_BATCH;
+        uint64_t *found[KEY_MAP_BATCH];
 
-        return !selected || key_map_find(selected, &key);
+        if (selected)
+                key_map_find_ids(selected, (const uint64_t *)ids->ints + at, n, found);
+        for (size_t i = 0; i < n; i++)
+                ret[i] = !selected || found[i];
+        return n;
+}
+
+static enum status append_location(struct location_columns *c, size_t row, struct location_rows *rows,
+                                   struct error *err)
+{
+        enum status st = reserve_location_row(rows, err);
+
+        if (st)
+                return st;
+        if (!read_location_row(c, row, &rows->items[rows->count]))
+                return report_full_arena(c->arena, MiB(1), "the locations of a file", err);
+        rows->count++;
+        return ST_OK;
 }
 
 enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *selected,
@@ -294,18 +314,19 @@ enum status part_read_locations(const struct part_file *f, uint32_t group, const
         enum status st = part_file_read_column(f, group, "location_id", PARQUET_INT64, &c.id, err);
         bool others = false;
 
-        for (uint64_t i = 0; !st && i < c.id.row_count; i++) {
-                if (!is_selected_location(selected, c.id.ints[i]))
-                        continue;
-                if (!others)
-                        st = read_location_columns(f, group, &c, err);
-                others = true;
-                if (!st)
-                        st = reserve_location_row(rows, err);
-                if (!st && !read_location_row(&c, i, &rows->items[rows->count]))
-                        st = report_full_arena(a, MiB(1), "the locations of a file", err);
-                if (!st)
-                        rows->count++;
+        for (size_t at = 0, n; !st && at < c.id.row_count; at += n) {
+                bool is_selected[KEY_MAP_BATCH];
+
+                n = select_locations(selected, &c.id, at, is_selected);
+                for (size_t i = 0; !st && i < n; i++) {
+                        if (!is_selected[i])
+                                continue;
+                        if (!others)
+                                st = read_location_columns(f, group, &c, err);
+                        others = true;
+                        if (!st)
+                                st = append_location(&c, at + i, rows, err);
+                }
         }
         return st;
 }

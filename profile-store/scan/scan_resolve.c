@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ struct resolving {
         size_t stack_count, missing;
         size_t parts_left;               /* of stacks, the newest first */
         struct key_map location_numbers; /* location id to number */
-        struct location_rows rows;
+        struct scan_location *locations; /* of the scan's arena, for all that have an id in the map */
+        size_t location_count;           /* so far */
 };
 
 static void resolving_deinit(struct resolving *r)
@@ -35,7 +37,6 @@ static void resolving_deinit(struct resolving *r)
         pthread_mutex_destroy(&r->lock);
         key_map_deinit(&r->stack_numbers);
         key_map_deinit(&r->location_numbers);
-        location_rows_deinit(&r->rows);
         free(r->stacks);
 }
 
@@ -245,17 +246,37 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
 #define NOT_FOUND UINT64_MAX
 #define FOUND_IN_PART (UINT64_MAX - 1)
 
+static uint32_t get_batch_size(size_t left)
+{
+        return left < KEY_MAP_BATCH ? (uint32_t)left : KEY_MAP_BATCH;
+}
+
+/* Most ids are there already. */
+static enum status add_location_ids(struct key_map *m, const uint64_t *ids, uint32_t count, struct error *err)
+{
+        uint64_t *found[KEY_MAP_BATCH];
+        enum status st = ST_OK;
+
+        key_map_find_ids(m, ids, count, found);
+        for (uint32_t i = 0; !st && i < count; i++) {
+                struct hash128 key = make_u64_key(ids[i]);
+
+                if (!found[i])
+                        st = key_map_put(m, &key, NOT_FOUND, NULL, NULL, err);
+        }
+        return st;
+}
+
 static enum status collect_location_ids(struct resolving *r, struct error *err)
 {
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < r->stack_count; i++) {
-                for (uint32_t k = 0; !st && k < r->stacks[i].count; k++) {
-                        struct hash128 key = make_u64_key(r->stacks[i].ids[k]);
-
-                        st = work_meter_add(r->scan->meter, 8, err);
+                for (uint32_t at = 0, n; !st && at < r->stacks[i].count; at += n) {
+                        n = get_batch_size(r->stacks[i].count - at);
+                        st = work_meter_add(r->scan->meter, 8 * n, err);
                         if (!st)
-                                st = key_map_put(&r->location_numbers, &key, NOT_FOUND, NULL, NULL, err);
+                                st = add_location_ids(&r->location_numbers, r->stacks[i].ids + at, n, err);
                 }
         }
         return st;
@@ -284,17 +305,34 @@ static void location_reading_deinit(struct location_reading *l)
         free(l->next_groups);
 }
 
+/* The numbers of the next rows from `at` on, which are all wanted. @return how many. */
+static size_t find_row_numbers(struct resolving *r, const struct location_rows *rows, size_t at, uint64_t **ret)
+{
+        size_t n = get_batch_size(rows->count - at);
+        uint64_t ids[KEY_MAP_BATCH];
+
+        for (size_t i = 0; i < n; i++)
+                ids[i] = rows->items[at + i].shown.location_id;
+        key_map_find_ids(&r->location_numbers, ids, n, ret);
+        return n;
+}
+
 /* Several threads may find the same location, in different parts. */
 static void note_found_locations(struct location_reading *l, const struct location_rows *rows)
 {
-        for (size_t i = 0; i < rows->count; i++) {
-                struct hash128 key = make_u64_key(rows->items[i].shown.location_id);
-                uint64_t expected = NOT_FOUND;
+        uint64_t *numbers[KEY_MAP_BATCH];
+        size_t found = 0;
 
-                if (__atomic_compare_exchange_n(key_map_find(&l->r->location_numbers, &key), &expected, FOUND_IN_PART,
-                                                false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-                        atomic_fetch_sub(&l->missing, 1);
+        for (size_t at = 0, n; at < rows->count; at += n) {
+                n = find_row_numbers(l->r, rows, at, numbers);
+                for (size_t i = 0; i < n; i++) {
+                        uint64_t expected = NOT_FOUND;
+
+                        found += __atomic_compare_exchange_n(numbers[i], &expected, FOUND_IN_PART, false,
+                                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+                }
         }
+        atomic_fetch_sub(&l->missing, found);
 }
 
 static enum status keep_location_group(struct location_reading *l, struct location_group *g, struct error *err)
@@ -373,21 +411,25 @@ static enum status number_location_rows(struct location_reading *l, struct error
         struct resolving *r = l->r;
         enum status st = ST_OK;
 
+        r->locations = arena_alloc_array(&r->scan->arena, r->location_numbers.count + 1, sizeof *r->locations);
+        if (!r->locations)
+                return set_scan_too_big(err);
         if (l->count)
                 qsort(l->groups, l->count, sizeof *l->groups, compare_location_groups);
         for (size_t i = 0; !st && i < l->count; i++) {
                 struct location_rows *rows = &l->groups[i].rows;
 
-                for (size_t k = 0; !st && k < rows->count; k++) {
-                        struct hash128 key = make_u64_key(rows->items[k].shown.location_id);
-                        uint64_t *number = key_map_find(&r->location_numbers, &key);
+                for (size_t at = 0, n; !st && at < rows->count; at += n) {
+                        uint64_t *numbers[KEY_MAP_BATCH];
 
-                        if (*number != FOUND_IN_PART)
-                                continue;
-                        *number = r->rows.count;
-                        st = work_meter_add(r->scan->meter, 4, err);
-                        if (!st)
-                                st = location_rows_append(&r->rows, &rows->items[k], err);
+                        n = find_row_numbers(r, rows, at, numbers);
+                        st = work_meter_add(r->scan->meter, 4 * n, err);
+                        for (size_t k = 0; !st && k < n; k++) {
+                                if (*numbers[k] != FOUND_IN_PART)
+                                        continue;
+                                *numbers[k] = r->location_count;
+                                r->locations[r->location_count++] = rows->items[at + k].shown;
+                        }
                 }
                 location_rows_deinit(rows);
         }
@@ -415,23 +457,25 @@ static enum status load_part_locations(struct resolving *r, struct error *err)
 }
 
 /* Looks rows of the head up in slices, between which the query may end. */
-static enum status resolve_head_rows(struct resolving *r, size_t first, struct error *err)
+static enum status resolve_head_rows(struct resolving *r, struct location_rows *rows, struct error *err)
 {
         enum status st = ST_OK;
 
-        for (size_t at = first, n; !st && at < r->rows.count; at += n) {
-                n = r->rows.count - at < HEAD_SLICE ? r->rows.count - at : HEAD_SLICE;
+        for (size_t at = 0, n; !st && at < rows->count; at += n) {
+                n = rows->count - at < HEAD_SLICE ? rows->count - at : HEAD_SLICE;
                 st = work_meter_check(r->scan->meter, err);
                 if (!st)
-                        st = location_rows_resolve(r->rows.items + at, n, r->scan->symbols, &r->scan->arena, NULL, err);
+                        st = location_rows_resolve(rows->items + at, n, r->scan->symbols, &r->scan->arena, NULL, err);
         }
+        for (size_t i = 0; !st && i < rows->count; i++)
+                r->locations[r->location_count++] = rows->items[i].shown;
         return st;
 }
 
 /* Locations that are only in the head are looked up. */
 static enum status load_head_locations(struct resolving *r, struct error *err)
 {
-        size_t first = r->rows.count;
+        _cleanup_(location_rows_deinit) struct location_rows rows = { .memory.use = MEMORY_QUERIES };
         enum status st = ST_OK;
 
         for (size_t i = 0; i < r->scan->head_count; i++) {
@@ -444,39 +488,49 @@ static enum status load_head_locations(struct resolving *r, struct error *err)
 
                         if (!number || *number != NOT_FOUND)
                                 continue;
-                        *number = r->rows.count;
+                        *number = r->location_count + rows.count;
                         st = work_meter_add(r->scan->meter, 16, err);
                         if (!st)
                                 st = location_row_from_batch(&row, &b->locations[k], &r->scan->arena, err);
                         if (!st)
-                                st = location_rows_append(&r->rows, &row, err);
+                                st = location_rows_append(&rows, &row, err);
                         if (st)
                                 return st;
                 }
         }
-        return resolve_head_rows(r, first, err);
+        return resolve_head_rows(r, &rows, err);
 }
 
 /* ---- the answer ----------------------------------------------------------------------------------- */
 
 /* A location without a row is damage; its stack is shown with an empty frame. */
-static enum status get_row_number(struct resolving *r, uint64_t id, uint64_t *ret, struct error *err)
+static uint64_t append_lost_location(struct resolving *r, uint64_t id)
 {
-        struct hash128 key = make_u64_key(id);
-        uint64_t *number = key_map_find(&r->location_numbers, &key);
+        assert(r->location_count < r->location_numbers.count);
+        r->locations[r->location_count] = (struct scan_location){ .location_id = id,
+                                                                  .mapping = "",
+                                                                  .state = symbol_state_name(SYMBOL_NO_BUILD_ID) };
+        return r->location_count++;
+}
 
-        if (*number == NOT_FOUND) {
-                struct location_row row = { .shown = { .location_id = id, .mapping = "" } };
-                enum status st;
+static enum status get_location_numbers(struct resolving *r, const struct stack_ids *stack, uint32_t *ret,
+                                        struct error *err)
+{
+        enum status st = ST_OK;
 
-                row.shown.state = symbol_state_name(SYMBOL_NO_BUILD_ID);
-                st = location_rows_append(&r->rows, &row, err);
-                if (st)
-                        return st;
-                *number = r->rows.count - 1;
+        for (uint32_t at = 0, n; !st && at < stack->count; at += n) {
+                uint64_t *numbers[KEY_MAP_BATCH];
+
+                n = get_batch_size(stack->count - at);
+                key_map_find_ids(&r->location_numbers, stack->ids + at, n, numbers);
+                st = work_meter_add(r->scan->meter, 4 * n, err);
+                for (uint32_t i = 0; !st && i < n; i++) {
+                        if (*numbers[i] == NOT_FOUND)
+                                *numbers[i] = append_lost_location(r, stack->ids[at + i]);
+                        ret[at + i] = (uint32_t)*numbers[i];
+                }
         }
-        *ret = *number;
-        return ST_OK;
+        return st;
 }
 
 static enum status build_scan_stacks(struct resolving *r, const struct scan_stacks **ret, struct error *err)
@@ -495,24 +549,14 @@ static enum status build_scan_stacks(struct resolving *r, const struct scan_stac
         total = 0;
         for (size_t i = 0; !st && i < r->stack_count; i++) {
                 s->first[i] = total;
-                for (uint32_t k = 0; !st && k < r->stacks[i].count; k++) {
-                        uint64_t number = 0;
-
-                        st = work_meter_add(r->scan->meter, 4, err);
-                        if (!st)
-                                st = get_row_number(r, r->stacks[i].ids[k], &number, err);
-                        s->indexes[total++] = (uint32_t)number;
-                }
+                st = get_location_numbers(r, &r->stacks[i], s->indexes + total, err);
+                total += r->stacks[i].count;
         }
         s->first[r->stack_count] = total;
         if (st)
                 return st;
-        s->location_count = r->rows.count;
-        s->locations = arena_alloc_array(a, r->rows.count + 1, sizeof *s->locations);
-        if (!s->locations)
-                return set_scan_too_big(err);
-        for (size_t i = 0; i < r->rows.count; i++)
-                s->locations[i] = r->rows.items[i].shown;
+        s->location_count = r->location_count;
+        s->locations = r->locations;
         *ret = s;
         return ST_OK;
 }
@@ -524,7 +568,6 @@ enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums 
                 .scan = scan,
                 .stack_numbers.memory.use = MEMORY_QUERIES,
                 .location_numbers.memory.use = MEMORY_QUERIES,
-                .rows.memory.use = MEMORY_QUERIES,
         };
         enum status st;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hash_table.h"
+#include "common/huge_pages.h"
 
 #define LEAST_SLOTS 1024 /* these, and items for half of them, are not reserved: a small query needs no budget */
 
@@ -54,7 +55,7 @@ static enum status grow_slots(struct stack_table *t, struct error *err)
 
         if (st)
                 return st;
-        slots = calloc(count, sizeof *slots);
+        slots = calloc_huge(count, sizeof *slots);
         if (!slots)
                 return error_no_memory(err);
         if (t->slot_count > LEAST_SLOTS)
@@ -82,6 +83,7 @@ static enum status grow_items(struct stack_table *t, struct error *err)
         items = realloc(t->items, capacity * sizeof *items);
         if (!items)
                 return error_no_memory(err);
+        advise_huge_pages(items, capacity * sizeof *items);
         t->items = items;
         t->capacity = capacity;
         return ST_OK;
