@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/hash_table.h"
+#include "common/huge_pages.h"
 #include "common/limits.h"
 #include "symbol-index/short_name.h"
 
@@ -38,19 +39,19 @@ void frame_table_init(struct frame_table *t, struct work_meter *meter)
 
 void frame_table_deinit(struct frame_table *t)
 {
-        number_map_deinit(&t->keys);
         number_map_deinit(&t->names);
+        free(t->name_frames);
         free(t->items);
         memory_release(&t->memory);
         buf_deinit(&t->scratch);
         arena_deinit(&t->arena);
 }
 
-/* The identity of two texts and a number, as a key. */
-static struct number_key make_frame_key(const char *a, const char *b, uint32_t number)
+/* The identity of two texts as a key. */
+static struct number_key make_name_key(const char *a, const char *b)
 {
         struct hash128 ha = hash_bytes128(a, strlen(a)), hb = hash_bytes128(b, strlen(b));
-        struct number_key key = { .parts = { [4] = number } };
+        struct number_key key = { 0 };
         uint64_t x[2], y[2];
 
         memcpy(x, ha.bytes, sizeof x);
@@ -67,6 +68,26 @@ static enum status copy_frame_text(struct frame_table *t, const char *text, cons
         return *ret ? ST_OK : arena_error(&t->arena, err, "the frames");
 }
 
+static enum status copy_repeated_text(struct frame_table *t, struct copied_text *last, const char *text,
+                                      const char **ret, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (last->from != text) {
+                st = copy_frame_text(t, text, &last->copy, err);
+                last->from = st ? NULL : text;
+        }
+        *ret = last->copy;
+        return st;
+}
+
+/* The same text when it is that of the function, as in C. */
+static enum status copy_linkage_name(struct frame_table *t, const char *name, struct query_frame *f, struct error *err)
+{
+        f->linkage_name = f->function;
+        return strcmp(name, f->function) == 0 ? ST_OK : copy_frame_text(t, name, &f->linkage_name, err);
+}
+
 /* Unresolved frames and labels have no shorter name. */
 static enum status copy_short_name(struct frame_table *t, struct query_frame *f, struct error *err)
 {
@@ -77,7 +98,7 @@ static enum status copy_short_name(struct frame_table *t, struct query_frame *f,
         return text == f->function ? ST_OK : copy_frame_text(t, text, &f->short_name, err);
 }
 
-/* Room for one more frame, and for its keys in both maps, which are as many and grow in the same steps. */
+/* Room for one more frame, and for its name, which are at most as many and grow in the same steps. */
 static enum status reserve_frame(struct frame_table *t, struct error *err)
 {
         size_t grown = t->capacity + t->capacity / 2;
@@ -86,49 +107,71 @@ static enum status reserve_frame(struct frame_table *t, struct error *err)
         if (t->count < t->capacity)
                 return ST_OK;
         if (grown > UNCOUNTED_FRAMES)
-                st = memory_resize(&t->memory, grown * (sizeof *t->items + 2 * NUMBER_MAP_KEY_BYTES), err);
+                st = memory_resize(&t->memory,
+                                   grown * (sizeof *t->items + sizeof *t->name_frames + NUMBER_MAP_KEY_BYTES), err);
         if (st)
                 return st;
         return array_reserve(&t->items, &t->capacity, t->count) ? ST_OK : error_no_memory(err);
 }
 
+/* The frame of that name and kind. False: there is none yet. */
+static bool find_frame_of_name(const struct frame_table *t, uint32_t name, enum frame_kind kind, uint32_t *ret)
+{
+        uint32_t i = t->name_frames[name];
+
+        while (t->items[i].kind != kind && t->items[i].next)
+                i = t->items[i].next - 1;
+        *ret = i;
+        return t->items[i].kind == kind;
+}
+
+static enum status copy_frame(struct frame_table *t, const struct query_frame *from, struct query_frame *f,
+                              struct error *err)
+{
+        enum status st = copy_frame_text(t, from->function, &f->function, err);
+
+        if (!st)
+                st = copy_linkage_name(t, from->linkage_name, f, err);
+        if (!st)
+                st = copy_short_name(t, f, err);
+        if (!st)
+                st = copy_repeated_text(t, &t->file, from->file, &f->file, err);
+        if (!st)
+                st = copy_repeated_text(t, &t->mapping, from->mapping, &f->mapping, err);
+        return st;
+}
+
 static enum status find_or_add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
                                      struct error *err)
 {
-        struct number_key key = make_frame_key(frame->function, frame->file, (uint32_t)frame->kind + 1);
+        struct number_key key = make_name_key(frame->function, frame->file);
         struct query_frame *f;
+        uint32_t name;
         bool fresh = false;
         enum status st = work_meter_add(t->meter, 32, err);
 
         if (!st)
-                st = number_map_get(&t->keys, &key, ret, &fresh, err);
-        if (st || !fresh)
-                return st;
-        st = reserve_frame(t, err);
-        if (st)
+                st = reserve_frame(t, err);
+        if (!st && !array_reserve(&t->name_frames, &t->name_capacity, t->names.count))
+                st = error_no_memory(err);
+        if (!st)
+                st = number_map_get(&t->names, &key, &name, &fresh, err);
+        if (st || (!fresh && find_frame_of_name(t, name, frame->kind, ret)))
                 return st;
         f = &t->items[t->count];
         *f = *frame;
-        st = copy_frame_text(t, frame->function, &f->function, err);
-        if (!st)
-                st = copy_frame_text(t, frame->linkage_name, &f->linkage_name, err);
-        if (!st)
-                st = copy_short_name(t, f, err);
-        if (!st)
-                st = copy_frame_text(t, frame->file, &f->file, err);
-        if (!st)
-                st = copy_frame_text(t, frame->mapping, &f->mapping, err);
-        if (!st)
-                st = copy_frame_text(t, frame->state, &f->state, err);
-        if (!st) {
-                key.parts[4] = 0;
-                st = number_map_get(&t->names, &key, &f->name, NULL, err);
-        }
-        if (!st) {
-                t->count++;
-                t->name_count = t->names.count;
-        }
-        return st;
+        f->name = name;
+        f->next = 0;
+        st = copy_frame(t, frame, f, err);
+        if (st)
+                return st;
+        if (fresh)
+                t->name_frames[name] = t->count;
+        else
+                t->items[*ret].next = t->count + 1;
+        t->name_count = t->names.count;
+        *ret = t->count++;
+        return ST_OK;
 }
 
 enum status frame_table_add_label(struct frame_table *t, const char *text, uint32_t *ret, struct error *err)
@@ -259,19 +302,22 @@ enum status location_frames_build(struct frame_table *t, const struct scan_stack
         struct location_frames l = { .memory.use = MEMORY_QUERIES };
         size_t ranges = (stacks->location_count + 1) * (sizeof *l.first + sizeof *l.end);
         uint64_t total = 0, done = 0;
-        enum status st = stacks->location_count > UNCOUNTED_FRAMES ? memory_reserve(&l.memory, ranges, err) : ST_OK;
+        enum status st;
+
+        t->file = t->mapping = (struct copied_text){ 0 }; /* addresses of another scan's texts mean nothing here */
+        st = stacks->location_count > UNCOUNTED_FRAMES ? memory_reserve(&l.memory, ranges, err) : ST_OK;
 
         if (!st) {
-                l.first = calloc(stacks->location_count + 1, sizeof *l.first);
-                l.end = calloc(stacks->location_count + 1, sizeof *l.end);
+                l.first = calloc_huge(stacks->location_count + 1, sizeof *l.first);
+                l.end = calloc_huge(stacks->location_count + 1, sizeof *l.end);
                 st = l.first && l.end ? assign_frame_ranges(stacks, &l, &total, err) : error_no_memory(err);
         }
         if (!st && total > UNCOUNTED_FRAMES)
                 st = memory_reserve(&l.memory, total * LOCATION_FRAME_BYTES, err);
         if (!st) {
-                l.frames = calloc(total + 1, sizeof *l.frames);
-                l.lines = calloc(total + 1, sizeof *l.lines);
-                l.start_lines = calloc(total + 1, sizeof *l.start_lines);
+                l.frames = calloc_huge(total + 1, sizeof *l.frames);
+                l.lines = calloc_huge(total + 1, sizeof *l.lines);
+                l.start_lines = calloc_huge(total + 1, sizeof *l.start_lines);
                 if (!l.frames || !l.lines || !l.start_lines)
                         st = error_no_memory(err);
         }

@@ -24,7 +24,7 @@ enum frame_kind { FRAME_NATIVE, FRAME_INLINED, FRAME_KERNEL, FRAME_UNRESOLVED, F
 const char *frame_kind_name(enum frame_kind k); /* "native", "inlined", "kernel", "unresolved", "label" */
 
 struct query_frame {
-        const char *function; /* never ""; all texts live in the table's arena */
+        const char *function; /* never ""; all texts but state live in the table's arena */
         const char *linkage_name;
         const char *short_name; /* symbol_short_name() of it; the pointer of function when that is as short */
         const char *file;       /* "" unknown */
@@ -32,6 +32,7 @@ struct query_frame {
         const char *state;      /* symbol_state_name() */
         enum frame_kind kind;
         uint32_t name;
+        uint32_t next; /* number of another frame with that name, plus one; 0: none */
 };
 
 /** Whether one of its names, readable, linkage or short, equals text. */
@@ -50,15 +51,22 @@ static inline void add_wrapping(int64_t *sum, int64_t v)
         *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
 }
 
+/* A text of a scan and its copy in the table. */
+struct copied_text {
+        const char *from, *copy;
+};
+
 struct frame_table {
         struct work_meter *meter; /* NULL: unlimited; borrowed */
         struct arena arena;
-        struct number_map keys, names;
+        struct number_map names;
+        uint32_t *name_frames; /* of each name: its first frame; owned */
         struct buf scratch;
         struct query_frame *items; /* owned */
         uint32_t count, name_count;
-        size_t capacity;
-        struct memory_reservation memory; /* of items, keys and names */
+        size_t capacity, name_capacity;
+        struct copied_text file, mapping; /* the last of each: the next location often has the same */
+        struct memory_reservation memory; /* of items and names */
 };
 
 /** @param meter  counts the work on frames, also of top and tree; borrowed; NULL: unlimited. */

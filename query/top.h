@@ -12,6 +12,7 @@
 
 struct top_row {
         uint32_t frame; /* one frame of that name */
+        uint32_t seen;  /* while a side is added: the number of the last entry that contains it, plus one */
         int64_t flat[2], cumulative[2];
         int64_t line; /* of the most expensive leaf, else of the most expensive stack; 0 unknown */
         int64_t line_value;
