@@ -40,7 +40,7 @@ head -c 100M /dev/urandom >"$tmp/noise"
 gcc -g -Wl,--build-id=0x000000000000000000000000000000000000000a -o "$tmp/a" "$tmp/a.c"
 objcopy --add-section .noise="$tmp/noise" "$tmp/a"
 rm "$tmp/noise"
-put_object debuginfo "$tmp/a"
+put_object debuginfo "$tmp/a" --max-time 280
 is "$code" 201 "something long is stored"
 rm "$tmp/a" "$tmp/put.zst"
 before=$(descriptors)

@@ -199,7 +199,7 @@ wait_metric() { wait_for "$1 >= $2" metric_reached "$1" "$2"; }
 # request CURL-ARGUMENT...: sets $code and $body.
 request() {
         : >"$tmp/body"
-        code=$(curl -sS --max-time 60 -o "$tmp/body" -w '%{http_code}' "$@" 2>"$tmp/curl.err")
+        code=$(curl -sS --max-time 120 -o "$tmp/body" -w '%{http_code}' "$@" 2>"$tmp/curl.err")
         # shellcheck disable=SC2034
         body=$(tr -d '\000' <"$tmp/body")
 }

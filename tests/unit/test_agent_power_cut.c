@@ -126,7 +126,7 @@ static void put(struct sender *s, char letter)
 /* Polls: the sender syncs on its own thread. */
 static void wait_for_names(size_t count)
 {
-        int64_t until = monotonic_ns() + INT64_C(20000000000);
+        int64_t until = monotonic_ns() + INT64_C(60000000000);
         size_t now;
 
         do {

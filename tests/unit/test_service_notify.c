@@ -57,7 +57,8 @@ START_TEST(signs_of_life_are_half_of_the_time_apart)
         service_notify_alive();
         ck_assert(receive_sign_of_life(fd));
         service_notify_alive();
-        ck_assert(!receive_sign_of_life(fd));
+        if (receive_sign_of_life(fd)) /* the machine is so busy that the time has passed */
+                ck_assert_int_ge(monotonic_ns() - began, 300 * INT64_C(1000000));
         while (!receive_sign_of_life(fd)) {
                 poll(NULL, 0, 5);
                 service_notify_alive();
