@@ -39,10 +39,19 @@ python_share() {
 
 start_server --flush-interval 1
 is "$(curl -sS "$url/api/v1/debuginfo" | jq '.objects | length')" 0 "the service knows no debuginfo"
-$python tests/tools/busy.py 60 &
+$python tests/tools/busy.py 300 &
 busy=$!
 background_pids=$busy
-"$agent" --server "$url" --no-upload --pid $busy --frequency 199 --interval 1 --duration 5 --label workload=busy 2>"$tmp/agent.log"
+"$agent" --server "$url" --no-upload --pid $busy --frequency 199 --interval 1 --duration 120 --label workload=busy 2>"$tmp/agent.log" &
+agent_pid=$!
+background_pids="$busy $agent_pid"
+wait_for "the agent" grep -q sampling "$tmp/agent.log"
+ticks() { awk '{ print $14 + $15 }' "/proc/$busy/stat"; } # of CPU time, which a busy machine has less of
+begun=$(ticks)
+has_run() { [ "$(ticks)" -ge $((begun + 4 * $(getconf CLK_TCK))) ]; }
+wait_for "four seconds of work" has_run
+kill -TERM $agent_pid
+wait $agent_pid
 is $? 0 "the agent profiles the stripped python3.11"
 kill $busy
 wait $busy 2>/dev/null
