@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The index's map, the map of the debuginfo records, and the disk below the index are full: profiles are taken as before,
 # nothing is given up for it, the log and the metrics say what to do, and with room again all is indexed.
+# Time limit: 600 s.
 . tests/e2e/lib.sh
 for tool in gcc as ld curl jq zstd python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 

@@ -95,13 +95,13 @@ done_testing() {
         exit $?
 }
 
-# wait_for NAME COMMAND...: until the command succeeds, at most 60 s; dies when it never does.
+# wait_for NAME COMMAND...: until the command succeeds, at most two minutes; dies when it never does.
 wait_for() {
         wait_name=$1; shift
         wait_tries=0
         until "$@" >/dev/null 2>&1; do
                 wait_tries=$((wait_tries + 1))
-                if [ "$wait_tries" -ge 1200 ]; then
+                if [ "$wait_tries" -ge 2400 ]; then
                         [ ! -f "$server_log" ] || tail -20 "$server_log" | sed 's/^/# /'
                         bail_out "waited in vain for: $wait_name"
                 fi
@@ -180,13 +180,13 @@ metric() {
 metric_reached() { [ "$(metric "$1")" -ge "$2" ]; }
 metric_equals() { [ "$(metric "$1")" -eq "$2" ]; }
 
-# becomes VALUE NAME COMMAND...: a test that the command prints the value, at the latest in a minute. For what is not ordered
+# becomes VALUE NAME COMMAND...: a test that the command prints the value, at most two minutes later. For what is not ordered
 # by an answer that came before: a log line that another thread writes, or figures of the tables and queues, which /metrics
 # and the status API have as they were a moment ago where the store takes longer than 100 ms to tell.
 becomes() {
         becomes_want=$1 becomes_name=$2; shift 2
         becomes_tries=0
-        until becomes_got=$("$@"); [ "$becomes_got" = "$becomes_want" ] || [ "$becomes_tries" -ge 1200 ]; do
+        until becomes_got=$("$@"); [ "$becomes_got" = "$becomes_want" ] || [ "$becomes_tries" -ge 2400 ]; do
                 becomes_tries=$((becomes_tries + 1))
                 sleep 0.05
         done

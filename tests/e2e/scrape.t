@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cairn scrape` against a real Go program: values, differences of totals, restarts, files of targets, what is down or
 # hostile.
+# Time limit: 600 s.
 . tests/e2e/lib.sh
 
 command -v go >/dev/null || { [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "go is needed"; skip_all "go is not installed"; }

@@ -169,12 +169,18 @@ for n in 20 21 22 23 24 25; do
         request "$url/buildid/$(id_of $n)/debuginfo"
 done
 is "$(upstream first .breaker)" open "an upstream that fails again and again is left alone"
-before=$(asked first)
-begin=$(date +%s%N)
-request "$url/buildid/$(id_of 30)/debuginfo"
+# It is asked again after half a minute, which may be now on a busy machine.
+n=109
+is_left_alone() {
+        n=$((n + 1))
+        before=$(asked first)
+        begin=$(date +%s)
+        request "$url/buildid/$(id_of $n)/debuginfo"
+        [ "$(asked first)" = "$before" ]
+}
+wait_for "a question that it is not asked" is_left_alone
 is "$code" 000 "a question that it might have answered is a reset, not 404"
-is "$(asked first)" "$before" "  which it was not asked"
-ok "  long before a time limit" test $(($(date +%s%N) - begin)) -lt 20000000000
+ok "  long before a time limit" test $(($(date +%s) - begin)) -lt 60
 like "$(upstream first .skipped)" '^[1-9]' "  and is counted"
 is "$(metric "cairn_upstream_open{upstream=\"$first\"}")" 1 "the metrics show it"
 like "$(cat "$server_log")" "upstream $first failed [0-9]+ times in a row and is skipped for [0-9]+ s; last error: .*status 500.*curl -I" "the log names it, and the next step"
