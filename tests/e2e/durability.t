@@ -30,7 +30,7 @@ sample() {
                 --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         [ "$code" = 200 ]
 }
-upload() { timeout 20 "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >>"$tmp/upload.log" 2>&1; }
+upload() { timeout 60 "$CAIRN_BUILD/cairn-upload" --server "$url" "$@" >>"$tmp/upload.log" 2>&1; }
 
 # slow_upload FILE: so slowly that it never ends by itself here.
 slow_upload() {
