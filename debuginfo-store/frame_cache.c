@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -38,6 +39,8 @@ struct frame_cache {
         size_t bytes, max_bytes;
 };
 
+static _Atomic size_t bytes_of_all; /* of all caches */
+
 enum status frame_cache_create(size_t max_bytes, struct frame_cache **ret, struct error *err)
 {
         struct frame_cache *f = calloc(1, sizeof *f);
@@ -71,6 +74,7 @@ static void evict_frame(struct frame_cache *f, struct cached_frame *one)
         TAILQ_REMOVE(&f->used, one, used);
         assert(f->bytes >= frame_cost(one));
         f->bytes -= frame_cost(one);
+        atomic_fetch_sub(&bytes_of_all, frame_cost(one));
         release_frame(one);
 }
 
@@ -168,7 +172,9 @@ void frame_cache_insert(struct frame_cache *f, const uint8_t sha256[static SHA25
         if (frame_cost(one) > f->max_bytes || find_frame(f, sha256, at)) { /* another thread decompressed it too */
                 release_frame(one);
         } else {
-                while (f->bytes + frame_cost(one) > f->max_bytes)
+                atomic_fetch_add(&bytes_of_all, frame_cost(one));
+                while (!TAILQ_EMPTY(&f->used) &&
+                       (f->bytes + frame_cost(one) > f->max_bytes || atomic_load(&bytes_of_all) > f->max_bytes))
                         evict_frame(f, TAILQ_FIRST(&f->used));
                 LIST_INSERT_HEAD(&f->buckets[frame_bucket(sha256, at)], one, same_bucket);
                 TAILQ_INSERT_TAIL(&f->used, one, used);

@@ -18,7 +18,10 @@
 
 struct frame_cache;
 
-/** @param max_bytes of all frames, including the bookkeeping. */
+/**
+ * @param max_bytes of all frames, including the bookkeeping, and of those of other caches in the process: past it this
+ *                  cache keeps its newest frame only.
+ */
 enum status frame_cache_create(size_t max_bytes, struct frame_cache **ret, struct error *err) MUST_CHECK;
 /** NULL is fine. */
 void frame_cache_destroy(struct frame_cache *f);

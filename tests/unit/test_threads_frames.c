@@ -135,6 +135,25 @@ START_TEST(bytes_stay_right_while_others_push_them_out)
 }
 END_TEST
 
+START_TEST(caches_of_several_stores_keep_what_one_may)
+{
+        struct frame_cache *a = make(2 * FRAME + FRAME / 2), *b = make(2 * FRAME + FRAME / 2);
+
+        put(a, content, 0, FRAME);
+        put(a, content, FRAME, FRAME);
+        put(b, content, 0, FRAME);
+        put(b, content, FRAME, FRAME);
+        ck_assert_uint_eq(copied(b, content, FRAME, FRAME), FRAME); /* the newest */
+        ck_assert_uint_eq(copied(b, content, 0, FRAME), 0);
+        ck_assert_uint_eq(copied(a, content, 0, 2 * FRAME), 2 * FRAME);
+        frame_cache_destroy(a);
+        put(b, content, 0, FRAME);
+        ck_assert_uint_eq(copied(b, content, 0, 2 * FRAME), 2 * FRAME);
+        frame_cache_destroy(b);
+}
+END_TEST
+
 TEST_SUITE("threads frames", bytes_are_copied_until_the_first_that_is_not_kept,
            a_frame_of_an_older_version_is_found_from_all_its_bytes,
-           what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit, bytes_stay_right_while_others_push_them_out)
+           what_was_used_longest_ago_goes_first_and_no_more_stay_than_fit, caches_of_several_stores_keep_what_one_may,
+           bytes_stay_right_while_others_push_them_out)
