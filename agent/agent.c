@@ -61,6 +61,7 @@ static enum status open_uploads(struct agent *r, struct error *err)
 {
         const struct uploads_options o = { .server = r->o->server,
                                            .token = r->o->token,
+                                           .tenant = r->o->tenant,
                                            .ca_file = r->o->ca_file,
                                            .bytes_per_s = r->o->upload_rate,
                                            .max_bytes = r->o->upload_max_bytes,

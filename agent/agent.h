@@ -30,7 +30,7 @@ struct agent_reread {
 struct agent_options {
         const char *server;         /* unless output is set */
         const char *token;          /* NULL: none */
-        const char *tenant;         /* of the service, for profiles; NULL: that of the token */
+        const char *tenant;         /* of the service; NULL: that of the token */
         const char *ca_file;        /* NULL: the system's certificates */
         const char *spool;          /* directory for batches the server has not acknowledged; NULL: memory */
         uint64_t spool_bytes;       /* its size limit */

@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/options.h"
 #include "common/standard_output.h"
+#include "common/tenant_name.h"
 #include "http/client.h"
 #include "sandbox/worker.h"
 #include "symbolizer/workers/extract_job.h"
@@ -49,7 +50,7 @@ static const struct usage usage = {
 };
 
 struct command_options {
-        const char *server, *token_file, *ca_file;
+        const char *server, *token_file, *ca_file, *tenant;
         struct send_options how;
         struct option_list sources, source_maps;
         struct configuration configuration;
@@ -210,6 +211,7 @@ static enum status run_upload(const struct command_options *o, struct upload_sea
         struct http_client_options http = { .size = sizeof http,
                                             .base_url = o->server,
                                             .ca_file = o->ca_file,
+                                            .tenant = o->tenant,
                                             .idle_timeout_s = VERIFY_TIMEOUT_S,
                                             .user_agent = "cairn-upload/" CAIRN_VERSION,
                                             .stop = &stop };
@@ -252,6 +254,7 @@ static enum status parse_upload_options(struct command_options *o, int *argc, ch
                               "file with a token of scope upload; else CAIRN_TOKEN has it"),
                 OPTION_STRING("ca", 0, "FILE", &o->ca_file,
                               "certificates that may sign the service's, as PEM (the system's)"),
+                OPTION_STRING("tenant", 0, "NAME", &o->tenant, "upload as this tenant of the service (the token's)"),
                 OPTION_FLAG("executables", 0, &o->executables,
                             "send whole executables too, for gdb and debuginfod clients"),
                 OPTION_FLAG("symbols-only", 0, &o->symbols_only,
@@ -279,6 +282,8 @@ static enum status parse_upload_options(struct command_options *o, int *argc, ch
                 return ST_OK;
         if (*argc == 0)
                 return error_set(err, ST_USAGE, "no PATH given (try 'cairn-upload --help')");
+        if (o->tenant && !tenant_name_is_valid(o->tenant))
+                return error_set(err, ST_USAGE, "--tenant '%.40s' is not a tenant's name", o->tenant);
         o->how.sources = (struct source_options){ .roots = o->sources.items,
                                                   .root_count = o->sources.count,
                                                   .maps = o->source_maps.items,

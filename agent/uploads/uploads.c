@@ -192,6 +192,7 @@ enum status uploads_create(const struct uploads_options *o, struct uploads **ret
                 .base_url = o->server,
                 .ca_file = o->ca_file,
                 .token = o->token,
+                .tenant = o->tenant,
                 .user_agent = "cairn-agent/" CAIRN_VERSION,
                 .idle_timeout_s = VERIFY_TIMEOUT_S,
                 .send_bytes_per_s = o->bytes_per_s,

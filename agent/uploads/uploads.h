@@ -24,7 +24,7 @@ struct uploads;
 struct uploads_options {
         const char *server;
         const char *token;               /* NULL: none; needs the scope upload */
-        const char *ca_file;             /* http_client_options */
+        const char *tenant, *ca_file;    /* http_client_options */
         uint64_t bytes_per_s;            /* compressed, on average; 0: no limit */
         uint64_t max_bytes;              /* of one file, uncompressed */
         const char *temporary;           /* directory for temporary files; NULL: $TMPDIR, /var/tmp or /tmp */
