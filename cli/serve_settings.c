@@ -126,7 +126,8 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "lines of TOKEN scope[,scope...] [rate=N] [bytes=N] [tenant=NAME]: read, ingest, upload, "
                               "history, admin"),
                 OPTION_STRING("tenants", 0, "FILE", &s->server.tenant_file,
-                              "lines of NAME [retain RULE | rate N | bytes N]: tenants with samples of their own"),
+                              "lines of NAME [retain RULE | rate N | bytes N | debuginfo own]: tenants with samples of "
+                              "their own"),
                 OPTION_STRING("session-max-age", 0, "AGE", &s->session_max_age,
                               "browsers that signed in with a token do so again after this long (12h)"),
                 OPTION_LIST("trusted-proxy", 0, "ADDRESS[/BITS]", &s->proxies,

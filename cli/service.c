@@ -3,8 +3,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/data_format.h"
+#include "common/file.h"
 #include "common/tenant_name.h"
 
 static enum status check_tenant_option(const struct service_options *o, struct error *err)
@@ -24,6 +28,38 @@ enum status service_profiles_path(const struct service_options *o, const char *d
                 return st;
         *ret = tenant_profiles_path(data, o->tenant);
         return *ret ? ST_OK : error_no_memory(err);
+}
+
+enum status service_debuginfo_path(const struct service_options *o, const char *data, char **ret, struct error *err)
+{
+        _cleanup_free_ char *own = NULL, *index = NULL;
+        enum status st = check_tenant_option(o, err);
+
+        if (!st)
+                st = data_format_check(data, err);
+        if (st)
+                return st;
+        own = tenant_data_path(data, o->tenant);
+        index = own ? path_join(own, "index") : NULL;
+        if (!index)
+                return error_no_memory(err);
+        *ret = access(index, F_OK) == 0 ? steal_ptr(own) : strdup(data);
+        return *ret ? ST_OK : error_no_memory(err);
+}
+
+enum status service_own_debuginfo_path(const struct service_options *o, const char *data, char **ret, struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        enum status st = service_debuginfo_path(o, data, &path, err);
+
+        if (!st && o->tenant && strcmp(o->tenant, TENANT_DEFAULT) != 0 && strcmp(path, data) == 0)
+                return error_set(err, ST_NOT_FOUND,
+                                 "tenant '%s' has no debuginfo of its own in '%s'; without --tenant it is that which "
+                                 "tenants share",
+                                 o->tenant, data);
+        if (!st)
+                *ret = steal_ptr(path);
+        return st;
 }
 
 enum status service_connect(const struct service_options *o, const struct http_client_options *how,

@@ -22,9 +22,12 @@ struct service_options {
         OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token of the service"),                \
                 OPTION_STRING("ca", 0, "FILE", &(o)->ca_file, "CA certificates for the service, PEM (the system's)")
 
-/* For commands that read or write samples. */
+/* For commands that read or write samples; it also says whose debuginfo. */
 #define TENANT_OPTION(o)                                                                                               \
         OPTION_STRING("tenant", 0, "NAME", &(o)->tenant, "samples of this tenant (the token's, else the default one)")
+/* For those that read or write debuginfo and symbols. */
+#define DEBUGINFO_TENANT_OPTION(o)                                                                                     \
+        OPTION_STRING("tenant", 0, "NAME", &(o)->tenant, "debuginfo of this tenant (the token's, else the default one)")
 
 /**
  * The profile store of the tenant in a data directory. @param ret owned.
@@ -32,6 +35,16 @@ struct service_options {
  */
 enum status service_profiles_path(const struct service_options *o, const char *data, char **ret,
                                   struct error *err) MUST_CHECK;
+
+/**
+ * The folder of a data directory that holds index and debuginfo of the tenant: its own if there is an index in it, else
+ * what tenants share. As service_profiles_path().
+ */
+enum status service_debuginfo_path(const struct service_options *o, const char *data, char **ret,
+                                   struct error *err) MUST_CHECK;
+/** The same for what changes or shows debuginfo: ST_NOT_FOUND when a tenant is named that has none of its own. */
+enum status service_own_debuginfo_path(const struct service_options *o, const char *data, char **ret,
+                                       struct error *err) MUST_CHECK;
 
 /**
  * A client of the service. Warns on stderr when the token is sent unencrypted.

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
@@ -11,6 +12,7 @@
 #include "common/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "common/tenant_name.h"
 #include "debuginfo-store/gc.h"
 #include "pipeline/index_state.h"
 
@@ -49,6 +51,7 @@ struct gc_thread {
         bool was_indexed;     /* something since */
         bool stop;
         pthread_t thread;
+        char whose[TENANT_NAME_SIZE + 16];          /* "tenant NAME: " or empty */
         _Atomic int64_t object_count, object_bytes; /* of the metrics, which count all stores */
 };
 
@@ -95,7 +98,8 @@ static bool run_collection(struct gc_thread *c, bool sweep)
         o.sweep = sweep;
         if (debuginfo_store_collect_garbage(c->options.objects, &o, &r, &err)) {
                 metric_add(&failures, 1);
-                log_error("debuginfo", "cannot apply the retention rules: %s; retrying within the hour", err.text);
+                log_error("debuginfo", "%scannot apply the retention rules: %s; retrying within the hour", c->whose,
+                          err.text);
                 return false;
         }
         gc_thread_publish_metrics(c, &r);
@@ -103,9 +107,9 @@ static bool run_collection(struct gc_thread *c, bool sweep)
                 count += r.removed[i];
         if (count || r.strays)
                 log_info("debuginfo",
-                         "removed %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
+                         "%sremoved %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
                          " files that no record names; %" PRIu64 " objects of %" PRIu64 " bytes stay",
-                         count, r.removed_bytes, r.strays, r.objects, r.bytes);
+                         c->whose, count, r.removed_bytes, r.strays, r.objects, r.bytes);
         return r.needed;
 }
 
@@ -193,6 +197,8 @@ enum status gc_thread_start(const struct gc_thread_options *options, struct gc_t
         if (!c)
                 return error_no_memory(err);
         c->options = *options;
+        if (options->tenant)
+                snprintf(c->whose, sizeof c->whose, "tenant %s: ", options->tenant);
         copy_gc_rules(c, options->rules, options->rule_count);
         pthread_mutex_init(&c->lock, NULL);
         pthread_cond_init(&c->wake, NULL);

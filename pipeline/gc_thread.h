@@ -15,7 +15,8 @@
 struct gc_thread;
 
 struct gc_thread_options {
-        struct debuginfo_store *objects; /* these are borrowed */
+        const char *tenant; /* whose store it is, for the log; NULL: that which tenants share. Borrowed, as are these */
+        struct debuginfo_store *objects;
         struct symbol_index *symbols;
         struct indexer *indexer;
         const struct retention_rule *rules; /* copied; at most RETENTION_RULES_MAX */

@@ -16,8 +16,8 @@
 
 struct snapshot {
         const char *data;
-        char *dir;            /* DIR.incomplete */
-        const char *profiles; /* the store that is taken, below data: "profiles", "tenants/NAME/profiles" */
+        char *dir;        /* DIR.incomplete */
+        const char *base; /* what is taken, below data: "" of the default tenant and what is shared, "tenants/NAME" */
         struct snapshot_result result;
 };
 
@@ -143,7 +143,7 @@ static enum status take_folder(struct snapshot *s, const char *from, const char 
         return st;
 }
 
-/* "DATA/NAME" and "DIR.incomplete/NAME". */
+/* "DATA/BASE/NAME" and "DIR.incomplete/BASE/NAME". */
 struct path_pair {
         char *from, *to;
 };
@@ -157,7 +157,11 @@ static void path_pair_deinit(struct path_pair *p)
 
 static enum status make_path_pair(const struct snapshot *s, const char *name, struct path_pair *ret, struct error *err)
 {
-        *ret = (struct path_pair){ path_join(s->data, name), path_join(s->dir, name) };
+        _cleanup_free_ char *below = s->base[0] ? path_join(s->base, name) : strdup(name);
+
+        *ret = (struct path_pair){ 0 };
+        if (below)
+                *ret = (struct path_pair){ path_join(s->data, below), path_join(s->dir, below) };
         return ret->from && ret->to ? ST_OK : error_no_memory(err);
 }
 
@@ -169,6 +173,8 @@ static enum status copy_database(struct snapshot *s, const char *name, struct er
         uint64_t bytes = 0;
         enum status st = make_path_pair(s, name, &p, err);
 
+        if (!st && access(p.from, F_OK)) /* a folder means a database, also of a tenant */
+                return ST_OK;
         if (!st)
                 st = make_snapshot_dir(p.to, err);
         if (!st)
@@ -307,16 +313,18 @@ static void table_moment_deinit(struct table_moment *m)
 
 static enum status make_store_pair(const struct snapshot *s, const char *name, struct path_pair *ret, struct error *err)
 {
-        _cleanup_free_ char *path = path_join(s->profiles, name);
+        _cleanup_free_ char *path = path_join("profiles", name);
 
         return path ? make_path_pair(s, path, ret, err) : error_no_memory(err);
 }
 
 static enum status load_table_moment(const struct snapshot *s, struct table_moment *m, struct error *err)
 {
-        _cleanup_free_ char *profiles = path_join(s->data, s->profiles);
-        enum status st = profiles ? table_logs_open(profiles, true, 0, &m->logs, err) : error_no_memory(err);
+        _cleanup_path_pair_ struct path_pair profiles = { 0 };
+        enum status st = make_path_pair(s, "profiles", &profiles, err);
 
+        if (!st)
+                st = table_logs_open(profiles.from, true, 0, &m->logs, err);
         if (!st)
                 st = tables_load(&m->logs, false, NULL, &m->tables, err);
         for (int t = 0; !st && t < TABLE_COUNT; t++) {
@@ -388,7 +396,7 @@ static enum status try_profiles(struct snapshot *s, struct error *err)
         _cleanup_(table_moment_deinit) struct table_moment m = { 0 };
         _cleanup_path_pair_ struct path_pair profiles = { 0 }, tables = { 0 };
         bool same = false;
-        enum status st = make_path_pair(s, s->profiles, &profiles, err);
+        enum status st = make_path_pair(s, "profiles", &profiles, err);
 
         if (!st)
                 st = make_store_pair(s, "tables", &tables, err);
@@ -423,8 +431,8 @@ static enum status take_profiles(struct snapshot *s, struct error *err)
         enum status st = make_store_pair(s, "tables", &p, err);
 
         if (!st && access(p.from, F_OK))
-                return error_set(err, ST_NOT_FOUND, "no tables in '%s/%s'; --data names a service's data directory",
-                                 s->data, s->profiles);
+                return error_set(err, ST_NOT_FOUND,
+                                 "no tables in '%s/profiles'; --data names a service's data directory", s->data);
         for (int i = 0; !st && i < ATTEMPTS; i++) {
                 const struct snapshot_result before = s->result;
 
@@ -439,59 +447,71 @@ static enum status take_profiles(struct snapshot *s, struct error *err)
         return st;
 }
 
-/* The folder that holds the store must exist in the copy. */
-static enum status take_tenant(struct snapshot *s, const char *name, struct error *err)
-{
-        _cleanup_free_ char *folder = path_join("tenants", name);
-        _cleanup_free_ char *profiles = folder ? path_join(folder, "profiles") : NULL;
-        _cleanup_path_pair_ struct path_pair p = { 0 }, tables = { 0 };
-        enum status st = profiles ? make_path_pair(s, folder, &p, err) : error_no_memory(err);
-
-        s->profiles = profiles;
-        if (!st)
-                st = make_store_pair(s, "tables", &tables, err);
-        if (!st && access(tables.from, F_OK) == 0) { /* else a tenant's store that is being created */
-                st = make_snapshot_dir(p.to, err);
-                if (!st)
-                        st = take_profiles(s, err);
-        }
-        s->profiles = "profiles";
-        return st;
-}
-
-static enum status take_tenants(struct snapshot *s, struct error *err)
-{
-        _cleanup_path_pair_ struct path_pair p = { 0 };
-        enum status st = make_path_pair(s, "tenants", &p, err);
-        _cleanup_closedir_ DIR *d = st ? NULL : opendir(p.from);
-        struct dirent *e;
-
-        if (st || !d)
-                return st || errno == ENOENT ? st : error_os(err, errno, "cannot list '%s'", p.from);
-        st = make_snapshot_dir(p.to, err);
-        while (!st && (e = readdir(d)))
-                if (!is_temporary_entry(e->d_name))
-                        st = take_tenant(s, e->d_name, err);
-        return st;
-}
-
 /* ---- the whole ---- */
 
-static enum status fill_snapshot(struct snapshot *s, struct error *err)
+/* The index before the queue of what is to be re-symbolized. */
+static enum status take_index(struct snapshot *s, struct error *err)
 {
         enum status st = copy_database(s, "index", err);
 
         if (!st)
+                st = link_if_there(s, "heal-queue", err);
+        return st ? st : link_if_there(s, "supplement-needs", err);
+}
+
+typedef enum status take_part(struct snapshot *s, struct error *err);
+
+/* The folder that holds the part must exist in the copy. */
+static enum status take_part_of_tenant(struct snapshot *s, const char *name, take_part *take, struct error *err)
+{
+        _cleanup_free_ char *base = path_join("tenants", name), *to = base ? path_join(s->dir, base) : NULL;
+        _cleanup_path_pair_ struct path_pair tables = { 0 };
+        enum status st;
+
+        if (!to)
+                return error_no_memory(err);
+        s->base = base;
+        st = make_store_pair(s, "tables", &tables, err);
+        if (!st && access(tables.from, F_OK) == 0) { /* else a tenant's store that is being created */
+                st = make_snapshot_dir(to, err);
+                if (!st)
+                        st = take(s, err);
+        }
+        s->base = "";
+        return st;
+}
+
+/* A part of the default tenant and what tenants share, and then that of each other tenant. */
+static enum status take_of_all_tenants(struct snapshot *s, take_part *take, struct error *err)
+{
+        _cleanup_path_pair_ struct path_pair p = { 0 };
+        enum status st = make_path_pair(s, "tenants", &p, err);
+        _cleanup_closedir_ DIR *d = NULL;
+        struct dirent *e;
+
+        if (!st)
+                st = take(s, err);
+        if (st)
+                return st;
+        d = opendir(p.from);
+        if (!d)
+                return errno == ENOENT ? ST_OK : error_os(err, errno, "cannot list '%s'", p.from);
+        st = make_snapshot_dir(p.to, err);
+        while (!st && (e = readdir(d)))
+                if (!is_temporary_entry(e->d_name))
+                        st = take_part_of_tenant(s, e->d_name, take, err);
+        return st;
+}
+
+static enum status fill_snapshot(struct snapshot *s, struct error *err)
+{
+        enum status st = take_of_all_tenants(s, take_index, err);
+
+        if (!st)
                 st = link_if_there(s, "format", err);
         if (!st)
-                st = link_if_there(s, "heal-queue", err);
-        if (!st)
-                st = link_if_there(s, "supplement-needs", err);
-        if (!st)
-                st = take_profiles(s, err);
-        if (!st)
-                st = take_tenants(s, err);
-        return st ? st : take_objects(s, err);
+                st = take_of_all_tenants(s, take_profiles, err);
+        return st ? st : take_of_all_tenants(s, take_objects, err);
 }
 
 static bool is_path_taken(const char *path)
@@ -543,7 +563,7 @@ static char *trim_slashes(const char *path)
 enum status take_snapshot(const char *data, const char *target, struct snapshot_result *ret, struct error *err)
 {
         _cleanup_free_ char *dir = trim_slashes(target);
-        struct snapshot s = { .data = data, .profiles = "profiles" };
+        struct snapshot s = { .data = data, .base = "" };
         struct error ignored;
         struct stat info;
         enum status st;

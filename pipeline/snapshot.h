@@ -5,13 +5,13 @@
 /**
  * @file
  * Consistent copy of a data directory, also beside the service that writes it: of each tenant the tables with their
- * logs, raw queue and batch ids; index, records and files of objects. Not copied: what is made again or belongs to a
- * process (scanned trees' cache, unfinished uploads, locks).
+ * logs, raw queue and batch ids; index, records and files of objects, those that tenants share and a tenant's own. Not
+ * copied: what is made again or belongs to a process (scanned trees' cache, unfinished uploads, locks).
  *
  * Every batch that was acknowledged before the call is in the copy once, with the index and objects of that time or
  * later. No lock is taken; the order makes it consistent:
- *  1. the index (as of one read transaction), then heal-queue: an object whose symbols changed is in the queue until
- *     its locations are rewritten in the tables, which are read later;
+ *  1. of each tenant and of what they share the index (as of one read transaction), then heal-queue: an object whose
+ * symbols changed is in the queue until its locations are rewritten in the tables, which are read later;
  *  2. states V of the three logs, samples first; then the raw queue, then batch ids; then the samples' log is read
  * again. Unless a flush or a removal was committed since V, a batch is either at or below the position that V covers,
  * or in the copied queue, and its id is in the copied ids or it is in the copied queue. Otherwise repeat.

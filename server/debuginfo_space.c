@@ -266,7 +266,8 @@ static enum status start_pipeline(struct debuginfo_space *s, const struct debugi
                                      .has_other = has_scanned_debuginfo,
                                      .context = s };
         struct gc_thread *gc;
-        struct gc_thread_options c = { .objects = s->objects,
+        struct gc_thread_options c = { .tenant = s->tenant,
+                                       .objects = s->objects,
                                        .symbols = s->symbols,
                                        .rules = s->options->retention,
                                        .rule_count = s->options->retention_count,

@@ -417,9 +417,12 @@ static void log_store_failures(struct server *s, struct told_failures *told)
         if (now[0].damaged_lookups <= told->damaged_lookups) /* of the process, whichever store they are of */
                 return;
         log_error("index",
-                  "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index' "
+                  "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index'%s "
                   "while the service is stopped: it is made again from the stored objects",
-                  (unsigned long long)(now[0].damaged_lookups - told->damaged_lookups), s->options->dir);
+                  (unsigned long long)(now[0].damaged_lookups - told->damaged_lookups), s->options->dir,
+                  debuginfo_spaces_count(s->spaces) > 1
+                          ? ", or that below tenants/NAME of which 'cairn index verify --tenant NAME' says it,"
+                          : "");
         told->damaged_lookups = now[0].damaged_lookups;
 }
 

@@ -12,7 +12,6 @@
 #include "cli/commands/run_query.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/data_format.h"
 #include "common/file.h"
 #include "common/json_out.h"
 #include "common/limits.h"
@@ -86,7 +85,7 @@ static enum status list_objects(const struct debuginfo_options *o, const struct 
 
         buf_init(&body, LIMIT_RESPONSE_BYTES);
         if (o->ask.data) {
-                st = debuginfo_dir_open(o->ask.data, false, &dir, err);
+                st = debuginfo_dir_open(o, false, &dir, err);
                 if (st)
                         return st;
                 st = id ? write_debuginfo_object(dir.objects, dir.symbols, id, &body, err)
@@ -246,7 +245,7 @@ static enum status change_objects(const struct debuginfo_options *o, const struc
                                   enum change what, struct error *err)
 {
         struct debuginfo_dir dir = { 0 };
-        enum status st = o->ask.data ? debuginfo_dir_open(o->ask.data, true, &dir, err) : ST_OK;
+        enum status st = o->ask.data ? debuginfo_dir_open(o, true, &dir, err) : ST_OK;
 
         for (size_t i = 0; i < count && !st; i++) {
                 char hex[BUILD_ID_HEX_MAX];
@@ -301,7 +300,7 @@ static enum status collect_in_directory(const struct debuginfo_options *o, struc
                 st = error_set(err, ST_USAGE,
                                "a data directory has no retention rules: give --retain, or use --server");
         if (!st)
-                st = debuginfo_dir_open(o->ask.data, !o->dry_run, &dir, err);
+                st = debuginfo_dir_open(o, !o->dry_run, &dir, err);
         if (st)
                 return st;
         options.context = dir.symbols;
@@ -452,17 +451,22 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
         return st ? st : buf_status(ret, err, "answer");
 }
 
-enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_dir *ret, struct error *err)
+enum status debuginfo_dir_open(const struct debuginfo_options *o, bool write, struct debuginfo_dir *ret,
+                               struct error *err)
 {
-        _cleanup_free_ char *index = path_join(data, "index"), *objects = path_join(data, "debuginfo");
+        _cleanup_free_ char *base = NULL, *index = NULL, *objects = NULL;
         struct debuginfo_dir d = { 0 };
-        enum status st = index && objects ? data_format_check(data, err) : error_no_memory(err);
+        enum status st = service_own_debuginfo_path(&o->ask.service, o->ask.data, &base, err);
 
-        if (!st)
-                st = write ? symbol_index_open(index, true, &d.symbols, err)
-                           : open_optional_index(data, "all objects appear as not indexed", &d.symbols, err);
+        if (st)
+                return st;
+        index = path_join(base, "index");
+        objects = path_join(base, "debuginfo");
+        st = !index || !objects ? error_no_memory(err)
+             : write            ? symbol_index_open(index, true, &d.symbols, err)
+                                : open_optional_index(base, "all objects appear as not indexed", &d.symbols, err);
         if (!st && write) /* only now: the lock is created in no other directory than that of a service */
-                st = lock_data_dir(data, &d.lock, err);
+                st = lock_data_dir(o->ask.data, &d.lock, err);
         if (!st)
                 st = debuginfo_store_open(objects, !write, &d.objects, err);
         if (st)

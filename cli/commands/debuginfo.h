@@ -36,9 +36,11 @@ struct debuginfo_dir {
         int lock;                     /* 0: none */
 };
 /**
+ * Those of o's tenant in o's data directory.
  * @param write  fails with ST_BUSY while another process has the directory open for writing.
  */
-enum status debuginfo_dir_open(const char *data, bool write, struct debuginfo_dir *ret, struct error *err) MUST_CHECK;
+enum status debuginfo_dir_open(const struct debuginfo_options *o, bool write, struct debuginfo_dir *ret,
+                               struct error *err) MUST_CHECK;
 void debuginfo_dir_close(struct debuginfo_dir *d);
 
 #endif

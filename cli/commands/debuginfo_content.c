@@ -78,7 +78,7 @@ static enum status get_from_directory(const struct debuginfo_options *o, const s
         struct stored_object object;
         struct object_reader *r;
         struct debuginfo_dir dir;
-        enum status st = debuginfo_dir_open(o->ask.data, false, &dir, err);
+        enum status st = debuginfo_dir_open(o, false, &dir, err);
 
         if (st)
                 return st;
@@ -225,7 +225,7 @@ enum status debuginfo_verify(const struct debuginfo_options *o, const struct bui
         if (!o->ask.data)
                 return error_set(err, ST_USAGE,
                                  "verify reads the stored objects: give --data DIR; the service may be running");
-        st = debuginfo_dir_open(o->ask.data, false, &dir, err);
+        st = debuginfo_dir_open(o, false, &dir, err);
         if (st)
                 return st;
         t.objects = dir.objects;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/commands/command.h"
-#include "common/data_format.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
@@ -379,6 +378,8 @@ static enum status parse_index_options(struct index_command *c, int *argc, char 
 {
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &c->data, "data directory (./cairn-data)"),
+                OPTION_STRING("tenant", 0, "NAME", &c->service.tenant,
+                              "the index of this tenant, which has debuginfo of its own (that which tenants share)"),
                 DEBUG_FILES_OPTIONS(&c->debug_files),
                 OPTION_FLAG("json", 0, &c->json, "print JSON, one object per line"),
                 OPTION_END,
@@ -392,14 +393,13 @@ static enum status parse_index_options(struct index_command *c, int *argc, char 
 
 static enum status open_data_index(struct index_command *c, bool read_only, struct error *err)
 {
-        _cleanup_free_ char *dir = path_join(c->data, "index");
-        enum status st;
+        _cleanup_free_ char *base = NULL, *dir = NULL;
+        enum status st = service_own_debuginfo_path(&c->service, c->data, &base, err);
 
-        if (!dir)
-                return error_no_memory(err);
-        st = data_format_check(c->data, err);
-        if (!st)
-                st = symbol_index_open(dir, read_only, &c->index, err);
+        if (st)
+                return st;
+        dir = path_join(base, "index");
+        st = dir ? symbol_index_open(dir, read_only, &c->index, err) : error_no_memory(err);
         if (st == ST_BUSY && !read_only)
                 return error_set(err, st, "a service has '%s' open; upload files with cairn-upload", c->data);
         return st;

@@ -6,6 +6,7 @@
  * @file
  * Shared by index.c (the command, stat, dump, verify) and index_add.c (indexing files).
  */
+#include "cli/service.h"
 #include "cli/symbols/debug_files.h"
 #include "common/buf.h"
 #include "common/json_out.h"
@@ -14,6 +15,7 @@
 
 struct index_command {
         const char *data;
+        struct service_options service; /* its tenant only */
         struct debug_files debug_files;
         bool json;
         struct symbol_index *index; /* open, for writing where the subcommand writes */

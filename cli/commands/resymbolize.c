@@ -75,7 +75,7 @@ static void show_resymbolize_progress(void *context, uint64_t done, uint64_t all
 
 static enum status resymbolize_directory(const struct resymbolize_options *o, struct buf *report, struct error *err)
 {
-        _cleanup_free_ char *profiles = NULL, *index = path_join(o->data, "index");
+        _cleanup_free_ char *profiles = NULL, *base = NULL, *index = NULL;
         struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct resymbolize_request request = {
                 .ids = o->ids, .count = o->id_count, .dry_run = o->dry_run, .progress = show_resymbolize_progress
@@ -88,6 +88,9 @@ static enum status resymbolize_directory(const struct resymbolize_options *o, st
                 request.indexed_since_unix_s = since_ns > 1000000000 ? since_ns / 1000000000 : 1;
         if (!st)
                 st = service_profiles_path(&o->service, o->data, &profiles, err);
+        if (!st)
+                st = service_debuginfo_path(&o->service, o->data, &base, err);
+        index = st ? NULL : path_join(base, "index");
         if (!st)
                 st = index ? profile_store_check_exists(profiles, err) : error_no_memory(err);
         if (!st)

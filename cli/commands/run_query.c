@@ -60,9 +60,9 @@ static void print_note(const char *operation, const char *note)
                 fprintf(stderr, "cairn: %s: %s\n", operation, PRINTABLE(note));
 }
 
-enum status open_optional_index(const char *data, const char *without, struct symbol_index **ret, struct error *err)
+enum status open_optional_index(const char *base, const char *without, struct symbol_index **ret, struct error *err)
 {
-        _cleanup_free_ char *index = path_join(data, "index");
+        _cleanup_free_ char *index = path_join(base, "index");
         enum status st = index ? symbol_index_open(index, true, ret, err) : error_no_memory(err);
 
         if (st == ST_UNSUPPORTED)
@@ -76,7 +76,7 @@ enum status open_optional_index(const char *data, const char *without, struct sy
 static enum status query_data_directory(const struct query_options *o, const char *operation,
                                         struct query_params *params, struct buf *ret, struct error *err)
 {
-        _cleanup_free_ char *profiles = NULL;
+        _cleanup_free_ char *profiles = NULL, *base = NULL;
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
         struct query_input input = { .param = query_param_value, .param_context = params };
@@ -84,11 +84,13 @@ static enum status query_data_directory(const struct query_options *o, const cha
         struct timespec now;
         enum status st = service_profiles_path(&o->service, o->data, &profiles, err);
 
+        if (!st)
+                st = service_debuginfo_path(&o->service, o->data, &base, err);
         if (st)
                 return st;
         clock_gettime(CLOCK_REALTIME, &now);
         input.now_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-        st = open_optional_index(o->data, SAMPLES_WITHOUT_INDEX, &options.symbols, err);
+        st = open_optional_index(base, SAMPLES_WITHOUT_INDEX, &options.symbols, err);
         if (!st)
                 st = profile_store_open(profiles, &options, &store, err);
         if (!st)

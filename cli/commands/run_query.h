@@ -44,11 +44,11 @@ struct query_view {
                 OPTION_STRING("groups", 0, "N", &(v)->groups, "of --by, the N greatest (default 20) and the rest")
 
 /**
- * Open the index of a data directory for reading, where a command can do without it.
+ * Open the index in service_debuginfo_path() for reading, where a command can do without it.
  * @param without  what is left out then, for the message.
  * @param ret NULL where there is none, or one of another format, which a message says.
  */
-enum status open_optional_index(const char *data, const char *without, struct symbol_index **ret,
+enum status open_optional_index(const char *base, const char *without, struct symbol_index **ret,
                                 struct error *err) MUST_CHECK;
 #define SAMPLES_WITHOUT_INDEX "samples that wait in the queue appear as addresses"
 

@@ -25,7 +25,8 @@
 #define REQUEST_TIMEOUT_MS 15000
 
 static const struct usage usage = {
-        .synopsis = "cairn status [--server URL] [--token-file FILE] [--interval SECONDS] [--watch | --json]",
+        .synopsis = "cairn status [--server URL] [--token-file FILE] [--tenant NAME] [--interval SECONDS] [--watch | "
+                    "--json]",
         .about = "Shows how a running service does: whether it is ready and why not, what it takes in and what it "
                  "refuses,\n"
                  "its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams. Rates are "
@@ -550,6 +551,8 @@ int command_status(int argc, char **argv)
         const struct option_spec specs[] = {
                 OPTION_STRING("server", 0, "URL", &o.service.server, "the service (" DEFAULT_SERVER ")"),
                 SERVICE_OPTIONS(&o.service),
+                OPTION_STRING("tenant", 0, "NAME", &o.service.tenant,
+                              "refusals and upstreams of this tenant (the token's, else the default one)"),
                 OPTION_UINT("interval", 0, "SECONDS", &o.interval_s, "time that rates are measured over (1)"),
                 OPTION_FLAG("watch", 0, &o.watch, "show it again and again, until interrupted"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),

@@ -62,6 +62,7 @@ static enum status export_to_file(struct profile_store *store, struct export_opt
 
 enum status store_export_command(const struct store_command *c, struct error *err)
 {
+        _cleanup_free_ char *base = NULL;
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
         struct export_result r = { 0 };
@@ -70,7 +71,9 @@ enum status store_export_command(const struct store_command *c, struct error *er
 
         if (st)
                 return st;
-        st = open_optional_index(c->data, SAMPLES_WITHOUT_INDEX, &options.symbols, err);
+        st = service_debuginfo_path(&c->service, c->data, &base, err);
+        if (!st)
+                st = open_optional_index(base, SAMPLES_WITHOUT_INDEX, &options.symbols, err);
         if (!st)
                 st = profile_store_open(c->dir, &options, &store, err);
         if (!st)

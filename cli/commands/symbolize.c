@@ -416,6 +416,7 @@ static enum status parse_symbolize_options(struct symbolize *s, int *argc, char 
                 OPTION_STRING("server", 0, "URL", &s->service.server, "use a service instead of a file"),
                 OPTION_STRING("build-id", 0, "ID", &s->build_id, "build-id of the object at the service"),
                 SERVICE_OPTIONS(&s->service),
+                DEBUGINFO_TENANT_OPTION(&s->service),
                 OPTION_STRING("format", 0, "FORMAT", &s->format_name,
                               "addr2line (default), llvm or json; of --perf-script: perf (default) or folded"),
                 OPTION_STRING("pprof", 0, "FILE", &s->profile.pprof, "resolve the locations of a pprof file"),
@@ -434,6 +435,8 @@ static enum status parse_symbolize_options(struct symbolize *s, int *argc, char 
 
         if (st)
                 return st;
+        if (s->service.tenant && !s->service.server)
+                return error_set(err, ST_USAGE, "--tenant is for --server");
         if (is_profile_input(s))
                 return check_profile_options(s, *argc, err);
         if (!s->format_name || strcmp(s->format_name, "addr2line") == 0)

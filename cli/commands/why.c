@@ -13,7 +13,6 @@
 #include "cli/symbols/debug_files.h"
 #include "cli/service.h"
 #include "common/cleanup.h"
-#include "common/data_format.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/utf8.h"
@@ -464,14 +463,17 @@ static enum status explain_file(struct why_command *c, struct buf *ret, struct e
 static enum status explain_stored(const struct why_command *c, const struct build_id *id, struct buf *ret,
                                   struct error *err)
 {
-        _cleanup_free_ char *index_dir = path_join(c->data, "index"), *objects_dir = path_join(c->data, "debuginfo");
+        _cleanup_free_ char *base = NULL, *index_dir = NULL, *objects_dir = NULL;
         const struct why_request q = { c->addresses, c->count, c->second_opinion, NULL };
         struct debuginfo_store *objects = NULL;
         struct symbol_index *index = NULL;
-        enum status st = index_dir && objects_dir ? data_format_check(c->data, err) : error_no_memory(err);
+        enum status st = service_debuginfo_path(&c->service, c->data, &base, err);
 
-        if (!st)
-                st = symbol_index_open(index_dir, true, &index, err);
+        if (st)
+                return st;
+        index_dir = path_join(base, "index");
+        objects_dir = path_join(base, "debuginfo");
+        st = index_dir && objects_dir ? symbol_index_open(index_dir, true, &index, err) : error_no_memory(err);
         if (!st) {
                 st = debuginfo_store_open(objects_dir, true, &objects, err);
                 if (st == ST_NOT_FOUND)
@@ -522,6 +524,7 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
                 OPTION_STRING("data", 0, "DIR", &c->data, "use the index and objects of a data directory"),
                 OPTION_STRING("server", 0, "URL", &c->service.server, "use a service"),
                 SERVICE_OPTIONS(&c->service),
+                DEBUGINFO_TENANT_OPTION(&c->service),
                 DEBUG_FILES_OPTIONS(&c->debug_files),
                 OPTION_FLAG("second-opinion", 0, &c->second_opinion, "also resolve with libdw, and compare"),
                 OPTION_FLAG("json", 0, &c->json, "print JSON"),
@@ -533,6 +536,8 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
                 return st;
         if (c->data && c->service.server)
                 return error_set(err, ST_USAGE, "--data and --server exclude each other");
+        if (c->service.tenant && !c->data && !c->service.server)
+                return error_set(err, ST_USAGE, "--tenant is for --data and --server");
         if (argc < 2)
                 return error_set(err, ST_USAGE, "expected a file or a build-id, and addresses (try --help)");
         c->object = argv[0];

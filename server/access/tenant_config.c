@@ -62,7 +62,13 @@ static enum status set_tenant_setting(struct tenant_config *t, const char *key, 
                         return ST_OK;
                 return error_set(err, ST_BAD_DATA, "bytes '%.40s' is not a size with K, M, G or T", value);
         }
-        return error_set(err, ST_BAD_DATA, "'%.40s' is not a setting; they are retain, rate and bytes", key);
+        if (strcmp(key, "debuginfo") == 0) {
+                t->has_own_debuginfo = strcmp(value, "own") == 0;
+                if (t->has_own_debuginfo || strcmp(value, "shared") == 0)
+                        return ST_OK;
+                return error_set(err, ST_BAD_DATA, "debuginfo '%.40s' is neither own nor shared", value);
+        }
+        return error_set(err, ST_BAD_DATA, "'%.40s' is not a setting; they are retain, rate, bytes and debuginfo", key);
 }
 
 /* The rest of a line without blanks at both ends; the line is changed. */

@@ -39,9 +39,11 @@ START_TEST(settings_of_one_tenant_add_up_and_others_have_none)
                                                  "a\r\n"
                                                  " \t b-2_x  retain   {env=\"a # b\"},age=3d \n"
                                                  "b-2_x retain age=30d,size=1G\n"
-                                                 "b-2_x rate 7\nb-2_x bytes 2K\n");
+                                                 "b-2_x rate 7\nb-2_x bytes 2K\nb-2_x debuginfo own\n"
+                                                 "c debuginfo own\nc debuginfo shared\n");
 
-        ck_assert_uint_eq(c->count, 2);
+        ck_assert_uint_eq(c->count, 3);
+        ck_assert(!c->items[0].has_own_debuginfo && c->items[1].has_own_debuginfo && !c->items[2].has_own_debuginfo);
         ck_assert_str_eq(c->items[0].name, "a");
         ck_assert(!c->items[0].has_rules);
         ck_assert_uint_eq(c->items[0].limits.requests_per_s, 0);
@@ -70,6 +72,8 @@ START_TEST(a_malformed_line_is_named)
         refuse_tenants("a rate 0\n", "rate '0'");
         refuse_tenants("a rate 1000001\n", "rate '1000001'");
         refuse_tenants("a bytes\n", "bytes ''");
+        refuse_tenants("a debuginfo\n", "debuginfo '' is neither own nor shared");
+        refuse_tenants("a debuginfo OWN\n", "debuginfo 'OWN' is neither");
         refuse_tenants("\n# a\n", "holds no tenant");
 }
 END_TEST
