@@ -122,6 +122,7 @@ static const struct {
         { "top", query_answer_top },
         { "flame", query_answer_flame },
         { "folded", query_answer_folded },
+        { "firefox", query_answer_firefox },
         { "pprof", query_answer_pprof },
         { "autofdo", query_answer_autofdo },
         { "diff", query_answer_diff },

@@ -91,8 +91,8 @@ struct query_answer {
 
 /**
  * Run one query.
- * @param operation  "top", "flame", "folded", "pprof", "autofdo", "diff", "series", "spans", "sandwich", "lines",
- * "disassembly", "labels", "values", "types", "missing", "uploads".
+ * @param operation  "top", "flame", "folded", "firefox", "pprof", "autofdo", "diff", "series", "spans", "sandwich",
+ * "lines", "disassembly", "labels", "values", "types", "missing", "uploads".
  * @param ret  the answer is appended; its max bounds it.
  * @return ST_NOT_FOUND: unknown operation; ST_USAGE: a parameter is wrong, the text names it; ST_TOO_BIG; the status
  *         of the meter when it ended the query.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/regex_match.h"
+#include "query/firefox.h"
 #include "query/top.h"
 
 /* ---- loading ---- */
@@ -466,7 +467,26 @@ static enum status put_flame_answer(struct query_call *q, const struct flame *f)
         }
 }
 
-static enum status answer_tree(struct query_call *q, const struct query_selection *base, bool folded)
+/* What a tree is written as, apart from the formats of a flame graph. */
+enum tree_answer { ANSWER_FLAME, ANSWER_FOLDED, ANSWER_FIREFOX };
+
+static enum status put_tree_answer(struct query_call *q, struct flame *f, enum tree_answer what)
+{
+        switch (what) {
+        case ANSWER_FOLDED:
+                q->content_type = content_type_text;
+                return flame_put_folded(f, q->ret, q->err);
+        case ANSWER_FIREFOX:
+                q->content_type = content_type_json;
+                if (!query_param_get(&q->params, "", "max_nodes")) /* for another program: as much as it may be */
+                        f->max_nodes = LIMIT_MAX_NODES;
+                return flame_put_firefox(f, q->ret, q->err);
+        default:
+                return put_flame_answer(q, f);
+        }
+}
+
+static enum status answer_tree(struct query_call *q, const struct query_selection *base, enum tree_answer what)
 {
         _cleanup_function_targets_ struct function_targets targets = { 0 };
         _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
@@ -482,20 +502,22 @@ static enum status answer_tree(struct query_call *q, const struct query_selectio
         if (st)
                 return st;
         f = make_flame(q, &l, &tree, &focus);
-        if (!folded)
-                return put_flame_answer(q, &f);
-        q->content_type = content_type_text;
-        return flame_put_folded(&f, q->ret, q->err);
+        return put_tree_answer(q, &f, what);
 }
 
 enum status query_answer_flame(struct query_call *q)
 {
-        return answer_tree(q, NULL, false);
+        return answer_tree(q, NULL, ANSWER_FLAME);
 }
 
 enum status query_answer_folded(struct query_call *q)
 {
-        return answer_tree(q, NULL, true);
+        return answer_tree(q, NULL, ANSWER_FOLDED);
+}
+
+enum status query_answer_firefox(struct query_call *q)
+{
+        return answer_tree(q, NULL, ANSWER_FIREFOX);
 }
 
 /* ---- diff ---- */
@@ -523,7 +545,7 @@ enum status query_answer_diff(struct query_call *q)
 
         if (st)
                 return st;
-        st = is_table_wanted(q) ? answer_diff_table(q, &base) : answer_tree(q, &base, false);
+        st = is_table_wanted(q) ? answer_diff_table(q, &base) : answer_tree(q, &base, ANSWER_FLAME);
         query_selection_deinit(&base);
         return st;
 }

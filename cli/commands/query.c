@@ -193,8 +193,9 @@ static enum status write_flame(const struct query_options *o, const char *format
                                const char *output, struct error *err)
 {
         static const char *const formats[][2] = { { "folded", "folded" },   { "pprof", "pprof" },
-                                                  { "autofdo", "autofdo" }, { "html", "flame" },
-                                                  { "json", "flame" },      { "text", "flame" } };
+                                                  { "autofdo", "autofdo" }, { "firefox", "firefox" },
+                                                  { "html", "flame" },      { "json", "flame" },
+                                                  { "text", "flame" } };
 
         for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
                 if (strcmp(formats[i][0], format) != 0)
@@ -205,7 +206,8 @@ static enum status write_flame(const struct query_options *o, const char *format
                         return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
                 return run_and_write_query(o, formats[i][1], params, output, err);
         }
-        return error_set(err, ST_USAGE, "format '%.40s' is none of html, folded, json, pprof, autofdo, text", format);
+        return error_set(err, ST_USAGE, "format '%.40s' is none of html, folded, json, pprof, autofdo, firefox, text",
+                         format);
 }
 
 int command_flame(int argc, char **argv)
@@ -217,7 +219,7 @@ int command_flame(int argc, char **argv)
         struct query_view view = { 0 };
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
-                OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof, autofdo or text"),
+                OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof, autofdo, firefox or text"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
                 OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only callees of this function"),
                 OPTION_STRING("callers-of", 0, "FUNCTION", &callers, "only callers of this function, inverted"),

@@ -218,6 +218,7 @@ def record_queries():
         record("GET", q + name, "?format=text")
     record("GET", q + "top", everything + "type=nothing:here", 400)
     record("GET", q + "folded", everything)
+    record("GET", q + "firefox", everything)
     record("GET", q + "pprof", everything)
     record("GET", q + "autofdo", everything)
     record("POST", q + "symbolz", "", 200, b"0x10+0x20")

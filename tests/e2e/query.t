@@ -60,6 +60,12 @@ is "$(json "$tmp/by-data" 'd["nodes"][0][3]')" 15500000000 "  has the total at i
 ok "flame, a page" both flame --format html "$api"
 like "$(head -c 15 "$tmp/by-data")" '<!doctype html>' "  is a page"
 unlike "$(cat "$tmp/by-data")" 'https?://' "  that fetches nothing"
+ok "flame, for the Firefox Profiler" both flame --format firefox "$api"
+is "$(python3 tests/e2e/firefox-folded.py "$tmp/by-data" 2>&1)" \
+        "$("$cairn" flame --data "$data" --from $from --to $to "$api" | LC_ALL=C sort)" "  has the same stacks and values"
+is "$(json "$tmp/by-data" 'd["threads"][0]["samples"]["weightType"]')" tracing-ms "  in milliseconds"
+ok "  by label, and few nodes" both flame --format firefox --by version --max-nodes 4 "$api"
+like "$(python3 tests/e2e/firefox-folded.py "$tmp/by-data" 2>&1)" 'version.*\(other\) [0-9]+$' "  has the rest as one frame"
 ok "flame, pprof" both flame --format pprof --output - "$api"
 ok "  which cairn reads back" "$cairn" import --dry-run "$tmp/by-data"
 # Names: the full form is kept, the short one is for labels, and each of the three finds a function.
