@@ -146,7 +146,7 @@ install: programs completions ## install programs, manual pages, systemd units, 
 	$(Q)for unit in $(UNITS); do sed 's|/usr/bin|$(PREFIX)/bin|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	$(Q)install -m 0644 $(wildcard deploy/sql/*.sql) $(DESTDIR)$(PREFIX)/share/cairn/sql
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/datasources $(DESTDIR)$(PREFIX)/share/cairn/grafana/provisioning/dashboards
-	$(Q)install -m 0644 deploy/grafana/dashboards/cairn.json $(DESTDIR)$(PREFIX)/share/cairn/grafana
+	$(Q)install -m 0644 $(wildcard deploy/grafana/dashboards/*.json) $(DESTDIR)$(PREFIX)/share/cairn/grafana
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/cairn/prometheus
 	$(Q)sed 's|/usr/share|$(PREFIX)/share|' deploy/prometheus/alerts.yaml >$(DESTDIR)$(PREFIX)/share/cairn/prometheus/alerts.yaml
 	$(Q)for file in datasources/cairn.yaml dashboards/cairn.yaml; do sed 's|/usr/local/share|$(PREFIX)/share|' deploy/grafana/provisioning/$$file \
