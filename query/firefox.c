@@ -16,7 +16,8 @@
 #define GECKO_VERSION 31 /* of the browser's own format, which readers want to know too */
 #define RESOURCE_LIBRARY 1
 #define UNCOUNTED_NODES 1024 /* memory for so few is not reserved: a small query needs no budget */
-#define NODE_BYTES 256       /* of maps and columns, when every node has a frame, a function and texts of its own */
+#define NODE_BYTES 128       /* of maps and columns, with a row of the frame table */
+#define FUNCTION_BYTES 400   /* with three texts */
 
 /* In the order of put_categories(). */
 enum category { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_LABEL };
@@ -84,7 +85,7 @@ static uint32_t intern_key(struct firefox_writer *w, struct number_map *m, struc
         return number;
 }
 
-static uint32_t intern_text(struct firefox_writer *w, const char *text)
+static uint32_t intern_output_text(struct firefox_writer *w, const char *text)
 {
         struct hash128 hash = hash_bytes128(text, strlen(text));
         struct number_key key = { 0 };
@@ -108,7 +109,7 @@ static int64_t intern_named_row(struct firefox_writer *w, struct number_map *m, 
 
         if (!*text)
                 return NONE;
-        number = intern_text(w, text);
+        number = intern_output_text(w, text);
         row = intern_key(w, m, (struct number_key){ { number } }, &fresh);
         if (fresh)
                 append_number(w, texts, number);
@@ -124,7 +125,7 @@ static uint32_t intern_function(struct firefox_writer *w, uint32_t frame)
         if (!fresh)
                 return number;
         append_number(w, &w->function_name,
-                      intern_text(w, f ? query_frame_name(f, w->f->names == NAMES_SHORT) : "(other)"));
+                      intern_output_text(w, f ? query_frame_name(f, w->f->names == NAMES_SHORT) : "(other)"));
         append_number(w, &w->function_source, intern_named_row(w, &w->sources, &w->source_text, f ? f->file : ""));
         append_number(w, &w->function_resource,
                       intern_named_row(w, &w->resources, &w->resource_text, f ? path_base(f->mapping) : ""));
@@ -181,41 +182,43 @@ static void put_null(struct json_out *j, const char *key)
         json_out_str(j, key, NULL);
 }
 
-static void put_column(struct json_out *j, const char *key, const struct column *c)
+static void put_number(struct json_out *j, int64_t value)
 {
-        json_out_array(j, key);
-        for (size_t i = 0; i < c->count; i++) {
-                if (c->items[i] == NONE)
-                        put_null(j, NULL);
-                else
-                        json_out_int(j, NULL, c->items[i]);
-        }
-        json_out_array_end(j);
-}
-
-/* Columns that say the same of every row. */
-static void put_repeated_nulls(struct json_out *j, const char *key, size_t count)
-{
-        json_out_array(j, key);
-        for (size_t i = 0; i < count; i++)
+        if (value == NONE)
                 put_null(j, NULL);
-        json_out_array_end(j);
-}
-
-static void put_repeated_number(struct json_out *j, const char *key, int64_t value, size_t count)
-{
-        json_out_array(j, key);
-        for (size_t i = 0; i < count; i++)
+        else
                 json_out_int(j, NULL, value);
-        json_out_array_end(j);
 }
 
-static void put_repeated_false(struct json_out *j, const char *key, size_t count)
+/* For each row that is written; false: the query ended, which its caller notices. */
+static bool count_row(const struct firefox_writer *w)
 {
-        json_out_array(j, key);
-        for (size_t i = 0; i < count; i++)
-                json_out_bool(j, NULL, false);
-        json_out_array_end(j);
+        return work_meter_add(w->f->frames->meter, 8, NULL) == ST_OK;
+}
+
+static void put_column(struct firefox_writer *w, const char *key, const struct column *c)
+{
+        json_out_array(&w->j, key);
+        for (size_t i = 0; i < c->count && count_row(w); i++)
+                put_number(&w->j, c->items[i]);
+        json_out_array_end(&w->j);
+}
+
+/* A column that says the same of every row. */
+static void put_repeated_number(struct firefox_writer *w, const char *key, int64_t value, size_t count)
+{
+        json_out_array(&w->j, key);
+        for (size_t i = 0; i < count && count_row(w); i++)
+                put_number(&w->j, value);
+        json_out_array_end(&w->j);
+}
+
+static void put_repeated_false(struct firefox_writer *w, const char *key, size_t count)
+{
+        json_out_array(&w->j, key);
+        for (size_t i = 0; i < count && count_row(w); i++)
+                json_out_bool(&w->j, NULL, false);
+        json_out_array_end(&w->j);
 }
 
 static void put_categories(struct json_out *j)
@@ -268,15 +271,15 @@ static void put_frame_table(struct firefox_writer *w)
         size_t count = w->frame_function.count;
 
         json_out_object(j, "frameTable");
-        put_repeated_number(j, "address", -1, count);
-        put_repeated_number(j, "inlineDepth", 0, count);
-        put_column(j, "category", &w->frame_category);
-        put_repeated_number(j, "subcategory", 0, count);
-        put_column(j, "func", &w->frame_function);
-        put_repeated_nulls(j, "nativeSymbol", count);
-        put_repeated_nulls(j, "innerWindowID", count);
-        put_column(j, "line", &w->frame_line);
-        put_repeated_nulls(j, "column", count);
+        put_repeated_number(w, "address", -1, count);
+        put_repeated_number(w, "inlineDepth", 0, count);
+        put_column(w, "category", &w->frame_category);
+        put_repeated_number(w, "subcategory", 0, count);
+        put_column(w, "func", &w->frame_function);
+        put_repeated_number(w, "nativeSymbol", NONE, count);
+        put_repeated_number(w, "innerWindowID", NONE, count);
+        put_column(w, "line", &w->frame_line);
+        put_repeated_number(w, "column", NONE, count);
         json_out_uint(j, "length", count);
         json_out_object_end(j);
 }
@@ -290,13 +293,13 @@ static void put_function_table(struct firefox_writer *w)
                 if (w->function_resource.items[i] == NONE)
                         w->function_resource.items[i] = -1; /* of this table only */
         json_out_object(j, "funcTable");
-        put_column(j, "name", &w->function_name);
-        put_repeated_false(j, "isJS", count);
-        put_repeated_false(j, "relevantForJS", count);
-        put_column(j, "resource", &w->function_resource);
-        put_column(j, "source", &w->function_source);
-        put_repeated_nulls(j, "lineNumber", count);
-        put_repeated_nulls(j, "columnNumber", count);
+        put_column(w, "name", &w->function_name);
+        put_repeated_false(w, "isJS", count);
+        put_repeated_false(w, "relevantForJS", count);
+        put_column(w, "resource", &w->function_resource);
+        put_column(w, "source", &w->function_source);
+        put_repeated_number(w, "lineNumber", NONE, count);
+        put_repeated_number(w, "columnNumber", NONE, count);
         json_out_uint(j, "length", count);
         json_out_object_end(j);
 }
@@ -307,20 +310,20 @@ static void put_small_tables(struct firefox_writer *w)
         struct json_out *j = &w->j;
 
         json_out_object(j, "resourceTable");
-        put_repeated_nulls(j, "lib", w->resource_text.count);
-        put_column(j, "name", &w->resource_text);
-        put_repeated_nulls(j, "host", w->resource_text.count);
-        put_repeated_number(j, "type", RESOURCE_LIBRARY, w->resource_text.count);
+        put_repeated_number(w, "lib", NONE, w->resource_text.count);
+        put_column(w, "name", &w->resource_text);
+        put_repeated_number(w, "host", NONE, w->resource_text.count);
+        put_repeated_number(w, "type", RESOURCE_LIBRARY, w->resource_text.count);
         json_out_uint(j, "length", w->resource_text.count);
         json_out_object_end(j);
         json_out_object(j, "sources");
-        put_repeated_nulls(j, "uuid", w->source_text.count);
-        put_column(j, "filename", &w->source_text);
+        put_repeated_number(w, "uuid", NONE, w->source_text.count);
+        put_column(w, "filename", &w->source_text);
         json_out_uint(j, "length", w->source_text.count);
         json_out_object_end(j);
         json_out_object(j, "nativeSymbols");
         for (size_t i = 0; i < sizeof symbol_columns / sizeof *symbol_columns; i++)
-                put_repeated_nulls(j, symbol_columns[i], 0);
+                put_repeated_number(w, symbol_columns[i], NONE, 0);
         json_out_int(j, "length", 0);
         json_out_object_end(j);
 }
@@ -331,15 +334,15 @@ static void put_shared_tables(struct firefox_writer *w)
 
         json_out_object(j, "shared");
         json_out_object(j, "stackTable");
-        put_column(j, "frame", &w->stack_frame);
-        put_column(j, "prefix", &w->stack_prefix);
+        put_column(w, "frame", &w->stack_frame);
+        put_column(w, "prefix", &w->stack_prefix);
         json_out_uint(j, "length", w->stack_frame.count);
         json_out_object_end(j);
         put_frame_table(w);
         put_function_table(w);
         put_small_tables(w);
         json_out_array(j, "stringArray");
-        for (uint32_t i = 0; i < w->texts.count; i++)
+        for (uint32_t i = 0; i < w->texts.count && count_row(w); i++)
                 json_out_str(j, NULL, w->strings[i]);
         json_out_array_end(j);
         json_out_object_end(j);
@@ -361,7 +364,7 @@ static void put_times(struct firefox_writer *w, bool is_time)
         int64_t at = 0;
 
         json_out_array(&w->j, "time");
-        for (uint32_t i = 0; i < w->d.count; i++) {
+        for (uint32_t i = 0; i < w->d.count && count_row(w); i++) {
                 int64_t value = w->d.nodes[i].self[0];
 
                 if (!value)
@@ -384,7 +387,7 @@ static void put_samples(struct firefox_writer *w)
 
         json_out_object(j, "samples");
         json_out_array(j, "stack");
-        for (uint32_t i = 0; i < w->d.count; i++) {
+        for (uint32_t i = 0; i < w->d.count && count_row(w); i++) {
                 if (!w->d.nodes[i].self[0])
                         continue;
                 count++;
@@ -396,7 +399,7 @@ static void put_samples(struct firefox_writer *w)
         json_out_array_end(j);
         put_times(w, is_time);
         json_out_array(j, "weight");
-        for (uint32_t i = 0; i < w->d.count; i++)
+        for (uint32_t i = 0; i < w->d.count && count_row(w); i++)
                 if (w->d.nodes[i].self[0])
                         put_weight(w, w->d.nodes[i].self[0], is_time);
         json_out_array_end(j);
@@ -426,11 +429,19 @@ static void put_thread(struct firefox_writer *w)
         json_out_array_end(j);
         json_out_object(j, "markers");
         for (size_t i = 0; i < sizeof marker_columns / sizeof *marker_columns; i++)
-                put_repeated_nulls(j, marker_columns[i], 0);
+                put_repeated_number(w, marker_columns[i], NONE, 0);
         json_out_int(j, "length", 0);
         json_out_object_end(j);
         put_samples(w);
         json_out_object_end(j);
+}
+
+/* There are at most as many functions as frames in the table of the query, and "(other)". */
+static size_t count_table_bytes(const struct firefox_writer *w)
+{
+        size_t functions = w->f->frames->count + (size_t)1;
+
+        return w->d.count * NODE_BYTES + (functions < w->d.count ? functions : w->d.count) * FUNCTION_BYTES;
 }
 
 enum status flame_put_firefox(const struct flame *f, struct buf *ret, struct error *err)
@@ -440,7 +451,7 @@ enum status flame_put_firefox(const struct flame *f, struct buf *ret, struct err
         assert(!f->sides[1]); /* a diff has no such form */
         w.st = tree_draw(f->tree, f->max_nodes, &w.d, err);
         if (!w.st && w.d.count > UNCOUNTED_NODES)
-                w.st = memory_reserve(&w.memory, w.d.count * NODE_BYTES, err);
+                w.st = memory_reserve(&w.memory, count_table_bytes(&w), err);
         if (!w.st)
                 intern_stacks(&w);
         if (w.st)
@@ -448,7 +459,7 @@ enum status flame_put_firefox(const struct flame *f, struct buf *ret, struct err
         json_out_init(&w.j, ret);
         json_out_object(&w.j, NULL);
         put_meta(&w);
-        put_repeated_nulls(&w.j, "libs", 0);
+        put_repeated_number(&w, "libs", NONE, 0);
         put_shared_tables(&w);
         json_out_array(&w.j, "threads");
         put_thread(&w);
