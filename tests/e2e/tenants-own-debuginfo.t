@@ -4,20 +4,9 @@
 # snapshots; commands with --tenant; upstreams; retention; reload.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
+. tests/e2e/tenants.sh
 for tool in gcc curl python3 zstd jq objcopy; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# show FILE: its TAP with this test's numbers.
-show() {
-        while IFS= read -r line; do
-                case $line in
-                '#'*) printf '%s\n' "$line" ;;
-                ok*) pass "${line#ok ? - }" ;;
-                *) fail "${line#not ok ? - }" ;;
-                esac
-        done <"$1"
-}
-as() { as_token=$1; shift; request -H "Authorization: Bearer $as_token" "$@"; }
-folded() { folded_token=$1; shift; curl -sS -H "Authorization: Bearer $folded_token" "$@" "$url/api/v1/query/folded?from=0&to=now"; }
 token_metric() { curl -sS --max-time 20 -H 'Authorization: Bearer any-token' "$url/metrics" | awk -v name="$1" '$1 == name { print $2; found = 1 } END { if (!found) print 0 }'; }
 token_metric_is() { [ "$(token_metric "$1")" = "$2" ]; }
 # named TOKEN PATTERN: the sum of the samples with such a name, of 7 for each object.

@@ -3,23 +3,11 @@
 # Tenants: each has samples of its own. Every route is tried as another tenant; restart and kill -9; retention; limits.
 . tests/e2e/lib.sh
 . tests/e2e/venv.sh
+. tests/e2e/tenants.sh
 for tool in gcc curl python3 zstd; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# show FILE: its TAP with this test's numbers.
-show() {
-        while IFS= read -r line; do
-                case $line in
-                '#'*) printf '%s\n' "$line" ;;
-                ok*) pass "${line#ok ? - }" ;;
-                *) fail "${line#not ok ? - }" ;;
-                esac
-        done <"$1"
-}
-as() { as_token=$1; shift; request -H "Authorization: Bearer $as_token" "$@"; }
 # send TOKEN FILE [CURL-ARGUMENT]...
 send() { send_token=$1 send_file=$2; shift 2; as "$send_token" -H 'Content-Type: application/x-protobuf' --data-binary "@$send_file" "$@" "$url/v1development/profiles"; }
-# folded TOKEN [CURL-ARGUMENT]...: the tenant's stacks.
-folded() { folded_token=$1; shift; curl -sS -H "Authorization: Bearer $folded_token" "$@" "$url/api/v1/query/folded?from=0&to=now"; }
 sample_rows() { curl -sS -H 'Authorization: Bearer any-token' "$url/metrics" | awk -v name="cairn_tenant_sample_rows{tenant=\"$1\"}" '$1 == name { print $2 }'; }
 
 printf 'int main(void) { return 0; }\n' >"$tmp/program.c"

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+#
+# Shared by the tests of tenants; sourced after lib.sh.
+
+# show FILE: its TAP with this test's numbers.
+show() {
+        while IFS= read -r line; do
+                case $line in
+                '#'*) printf '%s\n' "$line" ;;
+                ok*) pass "${line#ok ? - }" ;;
+                *) fail "${line#not ok ? - }" ;;
+                esac
+        done <"$1"
+}
+# as TOKEN [CURL-ARGUMENT]...
+as() { as_token=$1; shift; request -H "Authorization: Bearer $as_token" "$@"; }
+# folded TOKEN [CURL-ARGUMENT]...: the tenant's stacks.
+folded() { folded_token=$1; shift; curl -sS -H "Authorization: Bearer $folded_token" "$@" "$url/api/v1/query/folded?from=0&to=now"; }
