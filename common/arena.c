@@ -8,8 +8,8 @@
 #include "common/huge_pages.h"
 
 /*
- * The chunk size grows with the bytes in use, because many arenas hold only a few names, and a few hold gigabytes: at
- * most a sixteenth is in use by nobody, and huge pages save most faults.
+ * The chunk size grows with the bytes in use, because many arenas hold only a few names and a few hold gigabytes, where
+ * huge pages save most page faults. Past CHUNK_BYTES at most a sixteenth is allocated and not used.
  */
 #define FIRST_CHUNK_BYTES (1u << 10)
 #define CHUNK_BYTES (64u << 10)
