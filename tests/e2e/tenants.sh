@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154
 #
-# Shared by the tests of tenants; sourced after lib.sh.
+# Shared by the tests of tenants; sourced after lib.sh, whose start_server sets url.
 
 # show FILE: its TAP with this test's numbers.
 show() {
