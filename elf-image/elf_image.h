@@ -165,7 +165,7 @@ enum status elf_section_raw(const struct elf_image *img, const struct elf_sectio
                             size_t *size_ret, struct error *err) MUST_CHECK;
 
 struct elf_section_data {
-        const uint8_t *bytes; /* NULL when empty */
+        const uint8_t *bytes; /* not NULL, even when empty */
         size_t size;
         void *owned; /* not NULL when the bytes were unpacked */
 };

@@ -127,6 +127,8 @@ static bool decompress_section(uint32_t algorithm, const uint8_t *from, size_t f
         return ZSTD_decompress(to, to_size, from, from_size) == to_size;
 }
 
+static const uint8_t empty_content[1];
+
 enum status elf_section_data(const struct elf_image *img, const struct elf_section *s, size_t max,
                              struct elf_section_data *ret, struct error *err)
 {
@@ -141,7 +143,7 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
         if (st)
                 return st;
         if (!elf_section_is_compressed(s)) {
-                *ret = (struct elf_section_data){ .bytes = raw, .size = raw_size };
+                *ret = (struct elf_section_data){ .bytes = raw_size ? raw : empty_content, .size = raw_size };
                 return ST_OK;
         }
         reader_init(&r, raw, raw_size);
@@ -166,7 +168,7 @@ enum status elf_section_data(const struct elf_image *img, const struct elf_secti
                                 " it claims",
                                 s->name, img->name, packed_size, size);
         if (size == 0) {
-                *ret = (struct elf_section_data){ 0 };
+                *ret = (struct elf_section_data){ .bytes = empty_content };
                 return ST_OK;
         }
         if (!reader_bytes(&r, packed_size, &packed))
