@@ -24,6 +24,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/metrics.h"
+#include "common/time_slice.h"
 #include "grpc/grpc_internal.h"
 #include "grpc/transport.h"
 #include "http/connections.h"
@@ -392,6 +393,7 @@ static void *run_grpc_server(void *arg)
         struct grpc_server *s = arg;
         int64_t swept_ns = monotonic_ns(), stop_ns = INT64_MAX;
 
+        shorten_time_slice();
         while (!s->dispatcher.stopping || !TAILQ_EMPTY(&s->open) || s->dispatcher.handling) {
                 struct epoll_event events[EVENTS_MAX];
                 int64_t rest_ms = SWEEP_MS - (monotonic_ns() - swept_ns) / 1000000;

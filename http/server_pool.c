@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/time_slice.h"
 #include "common/work_meter.h"
 
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream or a worker.", "");
@@ -131,6 +132,8 @@ static void *run_pool_thread(void *arg)
         if (p->options.niceness)
                 (void)setpriority(PRIO_PROCESS, (id_t)gettid(),
                                   getpriority(PRIO_PROCESS, 0) + (int)p->options.niceness);
+        else
+                shorten_time_slice();
         while ((task = take_task(p))) {
                 task->run(task);
                 pthread_mutex_lock(&p->lock);

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/time_slice.h"
 #include "http/listen.h"
 
 #define STOP_GRACE_S 5 /* for clients that still send or read when the server stops */
@@ -59,12 +60,22 @@ static struct connection_state *open_connection(struct http_server *s, struct MH
         return state;
 }
 
+static void shorten_slice_of_mhd_thread(void)
+{
+        static _Thread_local bool is_short;
+
+        if (!is_short)
+                shorten_time_slice();
+        is_short = true;
+}
+
 static void on_mhd_connection(void *context, struct MHD_Connection *connection, void **kept,
                               enum MHD_ConnectionNotificationCode what)
 {
         struct connection_state *state = *kept;
         struct http_server *s = context;
 
+        shorten_slice_of_mhd_thread();
         if (what == MHD_CONNECTION_NOTIFY_STARTED) {
                 *kept = open_connection(s, connection);
         } else if (state) {

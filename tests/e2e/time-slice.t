@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Threads that answer short requests have short time slices, so that one that wakes preempts a query at once.
+. tests/e2e/lib.sh
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+[ "$(python3 tests/e2e/time-slice.py $$ | awk '{ print $3 }')" -gt 0 ] || skip_all "this kernel tells no time slices (Linux 6.12 does)"
+
+# slices_of NAME: "NICE SLICE" of its threads, each once.
+slices_of() { python3 tests/e2e/time-slice.py "$server_pid" | awk -v name="$1" '$1 == name { print $2, $3 }' | sort -u; }
+
+start_server --listen-otlp-grpc 127.0.0.1:0
+answers 200 '^ok$' 'a request makes a thread of libmicrohttpd known' "$url/healthz"
+nice=$(nice)
+is "$(slices_of ingest)" "$nice 100000" 'ingest has short slices'
+is "$(slices_of status)" "$nice 100000" 'health checks have'
+is "$(slices_of grpc)" "$nice 100000" 'gRPC has'
+like "$(slices_of MHD-worker)" "^$nice 100000\$" 'a thread that reads requests has'
+is "$(slices_of query)" "$((nice + 10)) $(python3 tests/e2e/time-slice.py $$ | awk '{ print $3 }')" 'a query has those of any program, and yields'
+stop_server
+done_testing
