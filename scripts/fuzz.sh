@@ -18,6 +18,7 @@ rounds=${FUZZ_ROUNDS:-1}
 out=build/fuzz
 found_bytes=40000 # of one target's found/, all together, so that the corpora of all stay below 3 MB
 found_file_bytes=4096
+found_files=60 # of one target, of all sizes
 
 action=run
 case "${1:-}" in
@@ -79,12 +80,13 @@ minimize_target() {
         find -L "$out/$name/corpus" "tests/corpus/$name/found" -type f -size -"$((found_file_bytes + 1))"c \
                 -exec cp -t "$work/small" {} + 2>/dev/null || :
         ls "$work/known" >"$work/before"
-        "$out/fuzzer/$name" -merge=1 -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$out/$name/" \
+        "$out/fuzzer/$name" -set_cover_merge=1 -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$out/$name/" \
                 "$work/known" "$work/small" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; failed="$failed $name"; return 0; }
         rm -rf "tests/corpus/$name/found"
-        # shellcheck disable=SC2045  # the names are hashes, and ls sorts them by size
-        for file in $(ls -Sr "$work/known"); do
-                ! grep -qxF "$file" "$work/before" || continue
+        # shellcheck disable=SC2010,SC2013  # the names are hashes, and ls sorts them by size
+        for file in $(ls -Sr "$work/known" | grep -vxFf "$work/before" | awk -v most="$found_files" '
+                { found[NR] = $0 }
+                END { for (i = 1; i <= NR; i += NR > most ? NR / most : 1) print found[int(i)] }'); do
                 size=$(stat -c %s "$work/known/$file")
                 [ $((kept + size)) -le "$found_bytes" ] || break
                 kept=$((kept + size))
