@@ -166,6 +166,20 @@ START_TEST(section_past_the_end_opens_but_its_content_is_cut_off)
 }
 END_TEST
 
+START_TEST(empty_section_has_bytes_that_are_not_null)
+{
+        const struct elf_maker_section sections[] = { { 0 }, { ".debug_cu_index", SHT_PROGBITS, .content = "" } };
+        _cleanup_elf_image_ struct elf_image img = { 0 };
+        _cleanup_buf_ struct buf file;
+        _cleanup_elf_section_data_ struct elf_section_data data = { 0 };
+
+        ck_assert_int_eq(open_made(sections, 2, &file, &img, NULL), ST_OK);
+        ck_assert_int_eq(elf_section_data(&img, &img.sections[1], LIMIT_SECTION_UNPACKED_BYTES, &data, NULL), ST_OK);
+        ck_assert_uint_eq(data.size, 0);
+        ck_assert_ptr_nonnull(data.bytes);
+}
+END_TEST
+
 START_TEST(section_offset_that_wraps_is_cut_off)
 {
         const struct elf_maker_section sections[] = {
@@ -488,9 +502,9 @@ END_TEST
 
 TEST_SUITE("elf-image", both_classes_and_both_byte_orders_read_the_same,
            every_cut_of_a_program_is_refused_or_found_incomplete, section_past_the_end_opens_but_its_content_is_cut_off,
-           section_offset_that_wraps_is_cut_off, symbols_with_broken_strings_and_entry_sizes_do_not_read_outside,
-           wide_section_index_comes_from_its_own_table, packed_sections_unpack,
-           packed_section_that_lies_about_its_size_is_refused, go_build_id_counts_when_there_is_no_gnu_one,
-           build_id_is_found_through_segments_without_section_headers, links_to_other_files_are_read,
-           plt_alone_is_no_code, counts_over_the_limits_are_refused, readelf_sees_the_same_sections_of_a_real_program,
-           quality_names_round_trip)
+           section_offset_that_wraps_is_cut_off, empty_section_has_bytes_that_are_not_null,
+           symbols_with_broken_strings_and_entry_sizes_do_not_read_outside, wide_section_index_comes_from_its_own_table,
+           packed_sections_unpack, packed_section_that_lies_about_its_size_is_refused,
+           go_build_id_counts_when_there_is_no_gnu_one, build_id_is_found_through_segments_without_section_headers,
+           links_to_other_files_are_read, plt_alone_is_no_code, counts_over_the_limits_are_refused,
+           readelf_sees_the_same_sections_of_a_real_program, quality_names_round_trip)
