@@ -70,17 +70,22 @@ is() { if [ "$1" = "$2" ]; then pass "$3"; else fail "$3" "got '$1', want '$2'";
 like() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then pass "$3"; else fail "$3" "'$1' does not match /$2/"; fi; }
 unlike() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then fail "$3" "'$1' matches /$2/"; else pass "$3"; fi; }
 
-# report_checks COMMAND...: its lines "ok - NAME" and "not ok - NAME" are tests, other lines are notes; it ends with 0.
+# report_tap FILE: its lines "ok - NAME" and "not ok - NAME", numbered or not, are tests, other lines are notes.
+report_tap() {
+        while IFS= read -r line; do
+                case $line in
+                'ok '*) pass "${line#*- }" ;;
+                'not ok '*) fail "${line#*- }" ;;
+                *) diag "${line#\# }" ;;
+                esac
+        done <"$1"
+}
+
+# report_checks COMMAND...: reports what it prints, as report_tap; a test that it ends with 0.
 report_checks() {
         "$@" >"$tmp/checks" 2>"$tmp/checks.err" </dev/null
         checks_code=$?
-        while IFS= read -r line; do
-                case $line in
-                'ok - '*) pass "${line#ok - }" ;;
-                'not ok - '*) fail "${line#not ok - }" ;;
-                *) diag "${line#\# }" ;;
-                esac
-        done <"$tmp/checks"
+        report_tap "$tmp/checks"
         [ "$checks_code" = 0 ] || sed 's/^/# /' "$tmp/checks.err"
         is "$checks_code" 0 "the checks were all made"
 }

@@ -18,13 +18,7 @@ stop_server
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/before"
 start_server --read-only
 python3 tests/e2e/read-only.py call "$url" "$id" >"$tmp/calls" || fail "the calls" "the client failed"
-while IFS= read -r line; do
-        case $line in
-        '#'*) printf '%s\n' "$line" ;;
-        ok*) pass "${line#ok ? - }" ;;
-        *) fail "${line#not ok ? - }" ;;
-        esac
-done <"$tmp/calls"
+report_tap "$tmp/calls"
 is "$(curl -sS "$url/api/v1/query/folded?from=0&to=now" | grep -c ' 7$')" 1 "the service still answers queries"
 stop_server
 python3 tests/e2e/read-only.py digest "$data" >"$tmp/after"

@@ -103,7 +103,7 @@ place() { # place SIDE ONLY PARTIAL
 jq -n --argjson alpha "$(place alpha $only_alpha "$part_alpha")" --argjson shared "$(place shared $only_shared "$part_shared")" \
         --arg file "$tmp/parca_marker_of_alpha" --arg id $parca_id '{alpha: $alpha, shared: $shared, parca: {file: $file, only: $id}}' >"$tmp/places"
 "$PYTHON" tests/e2e/tenant-spaces.py "$url" "$grpc_port" "$tmp/places" >"$tmp/tap" || bail_out "the client failed"
-show "$tmp/tap"
+report_tap "$tmp/tap"
 
 # ---- restart ----
 

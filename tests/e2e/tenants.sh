@@ -3,16 +3,6 @@
 #
 # Shared by the tests of tenants; sourced after lib.sh, whose start_server sets url.
 
-# show FILE: its TAP with this test's numbers.
-show() {
-        while IFS= read -r line; do
-                case $line in
-                '#'*) printf '%s\n' "$line" ;;
-                ok*) pass "${line#ok ? - }" ;;
-                *) fail "${line#not ok ? - }" ;;
-                esac
-        done <"$1"
-}
 # as TOKEN [CURL-ARGUMENT]...
 as() { as_token=$1; shift; request -H "Authorization: Bearer $as_token" "$@"; }
 # folded TOKEN [CURL-ARGUMENT]...: the tenant's stacks.

@@ -68,9 +68,9 @@ for tenant in alpha beta; do
         is "$code" 400 "$tenant has sent a batch that is refused"
 done
 python3 tests/e2e/tenants.py routes "$url" "$id" "$tmp/alpha.otlp" "$tmp/beta.otlp" >"$tmp/tap" || bail_out "the client failed"
-show "$tmp/tap"
+report_tap "$tmp/tap"
 "$PYTHON" tests/e2e/tenants.py grpc "$grpc_port" "$tmp/alpha.otlp" >"$tmp/tap" || bail_out "the gRPC client failed"
-show "$tmp/tap"
+report_tap "$tmp/tap"
 is "$(folded operator-token | grep -c 'marker-of-anonymous')" 1 "the operator's tenant is the default one"
 is "$(folded any-token -H 'X-Scope-OrgID: beta' | grep -c 'marker-of-beta-function')" 1 "a token of any tenant names one"
 answers 400 'not the name of one tenant' "two names are none" -H 'Authorization: Bearer any-token' -H 'X-Scope-OrgID: beta' \
