@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* struct sched_attr of sched_setattr(2), as first published; the C library of Debian 12 does not declare it. */
-struct scheduling {
+struct sched_attributes {
         uint32_t size;
         uint32_t policy;
         uint64_t flags;
@@ -20,7 +20,7 @@ struct scheduling {
 
 void shorten_time_slice(void)
 {
-        struct scheduling s;
+        struct sched_attributes s;
 
         if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) || (s.policy != SCHED_OTHER && s.policy != SCHED_BATCH))
                 return;

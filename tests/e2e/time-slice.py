@@ -5,6 +5,7 @@ time-slice.py PID: a line "NAME NICE SLICE" for each thread of a process, its sl
 (zero before Linux 6.12).
 """
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -16,8 +17,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 for tid in os.listdir(f'/proc/{sys.argv[1]}/task'):
     buffer = ctypes.create_string_buffer(struct.calcsize(LAYOUT))
+    try:
+        with open(f'/proc/{sys.argv[1]}/task/{tid}/comm', encoding='utf-8') as name:
+            comm = name.read().strip()
+    except OSError:
+        continue  # the thread has ended
     if libc.syscall(SYSCALL, int(tid), buffer, len(buffer), 0):
+        if ctypes.get_errno() == errno.ESRCH:
+            continue
         sys.exit(os.strerror(ctypes.get_errno()))
     _, _, _, nice, _, slice_ns, _, _ = struct.unpack(LAYOUT, buffer.raw)
-    with open(f'/proc/{sys.argv[1]}/task/{tid}/comm', encoding='utf-8') as name:
-        print(name.read().strip(), nice, slice_ns)
+    print(comm, nice, slice_ns)

@@ -11,10 +11,11 @@ slices_of() { python3 tests/e2e/time-slice.py "$server_pid" | awk -v name="$1" '
 start_server --listen-otlp-grpc 127.0.0.1:0
 answers 200 '^ok$' 'a request makes a thread of libmicrohttpd known' "$url/healthz"
 nice=$(nice)
-is "$(slices_of ingest)" "$nice 100000" 'ingest has short slices'
-is "$(slices_of status)" "$nice 100000" 'health checks have'
-is "$(slices_of grpc)" "$nice 100000" 'gRPC has'
-like "$(slices_of MHD-worker)" "^$nice 100000\$" 'a thread that reads requests has'
-is "$(slices_of query)" "$((nice + 10)) $(python3 tests/e2e/time-slice.py $$ | awk '{ print $3 }')" 'a query has those of any program, and yields'
+# A thread sets its slice when it starts to run.
+becomes "$nice 100000" 'ingest has short slices' slices_of ingest
+becomes "$nice 100000" 'health checks have short slices' slices_of status
+becomes "$nice 100000" 'gRPC has short slices' slices_of grpc
+like "$(slices_of MHD-worker)" "^$nice 100000\$" 'a thread that has read a request has short slices'
+becomes "$((nice + 10)) $(python3 tests/e2e/time-slice.py $$ | awk '{ print $3 }')" 'queries have default slices and niceness' slices_of query
 stop_server
 done_testing
