@@ -5,10 +5,11 @@ What queries cost ingest: waits for acknowledged batches without queries, and wh
 without end. The aim is a 99th percentile of at most twice the one without queries.
 
 The store is that of the benchmark `query` (made when it is missing; STORE=DIR takes another one), hard-linked into a data
-directory of its own. Four senders post SECONDS (20) times 20 batches each in either part. As root they run at real-time
+directory of its own. Four senders post SECONDS (20) times 20 batches each in either part. Where permitted they run at real-time
 priority, and the clients of queries with niceness 19, because in practice both are on other hosts: the wait is the service's,
 not that for a CPU of this host.
 """
+import contextlib
 import http.client
 import multiprocessing
 import os
@@ -35,7 +36,7 @@ def percentile(values, share):
 
 
 def send_batches(port, number, waits):
-    if os.geteuid() == 0:
+    with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     connection = http.client.HTTPConnection('127.0.0.1', port)
     begin = time.monotonic()
@@ -108,7 +109,7 @@ def main():
             port = find_port(server)
             alone = measure_waits(port)
             done, result = multiprocessing.Event(), multiprocessing.Queue()
-            clients = multiprocessing.Process(target=run_clients, args=(port, done, result))
+            clients = multiprocessing.Process(target=run_clients, args=(port, done, result), daemon=True)
             clients.start()
             beside = measure_waits(port)
             done.set()
