@@ -296,7 +296,7 @@ static enum status find_rest_runs(struct group_keys *k, struct error *err)
                                 first = row;
                         st = add_key_run(k, c, row + 1, first, err);
                         if (!st)
-                                st = work_meter_add(&k->chunk->thread->meter, 8, err);
+                                st = work_meter_add(k->chunk->thread->meter, 8, err);
                 }
         }
         return st;
@@ -385,7 +385,7 @@ static enum status collect_rest_labels(const struct group_keys *k, struct group_
         enum status st = ST_OK;
 
         for (uint32_t slot = k->rest_keys.offsets[row]; !st && slot < end; slot++) {
-                st = work_meter_add(&k->chunk->thread->meter, 1 + (end - slot) / 4, err);
+                st = work_meter_add(k->chunk->thread->meter, 1 + (end - slot) / 4, err);
                 if (!st && !is_repeated_later(k, slot, end))
                         st = group_table_collect_label(t, get_rest_text(&k->rest_keys, slot),
                                                        get_rest_text(&k->rest_values, slot), err);
@@ -424,7 +424,7 @@ static enum status collect_row_labels(const struct group_keys *k, struct group_t
 enum status group_keys_find_group(struct group_keys *k, struct group_table *t, uint32_t *ret, struct error *err)
 {
         struct group_kind kind = { get_key_text(&k->columns[KEY_TYPE]), get_key_text(&k->columns[KEY_UNIT]), 0 };
-        enum status st = work_meter_add(&k->chunk->thread->meter, 16 * (k->column_count + 1), err);
+        enum status st = work_meter_add(k->chunk->thread->meter, 16 * (k->column_count + 1), err);
 
         memcpy(&kind.period, get_key_text(&k->columns[KEY_PERIOD]).data, sizeof kind.period);
         if (!st)

@@ -221,7 +221,7 @@ static enum status read_pieces(struct group_rows *g, uint32_t row, uint32_t end,
                         end = readers[i]->next;
         }
         *ret = end;
-        return st ? st : work_meter_add(&g->chunk->thread->meter, 8 + (uint64_t)(end - row), err);
+        return st ? st : work_meter_add(g->chunk->thread->meter, 8 + (uint64_t)(end - row), err);
 }
 
 static enum status add_group_rows(struct group_rows *g, uint32_t first, uint32_t end, struct error *err)
@@ -280,7 +280,7 @@ static enum status add_item_sums(struct group_rows *g, uint32_t group, struct er
                 sum->samples = 0;
         }
         if (!st)
-                st = work_meter_add(&g->chunk->thread->meter, 4 * g->touched_count, err);
+                st = work_meter_add(g->chunk->thread->meter, 4 * g->touched_count, err);
         g->touched_count = 0;
         return st;
 }
@@ -295,7 +295,7 @@ static enum status sum_range_groups(struct group_rows *g, const struct row_range
 
                 next = group_keys_move(&g->keys, row, end);
                 if (!group_by_selects_type(g->by, group_keys_get_type(&g->keys))) {
-                        st = work_meter_add(&g->chunk->thread->meter, 8, err);
+                        st = work_meter_add(g->chunk->thread->meter, 8, err);
                         continue;
                 }
                 st = group_keys_find_group(&g->keys, g->table, &group, err);

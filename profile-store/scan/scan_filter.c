@@ -238,7 +238,7 @@ enum status select_batch_samples(struct scan_thread *t, const struct row_filter 
 {
         _cleanup_free_ uint8_t *sets = calloc(b->label_set_count + 1, 1);
         _cleanup_free_ uint8_t *types = calloc(b->type_count + 1, 1);
-        enum status st = work_meter_add(&t->meter, b->sample_count + UINT64_C(64), err);
+        enum status st = work_meter_add(t->meter, b->sample_count + UINT64_C(64), err);
 
         row_ranges_clear(&t->selected);
         if (st)
@@ -249,7 +249,7 @@ enum status select_batch_samples(struct scan_thread *t, const struct row_filter 
                 return ST_OK;
         for (uint32_t i = 0; !st && i < b->label_set_count; i++) {
                 sets[i] = match_label_set(t, r, &b->label_sets[i]);
-                st = work_meter_add(&t->meter, 16 * r->filter->matcher_count, err);
+                st = work_meter_add(t->meter, 16 * r->filter->matcher_count, err);
         }
         for (uint32_t i = 0; i < b->type_count; i++)
                 types[i] = match_type_id(t, r, b->types[i].id);
@@ -468,7 +468,7 @@ static enum status filter_by_rest_rows(struct scan_thread *t, const struct parqu
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
                         struct parquet_bytes value = scan_find_rest_value(keys, values, i, name);
 
-                        st = work_meter_add(&t->meter, 4 + keys->offsets[i + 1] - keys->offsets[i], err);
+                        st = work_meter_add(t->meter, 4 + keys->offsets[i + 1] - keys->offsets[i], err);
                         if (!st && scan_match_label(t, m, (const char *)value.data, value.size))
                                 st = row_ranges_add(&t->narrowed, i, 1, err);
                 }

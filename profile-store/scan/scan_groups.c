@@ -126,7 +126,7 @@ static enum status sum_batch_groups(struct group_summing *s, const struct scan_c
         enum status st = ST_OK;
 
         for (size_t k = 0; !st && k < chunk->rows->count; k++)
-                st = sum_batch_range(s, chunk->batch, &chunk->rows->items[k], &chunk->thread->meter, err);
+                st = sum_batch_range(s, chunk->batch, &chunk->rows->items[k], chunk->thread->meter, err);
         return st;
 }
 
@@ -161,9 +161,9 @@ static enum status copy_label_keys(struct store_scan *scan, const struct scan_gr
 enum status store_scan_sum_groups(struct store_scan *scan, const struct scan_filter *filter,
                                   const struct scan_group_by *by, struct scan_group_sums *ret, struct error *err)
 {
-        struct group_summing s[SCAN_THREADS] = { 0 };
-        void *contexts[SCAN_THREADS];
-        size_t threads = scan_count_threads(), count = 0;
+        struct group_summing s[WORK_THREADS_MAX] = { 0 };
+        void *contexts[WORK_THREADS_MAX];
+        size_t threads = count_work_threads(), count = 0;
         _cleanup_free_ const char **keys = NULL;
         enum status st = copy_label_keys(scan, by, &keys, err);
 

@@ -6,6 +6,7 @@
  * A scan visits chunks: each batch of the head and each row group of a samples
  * part, with the rows that a filter selects.
  */
+#include "common/work_threads.h"
 #include "profile-store/part_read.h"
 #include "profile-store/scan.h"
 #include "profile-store/store_internal.h"
@@ -90,8 +91,9 @@ enum scan_cursor { CURSOR_FILTER, CURSOR_KEY, CURSOR_TIME, CURSOR_STACK, CURSOR_
 
 /* What one thread of a scan has for itself. */
 struct scan_thread {
+        struct work_thread *work; /* NULL: a single thread, which is not of a scan */
         struct scan_run *run;
-        struct work_meter meter;
+        struct work_meter *meter;                     /* of the thread */
         struct parquet_cursor *cursors[SCAN_CURSORS]; /* made when first used */
         struct row_ranges selected, narrowed;
         uint8_t *verdicts;
@@ -117,26 +119,12 @@ struct scan_chunk {
 };
 typedef enum status visit_chunk(void *context, const struct scan_chunk *chunk, struct error *err);
 
-#define SCAN_THREADS 16 /* at most, of one scan */
-
-/* How many threads may visit chunks at once: the size of contexts below. */
-size_t scan_count_threads(void);
-
 /*
  * Visit every chunk with selected rows: on up to context_count threads, each with a context of its own, in any order;
  * with one context in the order of the parts, on the calling thread. A failure ends it.
  */
 enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
                               void *const *contexts, size_t context_count, struct error *err) MUST_CHECK;
-
-/*
- * What each thread of a scan does until nothing is left; it takes its tasks from the context, which all threads share.
- * The meter is the thread's own. A failure ends the others at their next check.
- */
-typedef enum status scan_work(void *context, struct work_meter *meter, struct error *err);
-/* On the calling thread, and on up to useful - 1 helpers while CPUs are left. */
-enum status scan_share_work(struct store_scan *scan, scan_work *work, void *context, size_t useful,
-                            struct error *err) MUST_CHECK;
 
 /* ---- columns ---- */
 

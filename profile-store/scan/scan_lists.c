@@ -89,7 +89,7 @@ static enum status merge_name_lists(struct store_scan *scan, struct name_list *l
 static enum status collect_names(struct store_scan *scan, const struct scan_filter *filter, const char *column,
                                  visit_chunk *visit, struct scan_names *ret, struct error *err)
 {
-        size_t threads = scan_count_threads(), labels = scan->tables->columns.count;
+        size_t threads = count_work_threads(), labels = scan->tables->columns.count;
         _cleanup_free_ struct name_list *lists = calloc(threads, sizeof *lists);
         _cleanup_free_ void **contexts = calloc(threads, sizeof *contexts);
         enum status st = lists && contexts ? ST_OK : error_no_memory(err);
@@ -164,7 +164,7 @@ static enum status collect_rest_values(struct name_list *n, const struct scan_ch
                 const struct row_range *range = &chunk->rows->items[k];
 
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
-                        st = work_meter_add(&chunk->thread->meter, 2 + keys.offsets[i + 1] - keys.offsets[i], err);
+                        st = work_meter_add(chunk->thread->meter, 2 + keys.offsets[i + 1] - keys.offsets[i], err);
                         if (!st)
                                 st = collect_row_rest(n, &keys, &values, i, key, err);
                 }
@@ -187,7 +187,7 @@ static enum status collect_batch_values(struct name_list *n, const struct scan_c
 
                         st = add_list_name(n, text, strlen(text), err);
                         if (!st)
-                                st = work_meter_add(&chunk->thread->meter, 8, err);
+                                st = work_meter_add(chunk->thread->meter, 8, err);
                 }
         }
         return st;
@@ -264,7 +264,7 @@ static enum status collect_group_names(struct name_list *n, const struct scan_ch
                         continue;
                 if (!column)
                         return error_no_memory(err);
-                st = work_meter_check(&chunk->thread->meter, err);
+                st = work_meter_check(chunk->thread->meter, err);
                 if (!st && part_file_has_column(chunk->file, column))
                         st = has_selected_value(chunk, column, &n->known[i], err);
                 if (!st && n->known[i])
@@ -285,7 +285,7 @@ static enum status collect_batch_names(struct name_list *n, const struct scan_ch
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
                         const struct batch_label_set *set = &b->label_sets[b->samples[i].label_set];
 
-                        st = work_meter_add(&chunk->thread->meter, 1, err);
+                        st = work_meter_add(chunk->thread->meter, 1, err);
                         if (b->samples[i].label_set == last)
                                 continue;
                         last = b->samples[i].label_set;

@@ -188,7 +188,7 @@ static const struct table_part *take_stack_part(struct resolving *r)
 }
 
 /* A stack has a row in each day with samples of it; newest days first. */
-static enum status load_part_stacks(void *context, struct work_meter *meter, struct error *err)
+static enum status load_part_stacks(void *context, struct work_thread *t, struct error *err)
 {
         struct resolving *r = context;
         const struct table_part *part;
@@ -200,7 +200,7 @@ static enum status load_part_stacks(void *context, struct work_meter *meter, str
                 st = part_file_open(part, &f, err);
                 for (uint32_t i = 0; !st && i < part_file_count_groups(&f) && has_missing_stacks(r); i++) {
                         _cleanup_(stack_group_deinit) struct stack_group g = {
-                                .from = { .file = &f, .group = i, .memory.use = MEMORY_QUERIES }, .meter = meter
+                                .from = { .file = &f, .group = i, .memory.use = MEMORY_QUERIES }, .meter = &t->meter
                         };
 
                         st = load_group_stacks(r, &g, err);
@@ -215,8 +215,8 @@ static enum status load_parts_of_stacks(struct resolving *r, struct error *err)
         r->parts_left = r->scan->tables->part_count[TABLE_STACKS];
         if (!r->missing || !r->parts_left)
                 return ST_OK;
-        return scan_share_work(r->scan, load_part_stacks, r, (r->parts_left + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD,
-                               err);
+        return share_work(r->scan->meter, (r->parts_left + PARTS_PER_THREAD - 1) / PARTS_PER_THREAD, load_part_stacks,
+                          r, err);
 }
 
 static enum status find_stacks(struct resolving *r, const struct stack_sums *sums, struct error *err)
@@ -376,7 +376,7 @@ static enum status read_location_groups(struct location_reading *l, uint32_t par
 }
 
 /* Each thread goes over all parts, and takes row groups that no other has taken. */
-static enum status read_part_locations(void *context, struct work_meter *meter, struct error *err)
+static enum status read_part_locations(void *context, struct work_thread *t, struct error *err)
 {
         struct location_reading *l = context;
         struct arena *all = &l->r->scan->arena;
@@ -388,7 +388,7 @@ static enum status read_part_locations(void *context, struct work_meter *meter, 
         pthread_mutex_unlock(&l->r->lock);
         for (uint32_t i = 0; !st && i < l->r->scan->tables->part_count[TABLE_LOCATIONS]; i++)
                 if (atomic_load(&l->missing))
-                        st = read_location_groups(l, i, &mine, meter, err);
+                        st = read_location_groups(l, i, &mine, &t->meter, err);
         pthread_mutex_lock(&l->r->lock);
         if (!st && !arena_absorb(all, &mine))
                 st = set_scan_too_big(err);
@@ -450,9 +450,9 @@ static enum status load_part_locations(struct resolving *r, struct error *err)
                 return error_no_memory(err);
         for (size_t i = 0; i < t->part_count[TABLE_LOCATIONS]; i++)
                 rows += t->parts[TABLE_LOCATIONS][i]->rows;
-        st = scan_share_work(
-                r->scan, read_part_locations, &l,
-                t->part_count[TABLE_LOCATIONS] / PARTS_PER_THREAD + (size_t)(rows / LOCATIONS_PER_THREAD) + 1, err);
+        st = share_work(r->scan->meter,
+                        t->part_count[TABLE_LOCATIONS] / PARTS_PER_THREAD + (size_t)(rows / LOCATIONS_PER_THREAD) + 1,
+                        read_part_locations, &l, err);
         return st ? st : number_location_rows(&l, err);
 }
 

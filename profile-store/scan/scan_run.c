@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Row groups are spread over threads: the calling one, and helpers while CPUs are left. Files are opened by the thread
- * that takes them; their row groups are then free for all.
+ * Row groups are spread over threads. Files are opened by the thread that takes them; their row groups are then free
+ * for all.
  */
 #include <malloc.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
@@ -28,9 +26,7 @@ struct scan_run {
         struct store_scan *scan;
         const struct row_filter *filter;
         visit_chunk *visit;
-        scan_work *work; /* NULL: chunks are visited */
-        void *work_context;
-        struct memory_account *account; /* of the calling thread; NULL: none */
+        void *const *contexts; /* of the visitor, one a thread */
 
         pthread_mutex_t lock; /* of the fields below */
         pthread_cond_t changed;
@@ -38,27 +34,9 @@ struct scan_run {
         size_t part_count, next_part, next_batch;
         unsigned opening; /* threads that open a part */
         struct open_part *open;
-        enum status failed;
-        struct error error;
-        _Atomic bool ended; /* some thread failed */
-
-        pthread_mutex_t meter_lock; /* of the scan's meter, and so of its regular expressions */
 };
 
-/* ---- the meter ---- */
-
-static enum status check_scan_meter(void *context, struct error *err)
-{
-        struct scan_run *run = context;
-        enum status st;
-
-        if (atomic_load_explicit(&run->ended, memory_order_relaxed))
-                return error_set(err, ST_TIMEOUT, "another thread of the query failed");
-        pthread_mutex_lock(&run->meter_lock);
-        st = work_meter_check(run->scan->meter, err);
-        pthread_mutex_unlock(&run->meter_lock);
-        return st;
-}
+/* ---- labels ---- */
 
 bool scan_match_label(struct scan_thread *t, const struct label_matcher *m, const char *text, size_t n)
 {
@@ -70,9 +48,11 @@ bool scan_match_label(struct scan_thread *t, const struct label_matcher *m, cons
                 is_equal = strlen(m->value) == n && memcmp(m->value, text, n) == 0;
                 return is_equal == (m->op == LABEL_EQUAL);
         default:
-                pthread_mutex_lock(&t->run->meter_lock);
+                if (t->work)
+                        lock_query_meter(t->work);
                 matches = m->match(m->context, text, n);
-                pthread_mutex_unlock(&t->run->meter_lock);
+                if (t->work)
+                        unlock_query_meter(t->work);
                 return matches == (m->op == LABEL_REGEX);
         }
 }
@@ -103,7 +83,7 @@ enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, cons
         if (st)
                 return st;
         *ret = t->cursors[which];
-        t->meter.bytes += parquet_cursor_chunk_bytes(*ret);
+        t->meter->bytes += parquet_cursor_chunk_bytes(*ret);
         return ST_OK;
 }
 
@@ -161,7 +141,7 @@ enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, c
                               visit_piece *visit, void *context, struct error *err)
 {
         uint32_t at = 0;
-        enum status st = work_meter_add(&t->meter, CHUNK_UNITS, err);
+        enum status st = work_meter_add(t->meter, CHUNK_UNITS, err);
 
         for (size_t i = 0; !st && i < rows->count; i++) {
                 uint32_t end = rows->items[i].first + rows->items[i].count;
@@ -174,7 +154,7 @@ enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, c
                         if (!st)
                                 st = visit(context, at, &piece, err);
                         if (!st)
-                                st = work_meter_add(&t->meter, piece.is_run ? 8 : 8 + piece.count, err);
+                                st = work_meter_add(t->meter, piece.is_run ? 8 : 8 + piece.count, err);
                         at += piece.count;
                 }
         }
@@ -249,18 +229,6 @@ struct scan_task {
         const struct batch *batch;
 };
 
-static void fail_run(struct scan_run *run, enum status st, const struct error *err)
-{
-        pthread_mutex_lock(&run->lock);
-        if (!run->failed) {
-                run->failed = st;
-                run->error = *err;
-        }
-        atomic_store(&run->ended, true);
-        pthread_cond_broadcast(&run->changed);
-        pthread_mutex_unlock(&run->lock);
-}
-
 /* With the lock. */
 static bool take_open_group(struct scan_run *run, struct scan_task *ret)
 {
@@ -327,7 +295,7 @@ static enum status take_scan_task(struct scan_run *run, struct scan_task *ret, s
 
         *ret = (struct scan_task){ 0 };
         pthread_mutex_lock(&run->lock);
-        while (!st && !run->failed && !take_open_group(run, ret)) {
+        while (!st && !take_open_group(run, ret)) {
                 if (run->next_part < run->part_count) {
                         st = open_next_part(run, err);
                 } else if (run->opening) {
@@ -347,7 +315,7 @@ static enum status run_task(struct scan_thread *t, const struct scan_task *task,
 {
         struct scan_run *run = t->run;
         struct scan_chunk chunk = { .thread = t, .batch = task->batch, .group = task->group, .rows = &t->selected };
-        enum status st = work_meter_check(&t->meter, err);
+        enum status st = work_meter_check(t->meter, err);
 
         if (task->kind == TASK_GROUP)
                 chunk.file = &task->part->file;
@@ -355,7 +323,7 @@ static enum status run_task(struct scan_thread *t, const struct scan_task *task,
                 st = chunk.batch ? select_batch_samples(t, run->filter, task->batch, err)
                                  : select_group_rows(t, run->filter, chunk.file, task->group, err);
         if (!st)
-                t->meter.rows += t->selected.rows;
+                t->meter->rows += t->selected.rows;
         if (!st && t->selected.rows)
                 st = run->visit(t->context, &chunk, err);
         if (chunk.file)
@@ -365,89 +333,13 @@ static enum status run_task(struct scan_thread *t, const struct scan_task *task,
 
 /* ---- threads ---- */
 
-static _Atomic size_t helper_count; /* helpers of all scans of the process */
-
-size_t scan_count_threads(void)
+static void scan_thread_init(struct scan_thread *t, struct work_meter *meter, enum memory_use use)
 {
-        cpu_set_t cpus;
-        int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-
-        return count < SCAN_THREADS ? (size_t)(count > 1 ? count : 1) : SCAN_THREADS;
+        *t = (struct scan_thread){ .meter = meter, .memory.use = use, .uncounted = UNCOUNTED_BYTES };
 }
 
-static void run_work(struct scan_thread *t)
-{
-        struct error err = { 0 };
-        enum status st = t->run->work(t->run->work_context, &t->meter, &err);
-
-        if (st)
-                fail_run(t->run, st, &err);
-}
-
-static void visit_chunks(struct scan_thread *t)
-{
-        enum status st = ST_OK;
-
-        while (!st) {
-                struct scan_task task;
-                struct error err = { 0 };
-
-                st = take_scan_task(t->run, &task, &err);
-                if (!st && task.kind == TASK_NONE)
-                        return;
-                if (!st)
-                        st = run_task(t, &task, &err);
-                if (st)
-                        fail_run(t->run, st, &err);
-        }
-}
-
-static void run_thread(struct scan_thread *t)
-{
-        if (t->run->work)
-                run_work(t);
-        else
-                visit_chunks(t);
-}
-
-static void *run_helper(void *context)
-{
-        struct scan_thread *t = context;
-
-        prctl(PR_SET_NAME, "cairn-scan");
-        memory_set_account(t->run->account);
-        run_thread(t);
-        return NULL;
-}
-
-static bool acquire_helper(size_t cpus)
-{
-        size_t running = atomic_load(&helper_count);
-
-        while (running + 1 < cpus) {
-                if (atomic_compare_exchange_weak(&helper_count, &running, running + 1))
-                        return true;
-        }
-        return false;
-}
-
-static void scan_thread_init(struct scan_thread *t, struct scan_run *run, void *context)
-{
-        *t = (struct scan_thread){
-                .run = run, .context = context, .memory.use = MEMORY_QUERIES, .uncounted = UNCOUNTED_BYTES
-        };
-        work_meter_init(&t->meter, run->scan->meter ? check_scan_meter : NULL, run);
-}
-
-/* Once the threads have ended. */
 static void scan_thread_deinit(struct scan_thread *t)
 {
-        struct work_meter *whole = t->run->scan->meter;
-
-        if (whole) {
-                whole->rows += t->meter.rows;
-                whole->bytes += t->meter.bytes;
-        }
         for (int i = 0; i < SCAN_CURSORS; i++)
                 parquet_cursor_destroy(t->cursors[i]);
         row_ranges_deinit(&t->selected);
@@ -456,30 +348,27 @@ static void scan_thread_deinit(struct scan_thread *t)
         memory_release(&t->memory);
 }
 
-/* Helpers that cannot be started leave their work to the calling thread. */
-static void run_scan_threads(struct scan_run *run, void *const *contexts, size_t count)
+static enum status visit_chunks(void *context, struct work_thread *work, struct error *err)
 {
-        struct scan_thread threads[SCAN_THREADS];
-        pthread_t ids[SCAN_THREADS];
-        size_t started = 1, cpus = scan_count_threads();
+        struct scan_run *run = context;
+        struct scan_thread t;
+        enum status st = ST_OK;
 
-        while (started < count && started < SCAN_THREADS && acquire_helper(cpus)) {
-                scan_thread_init(&threads[started], run, contexts[started]);
-                if (pthread_create(&ids[started], NULL, run_helper, &threads[started])) {
-                        scan_thread_deinit(&threads[started]);
-                        atomic_fetch_sub(&helper_count, 1);
+        scan_thread_init(&t, &work->meter, MEMORY_QUERIES);
+        t.work = work;
+        t.run = run;
+        t.context = run->contexts[work->number];
+        while (!st) {
+                struct scan_task task;
+
+                st = take_scan_task(run, &task, err);
+                if (!st && task.kind == TASK_NONE)
                         break;
-                }
-                started++;
+                if (!st)
+                        st = run_task(&t, &task, err);
         }
-        scan_thread_init(&threads[0], run, contexts[0]);
-        run_thread(&threads[0]);
-        for (size_t i = 1; i < started; i++) {
-                pthread_join(ids[i], NULL);
-                atomic_fetch_sub(&helper_count, 1);
-        }
-        for (size_t i = 0; i < started; i++)
-                scan_thread_deinit(&threads[i]);
+        scan_thread_deinit(&t);
+        return st;
 }
 
 static void close_open_parts(struct scan_run *run)
@@ -493,18 +382,12 @@ static void close_open_parts(struct scan_run *run)
         }
 }
 
-static enum status get_run_status(const struct scan_run *run, struct error *err)
-{
-        if (run->failed && err)
-                *err = run->error;
-        return run->failed;
-}
-
-static enum status run_visits(struct scan_run *run, void *const *contexts, size_t context_count, struct error *err)
+static enum status visit_parts(struct scan_run *run, size_t context_count, struct error *err)
 {
         const struct tables *t = run->scan->tables;
         uint64_t rows = 0;
         size_t useful;
+        enum status st;
 
         run->parts = calloc(t->part_count[TABLE_SAMPLES] + 1, sizeof(struct table_part *));
         if (!run->parts)
@@ -518,62 +401,36 @@ static enum status run_visits(struct scan_run *run, void *const *contexts, size_
                 }
         }
         useful = (size_t)(rows / ROWS_PER_THREAD + 1);
-        run_scan_threads(run, contexts, useful < context_count ? useful : context_count);
+        st = share_work(run->scan->meter, useful < context_count ? useful : context_count, visit_chunks, run, err);
         close_open_parts(run);
         free(run->parts);
-        return get_run_status(run, err);
-}
-
-static void init_run_locks(struct scan_run *run)
-{
-        pthread_mutex_init(&run->lock, NULL);
-        pthread_mutex_init(&run->meter_lock, NULL);
-        pthread_cond_init(&run->changed, NULL);
-}
-
-static void destroy_run_locks(struct scan_run *run)
-{
-        pthread_cond_destroy(&run->changed);
-        pthread_mutex_destroy(&run->meter_lock);
-        pthread_mutex_destroy(&run->lock);
+        return st;
 }
 
 enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
                               void *const *contexts, size_t context_count, struct error *err)
 {
         _cleanup_(row_filter_deinit) struct row_filter r;
-        struct scan_run run = { .scan = scan, .filter = &r, .visit = visit, .account = memory_get_account() };
+        struct scan_run run = { .scan = scan, .filter = &r, .visit = visit, .contexts = contexts };
         enum status st = row_filter_init(&r, filter, err);
 
         if (!st && scan->meter)
                 st = work_meter_check(scan->meter, err);
         if (st)
                 return st;
-        init_run_locks(&run);
-        st = run_visits(&run, contexts, context_count, err);
-        destroy_run_locks(&run);
-        return st;
-}
-
-enum status scan_share_work(struct store_scan *scan, scan_work *work, void *context, size_t useful, struct error *err)
-{
-        struct scan_run run = { .scan = scan, .work = work, .work_context = context, .account = memory_get_account() };
-        void *const contexts[SCAN_THREADS] = { 0 };
-        enum status st;
-
-        init_run_locks(&run);
-        run_scan_threads(&run, contexts, useful < SCAN_THREADS ? useful : SCAN_THREADS);
-        st = get_run_status(&run, err);
-        destroy_run_locks(&run);
+        pthread_mutex_init(&run.lock, NULL);
+        pthread_cond_init(&run.changed, NULL);
+        st = visit_parts(&run, context_count, err);
+        pthread_cond_destroy(&run.changed);
+        pthread_mutex_destroy(&run.lock);
         return st;
 }
 
 /* ---- one row group at a time ---- */
 
 struct row_selector {
-        struct store_scan scan; /* of nothing, and without a meter */
-        struct scan_run run;
         struct row_filter filter;
+        struct work_meter meter; /* without limits */
         struct scan_thread thread;
 };
 
@@ -584,10 +441,7 @@ enum status row_selector_create(const struct scan_filter *filter, struct row_sel
 
         if (!s)
                 return error_no_memory(err);
-        s->run = (struct scan_run){ .scan = &s->scan, .filter = &s->filter };
-        pthread_mutex_init(&s->run.meter_lock, NULL);
-        scan_thread_init(&s->thread, &s->run, NULL);
-        s->thread.memory.use = MEMORY_COMPACTION;
+        scan_thread_init(&s->thread, &s->meter, MEMORY_COMPACTION);
         st = row_filter_init(&s->filter, filter, err);
         if (st)
                 row_selector_destroy(s);
@@ -602,7 +456,6 @@ void row_selector_destroy(struct row_selector *s)
                 return;
         row_filter_deinit(&s->filter);
         scan_thread_deinit(&s->thread);
-        pthread_mutex_destroy(&s->run.meter_lock);
         free(s);
 }
 

@@ -31,7 +31,7 @@ static enum status extend_by_rows(struct scan_span *span, const struct scan_chun
         for (size_t k = 0; !st && k < chunk->rows->count; k++) {
                 const struct row_range *range = &chunk->rows->items[k];
 
-                st = work_meter_add(&chunk->thread->meter, 4 * (uint64_t)range->count, err);
+                st = work_meter_add(chunk->thread->meter, 4 * (uint64_t)range->count, err);
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++)
                         extend_span(span, times.ints[i], durations.ints[i]); /* 0 where null */
         }
@@ -56,9 +56,9 @@ static enum status extend_by_chunk(void *context, const struct scan_chunk *chunk
 enum status store_scan_find_span(struct store_scan *scan, const struct scan_filter *filter, struct scan_span *ret,
                                  struct error *err)
 {
-        struct scan_span spans[SCAN_THREADS], all = { .is_empty = true };
-        void *contexts[SCAN_THREADS];
-        size_t threads = scan_count_threads();
+        struct scan_span spans[WORK_THREADS_MAX], all = { .is_empty = true };
+        void *contexts[WORK_THREADS_MAX];
+        size_t threads = count_work_threads();
         enum status st;
 
         for (size_t i = 0; i < threads; i++) {

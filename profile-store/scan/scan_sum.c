@@ -119,7 +119,7 @@ static enum status sum_batch(struct stack_summing *s, const struct scan_chunk *c
                                 st = stack_table_add(&s->table, b->stacks[sample->stack].id.bytes, sample->value, 1,
                                                      err);
                         if (!st)
-                                st = work_meter_add(&chunk->thread->meter, 8, err);
+                                st = work_meter_add(chunk->thread->meter, 8, err);
                 }
         }
         return st;
@@ -278,7 +278,7 @@ static enum status add_group_totals(struct group_sum *g, struct error *err)
                 st = add_code_total(g, i, s->codes[i].value, s->codes[i].samples, err);
                 s->codes[i] = (struct code_sum){ 0 };
         }
-        return st ? st : work_meter_add(&g->chunk->thread->meter, count, err);
+        return st ? st : work_meter_add(g->chunk->thread->meter, count, err);
 }
 
 static enum status sum_group(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
@@ -329,7 +329,7 @@ static enum status merge_summings(struct stack_summing *s, size_t count, struct 
 static enum status sum_selection(struct store_scan *scan, const struct scan_filter *filter, bool any_unit,
                                  struct stack_sums *ret, struct error *err)
 {
-        size_t threads = scan_count_threads();
+        size_t threads = count_work_threads();
         _cleanup_free_ struct stack_summing *s = calloc(threads, sizeof *s);
         _cleanup_free_ void **contexts = calloc(threads, sizeof *contexts);
         struct stack_sums sums = { 0 };
@@ -390,7 +390,7 @@ static enum status visit_batch_samples(const struct sample_visit *v, const struc
                 for (uint32_t i = range->first; !st && i < range->first + range->count; i++) {
                         const struct batch_sample *s = &b->samples[i];
 
-                        st = work_meter_add(&chunk->thread->meter, 4, err);
+                        st = work_meter_add(chunk->thread->meter, 4, err);
                         if (!st)
                                 st = v->each(v->context, s->time_us * 1000, s->value, b->stacks[s->stack].id.bytes);
                 }
