@@ -8,11 +8,14 @@
 
 #include "common/huge_pages.h"
 #include "common/utf8.h"
+#include "common/work_threads.h"
 #include "query/csv.h"
 #include "query/unit_text.h"
 
-#define PREFETCH_DISTANCE 8  /* locations: one step of prefetch_location() takes as long as a few of them */
-#define UNCOUNTED_NAMES 1024 /* memory for so few is not reserved: a small query needs no budget */
+#define PREFETCH_DISTANCE 8        /* locations: one step of prefetch_location() takes as long as a few of them */
+#define UNCOUNTED_NAMES 1024       /* memory for so few is not reserved: a small query needs no budget */
+#define ROW_TABLES 4               /* at most, one a thread */
+#define LOCATIONS_PER_TABLE 100000 /* of stacks; fewer do not pay for a thread */
 
 static void update_row_line(struct top_row *row, int64_t line, int64_t value, bool leaf)
 {
@@ -45,15 +48,28 @@ static inline void prefetch_location(const struct merged_profile *m, const struc
         __builtin_prefetch(&rows[names[l->frames[l->first[locations[PREFETCH_DISTANCE]]]]]);
 }
 
-/* names: of each frame. */
-static enum status add_selection_rows(struct top_row *rows, const uint32_t *names, struct work_meter *meter,
-                                      const struct top_side *from, unsigned side, struct error *err)
+/* A row of each name, for some of the entries: what one thread adds up. */
+struct row_table {
+        struct top_row *rows; /* owned, except those of the answer */
+        size_t first, end;    /* of the entries */
+};
+
+struct row_adding {
+        const struct top_side *from;
+        unsigned side;
+        const uint32_t *names; /* of each frame */
+        struct row_table *tables;
+        struct work_ranges ranges; /* of tables */
+};
+
+static enum status add_table_rows(const struct row_adding *a, const struct row_table *table, struct work_meter *meter,
+                                  struct error *err)
 {
-        const struct merged_profile *m = from->m;
+        const struct merged_profile *m = a->from->m;
         const struct location_frames *l = &m->locations;
         enum status st = ST_OK;
 
-        for (size_t i = from->first; !st && i < from->end; i++) {
+        for (size_t i = table->first; !st && i < table->end; i++) {
                 const uint32_t stack = m->entries[i].stack;
                 int64_t value = m->entries[i].value;
                 bool leaf = true;
@@ -61,21 +77,52 @@ static enum status add_selection_rows(struct top_row *rows, const uint32_t *name
                 for (size_t j = m->stacks->first[stack]; !st && j < m->stacks->first[stack + 1]; j++) {
                         uint32_t location = m->stacks->indexes[j];
 
-                        prefetch_location(m, rows, names, j);
+                        prefetch_location(m, table->rows, a->names, j);
                         st = work_meter_add(meter, l->end[location] - l->first[location], err);
                         for (uint32_t k = l->end[location]; k-- > l->first[location];) { /* from the innermost */
-                                struct top_row *row = &rows[names[l->frames[k]]];
+                                struct top_row *row = &table->rows[a->names[l->frames[k]]];
 
                                 row->frame = l->frames[k];
                                 update_row_line(row, l->lines[k], value, leaf);
                                 if (leaf)
-                                        add_wrapping(&row->flat[side], value);
+                                        add_wrapping(&row->flat[a->side], value);
                                 leaf = false;
                                 if (row->seen != (uint32_t)i + 1)
-                                        add_wrapping(&row->cumulative[side], value);
+                                        add_wrapping(&row->cumulative[a->side], value);
                                 row->seen = (uint32_t)i + 1;
                         }
                 }
+        }
+        return st;
+}
+
+static enum status add_rows_of_tables(void *context, struct work_thread *t, struct error *err)
+{
+        struct row_adding *a = context;
+        size_t i, end;
+        enum status st = ST_OK;
+
+        while (!st && take_work_range(&a->ranges, &i, &end))
+                st = add_table_rows(a, &a->tables[i], &t->meter, err);
+        return st;
+}
+
+/* The entries of `later` come after those of `rows`. Clears it. */
+static enum status merge_table_rows(struct top_row *rows, struct top_row *later, size_t count, unsigned side,
+                                    struct work_meter *meter, struct error *err)
+{
+        enum status st = work_meter_add(meter, count / 2, err);
+
+        for (size_t i = 0; !st && i < count; i++) {
+                struct top_row *into = &rows[i], *from = &later[i];
+
+                if (!from->seen)
+                        continue;
+                into->frame = from->frame;
+                update_row_line(into, from->line, from->line_value, from->line_of_leaf);
+                add_wrapping(&into->flat[side], from->flat[side]);
+                add_wrapping(&into->cumulative[side], from->cumulative[side]);
+                *from = (struct top_row){ 0 };
         }
         return st;
 }
@@ -116,10 +163,74 @@ static int compare_row_changes(const void *x, const void *y, void *frames)
         return compare_row_names(a, b, frames);
 }
 
+/* ---- the table ---- */
+
+static void free_row_tables(struct row_table *tables)
+{
+        for (size_t i = 1; i < ROW_TABLES; i++)
+                free(tables[i].rows);
+}
+
+/* About as many, as all stacks of the profile have on average. */
+static size_t count_side_locations(const struct top_side *s)
+{
+        const struct scan_stacks *stacks = s->m ? s->m->stacks : NULL;
+
+        return stacks && stacks->count ? stacks->first[stacks->count] / stacks->count * (s->end - s->first) : 0;
+}
+
+/* More tables where they pay, and while there is memory for them. @return how many there are. */
+static size_t allocate_row_tables(struct row_table *tables, size_t row_count, const struct top_side sides[2],
+                                  struct memory_reservation *memory)
+{
+        size_t locations = count_side_locations(&sides[0]) + count_side_locations(&sides[1]);
+        size_t threads = count_work_threads(), count = 1;
+
+        while (count < ROW_TABLES && count < threads && locations / (count + 1) > LOCATIONS_PER_TABLE &&
+               locations / (count + 1) > row_count) {
+                size_t held = memory->bytes;
+
+                if (row_count > UNCOUNTED_NAMES && memory_reserve(memory, row_count * sizeof *tables->rows, NULL))
+                        break;
+                tables[count].rows = calloc_huge(row_count + 1, sizeof *tables->rows);
+                if (!tables[count].rows) {
+                        memory_shrink(memory, held);
+                        break;
+                }
+                count++;
+        }
+        return count;
+}
+
+static enum status add_side(struct row_table *tables, size_t table_count, const uint32_t *names,
+                            const struct frame_table *frames, const struct top_side *from, unsigned side,
+                            struct error *err)
+{
+        struct row_adding a = { .from = from,
+                                .side = side,
+                                .names = names,
+                                .tables = tables,
+                                .ranges = { .count = table_count, .step = 1 } };
+        size_t entries = from->end - from->first;
+        enum status st;
+
+        for (size_t i = 0; i < table_count; i++) {
+                tables[i].first = from->first + entries * i / table_count;
+                tables[i].end = from->first + entries * (i + 1) / table_count;
+        }
+        st = share_work(frames->meter, table_count, add_rows_of_tables, &a, err);
+        for (size_t i = 1; !st && i < table_count; i++)
+                st = merge_table_rows(tables[0].rows, tables[i].rows, frames->name_count, side, frames->meter, err);
+        return st;
+}
+
 static enum status add_sides(struct top_row *rows, const struct frame_table *frames, const struct top_side sides[2],
                              struct error *err)
 {
+        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
         _cleanup_free_ uint32_t *names = calloc_huge(frames->count + (size_t)1, sizeof *names);
+        struct row_table tables[ROW_TABLES] = { { .rows = rows } };
+        size_t count;
         enum status st;
 
         if (!names)
@@ -128,12 +239,15 @@ static enum status add_sides(struct top_row *rows, const struct frame_table *fra
                 assert(frames->items[i].name < frames->name_count);
                 names[i] = frames->items[i].name;
         }
-        st = add_selection_rows(rows, names, frames->meter, &sides[0], 0, err);
-        if (st || !sides[1].m)
-                return st;
-        for (uint32_t i = 0; i < frames->name_count; i++)
-                rows[i].seen = 0;
-        return add_selection_rows(rows, names, frames->meter, &sides[1], 1, err);
+        count = allocate_row_tables(tables, frames->name_count, sides, &memory);
+        st = add_side(tables, count, names, frames, &sides[0], 0, err);
+        if (!st && sides[1].m) {
+                for (uint32_t i = 0; i < frames->name_count; i++)
+                        rows[i].seen = 0;
+                st = add_side(tables, count, names, frames, &sides[1], 1, err);
+        }
+        free_row_tables(tables);
+        return st;
 }
 
 enum status top_build(const struct frame_table *frames, const struct top_side sides[2], struct top *ret,
