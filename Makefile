@@ -163,7 +163,7 @@ TEST_SUPPORT := $(patsubst %.c,$(O)/%.o,$(wildcard tests/support/*.c))
 
 # What has threads to test lies below the service and the commands: the thread sanitizer's build is of that only.
 THREAD_TESTS := $(filter $(O)/tests/unit/test_threads_%,$(UNIT_TESTS))
-LOWER_LIBS := $(filter-out $(foreach m,pipeline query server cli,$(call lib,$(m))),$(ALL_LIBS))
+LOWER_LIBS := $(filter-out $(foreach m,pipeline server cli,$(call lib,$(m))),$(ALL_LIBS))
 $(THREAD_TESTS): $(LOWER_LIBS)
 $(filter-out $(THREAD_TESTS),$(UNIT_TESTS)): $(ALL_LIBS)
 $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT)

@@ -13,7 +13,7 @@
 #include "parquet/writer.h"
 #include "profile-store/scan_groups.h"
 #include "query/csv.h"
-#include "query/frames.h"
+#include "query/location_frames.h"
 #include "query/selector.h"
 
 #define NS_PER_US 1000

@@ -13,7 +13,7 @@
  * Threads: belongs to one thread.
  * Source: google/pprof profile/filter.go, FilterSamplesByName().
  */
-#include "query/frames.h"
+#include "query/location_frames.h"
 #include "query/request.h"
 
 struct frame_filter {

@@ -2,15 +2,13 @@
 #include "query/frames.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "common/file.h"
 #include "common/hash.h"
-#include "common/hash_table.h"
-#include "common/huge_pages.h"
 #include "common/limits.h"
+#include "common/work_threads.h"
 #include "symbol-index/short_name.h"
 
 #define UNCOUNTED_FRAMES 1024 /* memory for so few is not reserved: a small query needs no budget */
@@ -34,7 +32,6 @@ void frame_table_init(struct frame_table *t, struct work_meter *meter)
 {
         *t = (struct frame_table){ .meter = meter, .memory.use = MEMORY_QUERIES };
         arena_init_budget(&t->arena, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES);
-        buf_init(&t->scratch, LIMIT_NAME_BYTES + 1);
 }
 
 void frame_table_deinit(struct frame_table *t)
@@ -43,14 +40,12 @@ void frame_table_deinit(struct frame_table *t)
         free(t->name_frames);
         free(t->items);
         memory_release(&t->memory);
-        buf_deinit(&t->scratch);
         arena_deinit(&t->arena);
 }
 
-/* The identity of two texts as a key. */
-static struct number_key make_name_key(const char *a, const char *b)
+struct number_key make_frame_key(const char *function, const char *file)
 {
-        struct hash128 ha = hash_bytes128(a, strlen(a)), hb = hash_bytes128(b, strlen(b));
+        struct hash128 ha = hash_bytes128(function, strlen(function)), hb = hash_bytes128(file, strlen(file));
         struct number_key key = { 0 };
         uint64_t x[2], y[2];
 
@@ -88,16 +83,6 @@ static enum status copy_linkage_name(struct frame_table *t, const char *name, st
         return strcmp(name, f->function) == 0 ? ST_OK : copy_frame_text(t, name, &f->linkage_name, err);
 }
 
-/* Unresolved frames and labels have no shorter name. */
-static enum status copy_short_name(struct frame_table *t, struct query_frame *f, struct error *err)
-{
-        bool is_plain = f->kind == FRAME_UNRESOLVED || f->kind == FRAME_LABEL;
-        const char *text = is_plain ? f->function : symbol_short_name(f->function, f->linkage_name, &t->scratch);
-
-        f->short_name = f->function;
-        return text == f->function ? ST_OK : copy_frame_text(t, text, &f->short_name, err);
-}
-
 /* Room for one more frame, and for its name, which are at most as many and grow in the same steps. */
 static enum status reserve_frame(struct frame_table *t, struct error *err)
 {
@@ -132,8 +117,7 @@ static enum status copy_frame(struct frame_table *t, const struct query_frame *f
 
         if (!st)
                 st = copy_linkage_name(t, from->linkage_name, f, err);
-        if (!st)
-                st = copy_short_name(t, f, err);
+        f->short_name = f->function;
         if (!st)
                 st = copy_repeated_text(t, &t->file, from->file, &f->file, err);
         if (!st)
@@ -141,21 +125,20 @@ static enum status copy_frame(struct frame_table *t, const struct query_frame *f
         return st;
 }
 
-static enum status find_or_add_frame(struct frame_table *t, const struct query_frame *frame, uint32_t *ret,
-                                     struct error *err)
+enum status frame_table_find_or_add(struct frame_table *t, const struct query_frame *frame,
+                                    const struct number_key *key, uint32_t *ret, struct error *err)
 {
-        struct number_key key = make_name_key(frame->function, frame->file);
         struct query_frame *f;
         uint32_t name;
         bool fresh = false;
-        enum status st = work_meter_add(t->meter, 32, err);
+        enum status st = work_meter_add(t->meter, 16, err);
 
         if (!st)
                 st = reserve_frame(t, err);
         if (!st && !array_reserve(&t->name_frames, &t->name_capacity, t->names.count))
                 st = error_no_memory(err);
         if (!st)
-                st = number_map_get(&t->names, &key, &name, &fresh, err);
+                st = number_map_get(&t->names, key, &name, &fresh, err);
         if (st || (!fresh && find_frame_of_name(t, name, frame->kind, ret)))
                 return st;
         f = &t->items[t->count];
@@ -179,171 +162,78 @@ enum status frame_table_add_label(struct frame_table *t, const char *text, uint3
         const struct query_frame f = {
                 .function = text, .linkage_name = "", .file = "", .mapping = "", .state = "", .kind = FRAME_LABEL
         };
+        const struct number_key key = make_frame_key(text, "");
 
-        return find_or_add_frame(t, &f, ret, err);
+        return frame_table_find_or_add(t, &f, &key, ret, err);
 }
 
-static enum status add_unresolved_frame(struct frame_table *t, const struct scan_location *l, uint32_t *ret,
-                                        struct error *err)
-{
-        struct query_frame f = {
-                .linkage_name = "", .file = "", .mapping = l->mapping, .state = l->state, .kind = FRAME_UNRESOLVED
-        };
-        const char *base = path_base(l->mapping);
-        char text[LIMIT_PATH_BYTES + 32];
+/* ---- short names ---- */
 
-        if (*base)
-                snprintf(text, sizeof text, "0x%" PRIx64 " [%s]", l->address, base);
-        else if (l->address)
-                snprintf(text, sizeof text, "0x%" PRIx64, l->address);
-        else
-                snprintf(text, sizeof text, "[unknown]");
-        f.function = text;
-        return find_or_add_frame(t, &f, ret, err);
-}
+#define FRAMES_AT_ONCE 16384 /* that a thread takes; fewer do not pay for another thread */
 
-static enum status add_location_frames(struct frame_table *t, const struct scan_location *l, uint32_t *frames,
-                                       int64_t *lines, int64_t *start_lines, struct error *err)
-{
-        enum status st = ST_OK;
-
-        if (l->frame_count == 0) {
-                lines[0] = 0;
-                return add_unresolved_frame(t, l, frames, err);
-        }
-        for (uint32_t i = 0; !st && i < l->frame_count; i++) {
-                const struct scan_frame *s = &l->frames[l->frame_count - 1 - i];
-                struct query_frame f = {
-                        .linkage_name = s->linkage_name, .file = s->file, .mapping = l->mapping, .state = l->state
-                };
-
-                f.function = *s->function ? s->function : *s->linkage_name ? s->linkage_name : "[no name]";
-                f.kind = l->is_kernel ? FRAME_KERNEL : s->inlined ? FRAME_INLINED : FRAME_NATIVE;
-                lines[i] = s->line;
-                start_lines[i] = s->start_line;
-                st = find_or_add_frame(t, &f, &frames[i], err);
-        }
-        return st;
-}
-
-/* Locations that share an array of frames, and are both of the kernel or not, have equal frames in the table. */
-struct shared_frames {
-        const struct scan_frame *frames;
-        uint64_t is_kernel;
+struct short_naming {
+        struct frame_table *t;
+        uint32_t first;
+        struct work_ranges ranges; /* of the frames from first on */
+        pthread_mutex_t lock;      /* of the table's arena */
 };
 
-struct sharing {
-        const struct scan_stacks *stacks;
-        struct hash_table table; /* locations by their frames */
-};
-
-static struct shared_frames get_shared_frames(const struct scan_location *l)
+/* Unresolved frames and labels have no shorter name. */
+static enum status set_short_name(struct query_frame *f, struct arena *a, struct buf *scratch, struct error *err)
 {
-        return (struct shared_frames){ l->frames, l->is_kernel };
-}
+        const char *text;
 
-static bool is_same_shared_frames(const void *context, uint32_t location, const void *key, size_t size)
-{
-        const struct sharing *s = context;
-        const struct shared_frames have = get_shared_frames(&s->stacks->locations[location]);
-
-        return memcmp(&have, key, size) == 0;
-}
-
-/* Find an earlier location with the frames of location i; without one, add i. */
-static enum status find_shared_location(struct sharing *s, uint32_t i, uint32_t *ret, bool *found_ret,
-                                        struct error *err)
-{
-        const struct shared_frames key = get_shared_frames(&s->stacks->locations[i]);
-        uint32_t hash = hash_table_hash(&key, sizeof key);
-        enum status st;
-
-        *found_ret = hash_table_find(&s->table, hash, is_same_shared_frames, s, &key, sizeof key, ret) &&
-                     s->stacks->locations[*ret].frame_count == s->stacks->locations[i].frame_count;
-        if (*found_ret)
+        if (f->kind == FRAME_UNRESOLVED || f->kind == FRAME_LABEL)
                 return ST_OK;
-        st = hash_table_reserve(&s->table, err);
-        if (!st)
-                hash_table_insert(&s->table, hash, i);
-        return st;
-}
-
-/* Assign each location its range of frames. @param total_ret number of frames. */
-static enum status assign_frame_ranges(const struct scan_stacks *stacks, struct location_frames *l, uint64_t *total_ret,
-                                       struct error *err)
-{
-        struct sharing sharing = { .stacks = stacks };
-        uint64_t total = 0;
-        enum status st = ST_OK;
-
-        for (size_t i = 0; !st && i < stacks->location_count; i++) {
-                uint32_t count = stacks->locations[i].frame_count, other;
-                bool found = false;
-
-                if (count)
-                        st = find_shared_location(&sharing, (uint32_t)i, &other, &found, err);
-                l->first[i] = found ? l->first[other] : (uint32_t)total;
-                l->end[i] = l->first[i] + (count ? count : 1);
-                total += found ? 0 : count ? count : 1;
-                if (total > LIMIT_QUERY_FRAMES && !st)
-                        st = error_set(
-                                err, ST_TOO_BIG,
-                                "the locations have more than %u distinct frames; narrow the time range or the labels",
-                                LIMIT_QUERY_FRAMES);
-        }
-        hash_table_deinit(&sharing.table);
-        *total_ret = total;
-        return st;
-}
-
-enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
-                                  struct error *err)
-{
-        struct location_frames l = { .memory.use = MEMORY_QUERIES };
-        size_t ranges = (stacks->location_count + 1) * (sizeof *l.first + sizeof *l.end);
-        uint64_t total = 0, done = 0;
-        enum status st;
-
-        t->file = t->mapping = (struct copied_text){ 0 }; /* addresses of another scan's texts mean nothing here */
-        st = stacks->location_count > UNCOUNTED_FRAMES ? memory_reserve(&l.memory, ranges, err) : ST_OK;
-
-        if (!st) {
-                l.first = calloc_huge(stacks->location_count + 1, sizeof *l.first);
-                l.end = calloc_huge(stacks->location_count + 1, sizeof *l.end);
-                st = l.first && l.end ? assign_frame_ranges(stacks, &l, &total, err) : error_no_memory(err);
-        }
-        if (!st && total > UNCOUNTED_FRAMES)
-                st = memory_reserve(&l.memory, total * LOCATION_FRAME_BYTES, err);
-        if (!st) {
-                l.frames = calloc_huge(total + 1, sizeof *l.frames);
-                l.lines = calloc_huge(total + 1, sizeof *l.lines);
-                l.start_lines = calloc_huge(total + 1, sizeof *l.start_lines);
-                if (!l.frames || !l.lines || !l.start_lines)
-                        st = error_no_memory(err);
-        }
-        for (size_t i = 0; !st && i < stacks->location_count; i++) {
-                assert(l.first[i] < l.end[i] && l.end[i] <= total);
-                if (l.first[i] < done)
-                        continue;
-                st = add_location_frames(t, &stacks->locations[i], l.frames + l.first[i], l.lines + l.first[i],
-                                         l.start_lines + l.first[i], err);
-                done = l.end[i];
-        }
-        if (st) {
-                location_frames_deinit(&l);
-                return st;
-        }
-        *ret = l;
+        text = symbol_short_name(f->function, f->linkage_name, scratch);
+        if (text == f->function)
+                return ST_OK;
+        text = arena_strndup(a, text, strlen(text));
+        if (!text)
+                return arena_error(a, err, "the frames");
+        f->short_name = text;
         return ST_OK;
 }
 
-void location_frames_deinit(struct location_frames *l)
+static enum status set_range_names(void *context, struct work_thread *w, struct error *err)
 {
-        free(l->first);
-        free(l->end);
-        free(l->frames);
-        free(l->lines);
-        free(l->start_lines);
-        memory_release(&l->memory);
-        *l = (struct location_frames){ 0 };
+        struct short_naming *n = context;
+        struct arena *all = &n->t->arena;
+        _cleanup_arena_ struct arena mine;
+        _cleanup_buf_ struct buf scratch;
+        size_t i, end;
+        enum status st = ST_OK;
+
+        buf_init(&scratch, LIMIT_NAME_BYTES + 1);
+        pthread_mutex_lock(&n->lock);
+        arena_init_budget(&mine, all->max - all->used, MEMORY_QUERIES);
+        pthread_mutex_unlock(&n->lock);
+        while (!st && take_work_range(&n->ranges, &i, &end)) {
+                for (; !st && i < end; i++) {
+                        st = work_meter_add(&w->meter, 16, err);
+                        if (!st)
+                                st = set_short_name(&n->t->items[n->first + i], &mine, &scratch, err);
+                }
+        }
+        pthread_mutex_lock(&n->lock);
+        if (!st && !arena_absorb(all, &mine)) {
+                all->failed = ST_TOO_BIG;
+                st = arena_error(all, err, "the frames");
+        }
+        pthread_mutex_unlock(&n->lock);
+        return st;
+}
+
+enum status frame_table_set_short_names(struct frame_table *t, uint32_t first, struct error *err)
+{
+        struct short_naming n = { .t = t,
+                                  .first = first,
+                                  .ranges = { .count = t->count - first, .step = FRAMES_AT_ONCE } };
+        enum status st;
+
+        assert(first <= t->count);
+        pthread_mutex_init(&n.lock, NULL);
+        st = share_work(t->meter, n.ranges.count / FRAMES_AT_ONCE, set_range_names, &n, err);
+        pthread_mutex_destroy(&n.lock);
+        return st;
 }

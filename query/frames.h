@@ -7,14 +7,12 @@
  * Interning of frames for queries.
  *
  * Frames are equal when function, file and kind are equal; `name` numbers the
- * distinct pairs of function and file, which are the rows of a top table. An
- * unresolved location becomes one frame, named by its address and object. One
+ * distinct pairs of function and file, which are the rows of a top table. One
  * table serves several scans (a diff has two).
  *
  * Threads: one table belongs to one thread.
  */
 #include "common/arena.h"
-#include "common/buf.h"
 #include "common/work_meter.h"
 #include "profile-formats/number_map.h"
 #include "profile-store/scan.h"
@@ -60,8 +58,7 @@ struct frame_table {
         struct work_meter *meter; /* NULL: unlimited; borrowed */
         struct arena arena;
         struct number_map names;
-        uint32_t *name_frames; /* of each name: its first frame; owned */
-        struct buf scratch;
+        uint32_t *name_frames;     /* of each name: its first frame; owned */
         struct query_frame *items; /* owned */
         uint32_t count, name_count;
         size_t capacity, name_capacity;
@@ -77,21 +74,18 @@ void frame_table_deinit(struct frame_table *t);
 /** A frame of kind FRAME_LABEL. */
 enum status frame_table_add_label(struct frame_table *t, const char *text, uint32_t *ret, struct error *err) MUST_CHECK;
 
-/** The frames of each location of a scan, outermost first. */
-struct location_frames {
-        uint32_t *first;      /* of each location; locations that share frames in the scan share them here */
-        uint32_t *end;        /* one past the last */
-        uint32_t *frames;     /* numbers in the table */
-        int64_t *lines;       /* line of each, 0 unknown */
-        int64_t *start_lines; /* of the function of each, 0 unknown */
-        struct memory_reservation memory;
-};
+/** The identity of a pair of texts, under which a frame is found. Any thread. */
+struct number_key make_frame_key(const char *function, const char *file);
 
-/** Bytes that location_frames has for each frame. */
-#define LOCATION_FRAME_BYTES (sizeof(uint32_t) + 2 * sizeof(int64_t))
+/**
+ * @param frame  copied; name, next and short_name are ignored.
+ * @param key    that of its function and file.
+ * @param ret    its number. A new frame's short_name is its function until frame_table_set_short_names().
+ */
+enum status frame_table_find_or_add(struct frame_table *t, const struct query_frame *frame,
+                                    const struct number_key *key, uint32_t *ret, struct error *err) MUST_CHECK;
 
-enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,
-                                  struct error *err) MUST_CHECK;
-void location_frames_deinit(struct location_frames *l);
+/** Set the short names of the frames from number `first` on, which were added since it was last called. */
+enum status frame_table_set_short_names(struct frame_table *t, uint32_t first, struct error *err) MUST_CHECK;
 
 #endif

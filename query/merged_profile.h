@@ -4,7 +4,7 @@
 
 /** @file A selection summed by stack and group, resolved and filtered: the input of every view. Private to query/. */
 #include "query/frame_filter.h"
-#include "query/frames.h"
+#include "query/location_frames.h"
 #include "query/label_groups.h"
 #include "query/request.h"
 #include "query/type_plan.h"

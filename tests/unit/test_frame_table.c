@@ -2,7 +2,7 @@
 /* Frames of scans become numbers: by function, file and kind; the names are numbers by function and file alone. */
 #include <string.h>
 
-#include "query/frames.h"
+#include "query/location_frames.h"
 #include "tests/support/suite.h"
 
 static struct scan_frame make_frame(const char *function, const char *file, bool inlined)

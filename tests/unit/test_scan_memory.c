@@ -7,7 +7,7 @@
 #include "profile-store/key_map.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_table.h"
-#include "query/frames.h"
+#include "query/location_frames.h"
 #include "query/tree.h"
 #include "tests/support/suite.h"
 
