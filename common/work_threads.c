@@ -121,6 +121,7 @@ static void run_work_threads(struct work_share *s, size_t useful)
         for (size_t i = 0; s->meter && i < started; i++) {
                 s->meter->rows += threads[i].meter.rows;
                 s->meter->bytes += threads[i].meter.bytes;
+                s->meter->units += threads[i].meter.units; /* since its last check */
         }
 }
 
@@ -135,7 +136,7 @@ enum status share_work(struct work_meter *meter, size_t useful, shared_work *wor
         pthread_mutex_destroy(&s.lock);
         if (s.failed && err)
                 *err = s.error;
-        return s.failed;
+        return s.failed ? s.failed : work_meter_add(meter, 0, err);
 }
 
 bool take_work_range(struct work_ranges *r, size_t *start_ret, size_t *end_ret)

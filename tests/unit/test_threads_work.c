@@ -68,6 +68,12 @@ static enum status interrupt_later(void *context, struct error *err)
         return atomic_fetch_add(checks, 1) < 100 ? ST_OK : error_set(err, ST_TIMEOUT, "the client has gone");
 }
 
+static enum status add_few_units(void *context, struct work_thread *t, struct error *err)
+{
+        (void)context;
+        return work_meter_add(&t->meter, WORK_CHECK_UNITS / 8, err);
+}
+
 START_TEST(an_interrupted_query_ends_all_threads)
 {
         struct counting c = { .ranges = { .count = NUMBERS, .step = 1 }, .fail_at = NUMBERS };
@@ -78,6 +84,26 @@ START_TEST(an_interrupted_query_ends_all_threads)
         ck_assert_int_eq(share_work(&meter, WORK_THREADS_MAX, count_numbers, &c, &err), ST_TIMEOUT);
         ck_assert_ptr_nonnull(strstr(err.text, "the client has gone"));
         ck_assert_uint_eq(taken[NUMBERS - 1], 0);
+}
+END_TEST
+
+/* Work of many small shares. */
+START_TEST(units_that_no_thread_checked_count_for_the_query)
+{
+        struct work_meter meter;
+        struct error err;
+        enum status st = ST_OK;
+        unsigned shares = 0;
+        _Atomic size_t checks = 0;
+
+        work_meter_init(&meter, interrupt_later, &checks);
+        while (!st && shares < 10000) {
+                st = share_work(&meter, 1, add_few_units, NULL, &err);
+                shares++;
+        }
+        ck_assert_int_eq(st, ST_TIMEOUT);
+        ck_assert_uint_ge(shares, 800);
+        ck_assert_uint_le(shares, 816);
 }
 END_TEST
 
@@ -128,5 +154,5 @@ START_TEST(a_share_within_a_share_ends_as_well)
 END_TEST
 
 TEST_SUITE("threads_work", each_number_is_taken_once, the_first_failure_ends_the_others_and_is_the_result,
-           an_interrupted_query_ends_all_threads, what_belongs_to_the_query_has_a_lock,
-           a_share_within_a_share_ends_as_well)
+           an_interrupted_query_ends_all_threads, units_that_no_thread_checked_count_for_the_query,
+           what_belongs_to_the_query_has_a_lock, a_share_within_a_share_ends_as_well)
