@@ -7,6 +7,8 @@
 #include "common/hash.h"
 #include "common/text.h"
 
+const struct build_id unknown_build_id;
+
 bool build_id_from_bytes(struct build_id *ret, const void *bytes, size_t n)
 {
         if (n == 0 || n > BUILD_ID_MAX)

@@ -198,7 +198,7 @@ static enum status append_missing_ids(struct flush *f, const struct location_row
                 return error_no_memory(err);
         f->missing_ids = ids;
         for (size_t i = 0; i < count; i++) {
-                const struct build_id *id = &rows[i].shown.build_id;
+                const struct build_id *id = rows[i].shown.build_id;
 
                 if ((rows[i].state == SYMBOL_NO_DEBUGINFO || rows[i].state == SYMBOL_STRIPPED) &&
                     (!f->missing_count || !build_id_equal(&ids[f->missing_count - 1], id)))

@@ -40,7 +40,7 @@ const char *address_kind_name(enum profile_address_kind kind)
 int compare_location_rows(const void *a, const void *b)
 {
         const struct location_row *x = a, *y = b;
-        int order = build_id_compare(&x->shown.build_id, &y->shown.build_id);
+        int order = build_id_compare(x->shown.build_id, y->shown.build_id);
 
         if (order)
                 return order;
@@ -57,7 +57,7 @@ static void set_row_state(struct location_row *row, enum symbol_state state)
 
 static bool is_lookup_possible(const struct location_row *row)
 {
-        return !row->is_excluded && row->shown.build_id.size && row->kind != ADDRESS_NONE;
+        return !row->is_excluded && row->shown.build_id->size && row->kind != ADDRESS_NONE;
 }
 
 enum status location_row_from_batch(struct location_row *row, const struct batch_location *from, struct arena *a,
@@ -68,13 +68,12 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
 
         *row = (struct location_row){ .kind = identity->kind };
         row->shown = (struct scan_location){ .location_id = from->id,
+                                             .build_id = identity->build_id ? identity->build_id : &unknown_build_id,
                                              .address = identity->address,
                                              .mapping = identity->mapping,
                                              .is_kernel = identity->is_kernel,
                                              .frames = frames,
                                              .frame_count = identity->frame_count };
-        if (identity->build_id)
-                row->shown.build_id = *identity->build_id;
         if (identity->frame_count && !frames)
                 return report_full_arena(a, identity->frame_count * sizeof *frames, "frames of locations", err);
         for (uint32_t i = 0; i < identity->frame_count; i++) {
@@ -87,10 +86,10 @@ enum status location_row_from_batch(struct location_row *row, const struct batch
                                                  .start_line = f->start_line,
                                                  .inlined = i + 1 < identity->frame_count };
         }
-        set_row_state(row, identity->frame_count       ? SYMBOL_SENDER
-                           : !row->shown.build_id.size ? SYMBOL_NO_BUILD_ID
-                           : is_lookup_possible(row)   ? SYMBOL_NO_DEBUGINFO
-                                                       : SYMBOL_NO_ADDRESS);
+        set_row_state(row, identity->frame_count        ? SYMBOL_SENDER
+                           : !row->shown.build_id->size ? SYMBOL_NO_BUILD_ID
+                           : is_lookup_possible(row)    ? SYMBOL_NO_DEBUGINFO
+                                                        : SYMBOL_NO_ADDRESS);
         return ST_OK;
 }
 
@@ -322,7 +321,7 @@ static enum status look_up_slice(struct resolver *r, size_t *next, struct error 
 
                 if (!is_lookup_possible(row))
                         continue;
-                r->keys[r->key_count] = (struct symbol_key){ .build_id = &row->shown.build_id,
+                r->keys[r->key_count] = (struct symbol_key){ .build_id = row->shown.build_id,
                                                              .address = row->shown.address,
                                                              .is_file_offset = row->kind == ADDRESS_FILE_OFFSET };
                 r->key_rows[r->key_count++] = *next;

@@ -129,7 +129,7 @@ struct location_columns {
         struct arena *arena;
         struct frame_chains chains; /* rows with equal frames share them */
         const char *last_hex;       /* text of the build-id parsed last; neighbours have the same */
-        struct build_id last_build_id;
+        const struct build_id *last_build_id;
 };
 
 static void location_columns_deinit(struct location_columns *c)
@@ -216,6 +216,26 @@ static enum profile_address_kind parse_address_kind(const char *name)
         return strcmp(name, address_kind_name(ADDRESS_FILE_OFFSET)) == 0 ? ADDRESS_FILE_OFFSET : ADDRESS_NONE;
 }
 
+/* NULL without memory. */
+static const struct build_id *parse_build_id(struct location_columns *c, const char *hex)
+{
+        struct build_id id, *copy;
+
+        if (hex == c->last_hex)
+                return c->last_build_id;
+        c->last_hex = NULL;
+        c->last_build_id = &unknown_build_id;
+        if (build_id_from_hex(&id, hex, strlen(hex))) {
+                copy = arena_alloc(c->arena, sizeof *copy);
+                if (!copy)
+                        return NULL;
+                *copy = id;
+                c->last_build_id = copy;
+        }
+        c->last_hex = hex;
+        return c->last_build_id;
+}
+
 static bool read_location_row(struct location_columns *c, uint64_t i, struct location_row *row)
 {
         uint32_t first = c->line.offsets[i], count = c->line.offsets[i + 1] - first;
@@ -246,10 +266,9 @@ static bool read_location_row(struct location_columns *c, uint64_t i, struct loc
                         frames[k].start_line = c->start_lines.ints[c->start_lines.offsets[i] + k];
         if (frame_chain_end(&c->chains, count, &row->shown.frames, NULL))
                 return false;
-        if (hex != c->last_hex && !build_id_from_hex(&c->last_build_id, hex, strlen(hex)))
-                c->last_build_id = (struct build_id){ 0 };
-        c->last_hex = hex;
-        row->shown.build_id = c->last_build_id;
+        row->shown.build_id = parse_build_id(c, hex);
+        if (!row->shown.build_id)
+                return false;
         row->kind = parse_address_kind(kind);
         row->state = parse_row_state(state);
         row->shown.state = symbol_state_name(row->state);

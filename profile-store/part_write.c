@@ -191,7 +191,7 @@ enum status location_part_put(struct location_part *l, const struct location_row
         char hex[BUILD_ID_HEX_MAX];
 
         parquet_put_int(w, l->id, (int64_t)row->shown.location_id);
-        put_optional_str(w, l->build_id, row->shown.build_id.size ? build_id_hex(&row->shown.build_id, hex) : "");
+        put_optional_str(w, l->build_id, row->shown.build_id->size ? build_id_hex(row->shown.build_id, hex) : "");
         if (row->kind == ADDRESS_NONE)
                 parquet_put_null(w, l->address);
         else

@@ -146,10 +146,10 @@ static enum status look_up_rows(struct resymbolization *h, struct location_row *
 
         for (size_t i = 0; i < count; i++) {
                 /* Rows of an object are neighbours. */
-                if (i && build_id_equal(&rows[i].shown.build_id, &rows[i - 1].shown.build_id))
+                if (i && build_id_equal(rows[i].shown.build_id, rows[i - 1].shown.build_id))
                         rows[i].is_excluded = rows[i - 1].is_excluded;
                 else
-                        rows[i].is_excluded = !is_selected_object(h, &rows[i].shown.build_id, &view);
+                        rows[i].is_excluded = !is_selected_object(h, rows[i].shown.build_id, &view);
                 seen += !rows[i].is_excluded;
                 before[rows[i].state] += !rows[i].is_excluded;
         }

@@ -93,7 +93,7 @@ struct scan_frame {
 };
 struct scan_location {
         uint64_t location_id;
-        struct build_id build_id; /* size 0 unknown */
+        const struct build_id *build_id; /* never NULL; size 0 unknown; locations of an object may share it */
         uint64_t address;
         const char *mapping;         /* path of the object, "" unknown */
         const char *state;           /* symbol_state_name() */

@@ -46,7 +46,7 @@ static uint32_t find_target_frame(const struct address_table *t, uint32_t locati
         const struct merged_profile *m = &t->l->sides[0];
         const struct location_frames *f = &m->locations;
 
-        if (t->asked.size && !build_id_equal(&m->stacks->locations[location].build_id, &t->asked))
+        if (t->asked.size && !build_id_equal(m->stacks->locations[location].build_id, &t->asked))
                 return f->end[location];
         if (!t->targets.is_target && f->end[location] > f->first[location])
                 return f->end[location] - 1;
@@ -135,7 +135,7 @@ static void put_address_json(const struct address_table *t, const struct address
 
         snprintf(address, sizeof address, "0x%" PRIx64, l->address);
         json_out_object(j, NULL);
-        json_out_str(j, "build_id", build_id_hex(&l->build_id, id));
+        json_out_str(j, "build_id", build_id_hex(l->build_id, id));
         json_out_str(j, "object", l->mapping);
         json_out_str(j, "address", address);
         json_out_str(j, "state", l->state);
@@ -185,7 +185,7 @@ static enum status put_addresses_csv(const struct address_table *t, size_t count
                 const struct query_frame *f = &t->l->frames.items[row->frame];
 
                 st = work_meter_add(t->q->meter, 64, t->q->err);
-                buf_printf(ret, "%s,", build_id_hex(&l->build_id, id));
+                buf_printf(ret, "%s,", build_id_hex(l->build_id, id));
                 csv_put_text(ret, l->mapping, ',');
                 buf_printf(ret, "0x%" PRIx64 ",%s,", l->address, l->state);
                 csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');

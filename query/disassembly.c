@@ -124,7 +124,7 @@ static bool is_location_asked(const struct code_table *t, uint32_t location)
         const struct location_frames *f = &t->l->sides[0].locations;
         const struct scan_location *l = get_code_location(t, location);
 
-        if (!l->build_id.size || (t->asked.size && !build_id_equal(&l->build_id, &t->asked)))
+        if (!l->build_id->size || (t->asked.size && !build_id_equal(l->build_id, &t->asked)))
                 return false;
         if (t->has_range)
                 return l->address >= t->start && l->address < t->end;
@@ -138,8 +138,8 @@ static int compare_location_objects(const void *x, const void *y, void *context)
 {
         const struct code_table *t = context;
 
-        return build_id_compare(&get_code_location(t, *(const uint32_t *)x)->build_id,
-                                &get_code_location(t, *(const uint32_t *)y)->build_id);
+        return build_id_compare(get_code_location(t, *(const uint32_t *)x)->build_id,
+                                get_code_location(t, *(const uint32_t *)y)->build_id);
 }
 
 /* Number the objects of the locations that are asked for. */
@@ -237,7 +237,7 @@ static enum status list_addresses(struct code_table *t, uint64_t **ret, size_t *
         if (!items)
                 return error_no_memory(t->q->err);
         for (uint32_t i = 0; i < n; i++)
-                if (t->is_hit[i] && build_id_equal(&get_code_location(t, i)->build_id, &t->id))
+                if (t->is_hit[i] && build_id_equal(get_code_location(t, i)->build_id, &t->id))
                         items[count++] = (struct asked_address){ get_code_location(t, i)->address, t->costs[i] };
         st = work_meter_sort(t->q->meter, items, count, sizeof *items, compare_asked_addresses, NULL, t->q->err);
         if (st)
@@ -308,7 +308,7 @@ static enum status find_instructions(const struct code_table *t, uint32_t *instr
                 const struct scan_location *l = get_code_location(t, i);
 
                 instruction_of[i] =
-                        build_id_equal(&l->build_id, &t->id) ? find_instruction(&t->code, l->address) : NO_INSTRUCTION;
+                        build_id_equal(l->build_id, &t->id) ? find_instruction(&t->code, l->address) : NO_INSTRUCTION;
                 st = work_meter_add(t->q->meter, 4, t->q->err);
         }
         return st;
@@ -514,7 +514,7 @@ static void put_objects_json(const struct code_table *t, struct json_out *j)
                 const struct scan_location *l = get_code_location(t, t->objects[i].location);
 
                 json_out_object(j, NULL);
-                json_out_str(j, "build_id", build_id_hex(&l->build_id, id));
+                json_out_str(j, "build_id", build_id_hex(l->build_id, id));
                 json_out_str(j, "object", l->mapping);
                 json_out_int(j, "flat", t->objects[i].cost.flat);
                 json_out_int(j, "cumulative", t->objects[i].cost.cumulative);
@@ -765,7 +765,7 @@ enum status query_answer_disassembly(struct query_call *q)
                 return st;
         if (t.object_count)
                 t.chosen = get_code_location(&t, t.objects[0].location);
-        t.id = t.chosen ? t.chosen->build_id : t.asked;
+        t.id = t.chosen ? *t.chosen->build_id : t.asked;
         if (!t.id.size || (!t.chosen && !t.has_range)) {
                 error_set(&t.missing, ST_UNSUPPORTED,
                           "no sample of the selection is in such a function of an object with a build-id");

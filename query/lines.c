@@ -340,7 +340,7 @@ static enum status sort_files(struct line_table *t)
 
 static const struct build_id *get_file_build_id(const struct line_table *t, const struct line_file *f)
 {
-        return &t->l->sides[0].stacks->locations[f->location].build_id;
+        return t->l->sides[0].stacks->locations[f->location].build_id;
 }
 
 /* Whole texts are loaded first and kept: of the files that cost most, as long as they fit. */
@@ -503,7 +503,7 @@ static void put_file_json(const struct line_table *t, const struct line_file *f,
         json_out_object(j, NULL);
         json_out_str(j, "file", f->file);
         json_out_str(j, "object", l->mapping);
-        json_out_str(j, "build_id", build_id_hex(&l->build_id, id));
+        json_out_str(j, "build_id", build_id_hex(l->build_id, id));
         json_out_int(j, "flat", f->flat);
         json_out_int(j, "cumulative", f->cumulative);
         if (f->has_text && f->source.state == ST_OK)

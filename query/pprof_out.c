@@ -56,14 +56,14 @@ static enum status add_profile_text(struct profile *p, const char *text, uint32_
 static enum status add_profile_mapping(struct pprof_output *o, const struct scan_location *l, uint32_t *ret,
                                        struct error *err)
 {
-        struct profile_mapping m = { .build_id = l->build_id };
+        struct profile_mapping m = { .build_id = *l->build_id };
         struct number_key key = { 0 };
         struct hash128 hash;
         uint32_t number;
         bool fresh = false;
         enum status st = add_profile_text(&o->p, l->mapping, &m.file, err);
 
-        hash = hash_bytes128(l->build_id.bytes, l->build_id.size);
+        hash = hash_bytes128(l->build_id->bytes, l->build_id->size);
         memcpy(key.parts, hash.bytes, sizeof hash.bytes);
         key.parts[4] = m.file;
         if (!st)
@@ -105,7 +105,7 @@ static enum status add_profile_location(struct pprof_output *o, uint32_t number,
                 return ST_OK;                                  /* hidden */
         if (l->end[number] - first > LIMIT_LINES_PER_LOCATION) /* the innermost ones are kept */
                 first = l->end[number] - LIMIT_LINES_PER_LOCATION;
-        if (from->build_id.size || *from->mapping)
+        if (from->build_id->size || *from->mapping)
                 st = add_profile_mapping(o, from, &location.mapping, err);
         for (uint32_t k = l->end[number]; !st && from->frame_count && k-- > first;) { /* innermost first */
                 st = add_profile_frame(o, k, err);

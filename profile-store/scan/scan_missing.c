@@ -23,10 +23,10 @@ static enum status make_missing_key(const struct scan_location *l, struct buf *s
         enum status st;
 
         buf_clear(scratch);
-        buf_append_u8(scratch, l->build_id.size);
-        buf_append(scratch, l->build_id.bytes, l->build_id.size);
+        buf_append_u8(scratch, l->build_id->size);
+        buf_append(scratch, l->build_id->bytes, l->build_id->size);
         buf_append_str(scratch, l->state);
-        if (!l->build_id.size)
+        if (!l->build_id->size)
                 buf_append_str(scratch, l->mapping);
         st = buf_status(scratch, err, "a missing object");
         if (!st)
@@ -74,7 +74,7 @@ static enum status find_missing_objects(struct missing_counts *c, const struct s
                 if (st)
                         break;
                 if (added)
-                        c->items[c->count++] = (struct scan_missing){ .build_id = l->build_id,
+                        c->items[c->count++] = (struct scan_missing){ .build_id = *l->build_id,
                                                                       .mapping = l->mapping,
                                                                       .state = l->state };
                 c->location_object[i] = (uint32_t)*number;
@@ -233,7 +233,7 @@ static enum gain get_location_gain(const struct scan_location *l)
 {
         enum symbol_state state = get_location_state(l);
 
-        if (!l->build_id.size)
+        if (!l->build_id->size)
                 return GAIN_NONE;
         switch (state) {
         case SYMBOL_RESOLVED:
@@ -251,15 +251,15 @@ static enum gain get_location_gain(const struct scan_location *l)
 static enum status find_or_add_object(struct upload_counts *c, const struct scan_location *l, enum gain gain,
                                       uint32_t *ret, struct error *err)
 {
-        uint8_t bytes[sizeof l->build_id.bytes + 1];
+        uint8_t bytes[sizeof l->build_id->bytes + 1];
         struct hash128 key;
         uint64_t *number;
         bool added;
         enum status st;
 
-        memcpy(bytes, l->build_id.bytes, l->build_id.size);
-        bytes[l->build_id.size] = (uint8_t)gain;
-        key = hash_bytes128(bytes, l->build_id.size + (size_t)1);
+        memcpy(bytes, l->build_id->bytes, l->build_id->size);
+        bytes[l->build_id->size] = (uint8_t)gain;
+        key = hash_bytes128(bytes, l->build_id->size + (size_t)1);
         st = key_map_put(&c->numbers, &key, c->count, &added, &number, err);
         if (st)
                 return st;
@@ -267,7 +267,7 @@ static enum status find_or_add_object(struct upload_counts *c, const struct scan
                 return error_no_memory(err);
         if (added)
                 c->objects[c->count++] =
-                        (struct upload_object){ .shown = { .build_id = l->build_id, .mapping = "" }, .gain = gain };
+                        (struct upload_object){ .shown = { .build_id = *l->build_id, .mapping = "" }, .gain = gain };
         *ret = (uint32_t)*number;
         return ST_OK;
 }

@@ -508,6 +508,7 @@ static uint64_t append_lost_location(struct resolving *r, uint64_t id)
 {
         assert(r->location_count < r->location_numbers.count);
         r->locations[r->location_count] = (struct scan_location){ .location_id = id,
+                                                                  .build_id = &unknown_build_id,
                                                                   .mapping = "",
                                                                   .state = symbol_state_name(SYMBOL_NO_BUILD_ID) };
         return r->location_count++;

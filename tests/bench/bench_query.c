@@ -151,19 +151,20 @@ static void make_locations(struct world *w)
                                   .line = 40 },
                         };
                         struct location_row row = { .kind = ADDRESS_OBJECT, .generation = 1 };
+                        struct build_id id = { .size = 20 };
 
                         snprintf(function, sizeof function, "library_%" PRIu64 "::work_item_%" PRIu64, object,
                                  place / 4);
                         snprintf(file, sizeof file, "src/library_%" PRIu64 "/item_%" PRIu64 ".cc", object, place / 64);
                         snprintf(mapping, sizeof mapping, "/usr/lib/library_%" PRIu64 ".so", object);
-                        row.shown = (struct scan_location){ .address = 0x1000 + 16 * place,
+                        row.shown = (struct scan_location){ .build_id = &id,
+                                                            .address = 0x1000 + 16 * place,
                                                             .mapping = mapping,
                                                             .state = symbol_state_name(SYMBOL_RESOLVED),
                                                             .quality = QUALITY_DWARF,
                                                             .frames = frames,
                                                             .frame_count = place % 3 == 0 ? 2 : 1 };
-                        row.shown.build_id.size = 20;
-                        memset(row.shown.build_id.bytes, (int)object + 1, 20);
+                        memset(id.bytes, (int)object + 1, id.size);
                         row.shown.location_id = hash_bytes64(&done, sizeof done);
                         w->location_ids[done] = row.shown.location_id;
                         must(location_part_put(&part, &row, &err), &err);

@@ -45,18 +45,20 @@ static void measure_memory(struct symbol_index *symbols)
         struct location_row *rows = calloc(LOCATIONS, sizeof *rows);
         uint8_t *changed = calloc(LOCATIONS, 1);
         _cleanup_arena_ struct arena a;
+        struct build_id id;
         uint64_t count = 0;
         struct error err;
         int64_t start;
         double s;
 
+        build_id_from_hex(&id, object_id, strlen(object_id));
         arena_init(&a, LIMIT_FLUSH_MEMORY_BYTES);
         for (uint32_t i = 0; i < LOCATIONS; i++) {
                 rows[i] = (struct location_row){ .kind = ADDRESS_OBJECT, .state = SYMBOL_NO_DEBUGINFO };
                 rows[i].shown.address = get_address(i);
                 rows[i].shown.mapping = "/usr/bin/worker";
                 rows[i].shown.state = symbol_state_name(SYMBOL_NO_DEBUGINFO);
-                build_id_from_hex(&rows[i].shown.build_id, object_id, strlen(object_id));
+                rows[i].shown.build_id = &id;
         }
         start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         must(location_rows_resolve(rows, LOCATIONS, symbols, &a, changed, &err), &err);

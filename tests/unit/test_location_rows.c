@@ -87,10 +87,13 @@ static void load_object(uint8_t id, uint32_t byte_count, uint32_t depth, uint32_
 
 static void make_row(struct location_row *row, uint8_t id, uint64_t address)
 {
+        static struct build_id ids[UINT8_MAX + 1];
+
+        ids[id] = make_id(id);
         *row = (struct location_row){ .kind = ADDRESS_OBJECT, .state = SYMBOL_NO_DEBUGINFO };
         row->shown = (struct scan_location){ .location_id = address << 8 | id,
                                              .address = address,
-                                             .build_id = make_id(id),
+                                             .build_id = &ids[id],
                                              .mapping = "",
                                              .state = symbol_state_name(SYMBOL_NO_DEBUGINFO) };
 }
@@ -121,7 +124,7 @@ static struct counts count_rows(const struct location_row *rows, size_t count)
         struct counts c = { 0 };
 
         for (size_t i = 0; i < count; i++) {
-                bool is_shallow = rows[i].shown.build_id.bytes[19] == 2;
+                bool is_shallow = rows[i].shown.build_id->bytes[19] == 2;
 
                 ck_assert(rows[i].state == SYMBOL_RESOLVED || rows[i].state == SYMBOL_TOO_LARGE);
                 ck_assert_str_eq(rows[i].shown.state, symbol_state_name(rows[i].state));
