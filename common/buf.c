@@ -5,6 +5,11 @@
 #include <endian.h>
 #include <string.h>
 
+#include "common/huge_pages.h"
+#include "common/limits.h"
+
+#define LARGE_BUF_BYTES MiB(16) /* from here on huge pages save most of the time of growing */
+
 void buf_init(struct buf *b, size_t max)
 {
         *b = (struct buf){ .max = max };
@@ -70,6 +75,8 @@ void *buf_reserve(struct buf *b, size_t n)
                 b->failed = ST_NO_MEMORY;
                 return NULL;
         }
+        if (capacity >= LARGE_BUF_BYTES)
+                advise_huge_pages(data, capacity);
         b->data = data;
         b->capacity = capacity;
         return b->data + b->size;
