@@ -158,3 +158,11 @@ void json_out_bool(struct json_out *j, const char *key, bool value)
         begin_value(j, key);
         buf_append_str(j->buf, value ? "true" : "false");
 }
+
+void json_out_values(struct json_out *j, const void *values, size_t n)
+{
+        if (!n)
+                return;
+        begin_value(j, NULL);
+        buf_append(j->buf, values, n);
+}

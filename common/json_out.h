@@ -32,6 +32,9 @@ void json_out_uint(struct json_out *j, const char *key, uint64_t value);
 void json_out_double(struct json_out *j, const char *key, double value);
 void json_out_bool(struct json_out *j, const char *key, bool value);
 
+/** Values of an array that were written elsewhere, with commas between them; n may be 0. */
+void json_out_values(struct json_out *j, const void *values, size_t n);
+
 /** A quoted, escaped string alone. */
 void json_out_quote(struct buf *buf, const char *s, size_t n);
 

@@ -2,15 +2,11 @@
 #include "query/top.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/huge_pages.h"
-#include "common/utf8.h"
 #include "common/work_threads.h"
-#include "query/csv.h"
-#include "query/unit_text.h"
 
 #define PREFETCH_DISTANCE 8        /* locations: one step of prefetch_location() takes as long as a few of them */
 #define UNCOUNTED_NAMES 1024       /* memory for so few is not reserved: a small query needs no budget */
@@ -288,150 +284,4 @@ void top_deinit(struct top *t)
         free(t->rows);
         memory_release(&t->memory);
         *t = (struct top){ 0 };
-}
-
-static size_t count_shown_rows(const struct top *t, uint64_t limit)
-{
-        return limit && limit < t->count ? (size_t)limit : t->count;
-}
-
-void top_put_rows(const struct top *t, const struct frame_table *frames, const struct top_form *form,
-                  const struct label_groups *groups, const struct label_group *group, struct json_out *j)
-{
-        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
-                const struct top_row *r = &t->rows[i];
-                const struct query_frame *f = &frames->items[r->frame];
-
-                json_out_object(j, NULL);
-                if (groups && group)
-                        label_group_put_json(groups, group, "labels", j);
-                json_out_str(j, "function", query_frame_name(f, form->is_short));
-                if (!form->is_short && f->short_name != f->function)
-                        json_out_str(j, "short_name", f->short_name);
-                json_out_str(j, "file", f->file);
-                json_out_int(j, "line", r->line);
-                json_out_str(j, "object", f->mapping);
-                json_out_str(j, "kind", frame_kind_name(f->kind));
-                json_out_int(j, "flat", r->flat[0]);
-                json_out_int(j, "cumulative", r->cumulative[0]);
-                if (form->diff) {
-                        json_out_int(j, "flat_after", r->flat[1]);
-                        json_out_int(j, "cumulative_after", r->cumulative[1]);
-                }
-                json_out_object_end(j);
-        }
-}
-
-static double compute_percent(int64_t v, int64_t total)
-{
-        return total ? 100.0 * (double)v / (double)total : 0;
-}
-
-static void put_selection_header(const struct merged_profile *m, const char *name, struct buf *ret)
-{
-        char from[32], to[32], total[40], all[44] = "";
-
-        if (m->total != m->selected_total) {
-                memcpy(all, " of ", 5);
-                format_value(m->selected_total, m->unit, all + 4, sizeof all - 4);
-        }
-        buf_printf(ret, "%s%s%s in %" PRIu64 " samples, %s to %s UTC%s", name,
-                   format_value(m->total, m->unit, total, sizeof total), all, m->samples,
-                   format_time_utc(m->selection->from_unix_ns, from, sizeof from),
-                   format_time_utc(m->selection->to_unix_ns, to, sizeof to), *m->selection->text ? ", " : "");
-        utf8_append_escaped(ret, m->selection->text);
-        buf_append_u8(ret, '\n');
-}
-
-static void put_function_place(const struct query_frame *f, bool is_short, int64_t line, struct buf *ret)
-{
-        buf_append_str(ret, "  ");
-        utf8_append_escaped(ret, query_frame_name(f, is_short));
-        if (*f->file) {
-                buf_append_str(ret, "  ");
-                utf8_append_escaped(ret, f->file);
-        }
-        if (*f->file && line)
-                buf_printf(ret, ":%" PRId64, line);
-        buf_append_u8(ret, '\n');
-}
-
-void top_put_text_header(const struct merged_profile *a, const struct merged_profile *b, struct buf *ret)
-{
-        put_selection_header(a, b ? "before: " : "", ret);
-        if (b)
-                put_selection_header(b, "after:  ", ret);
-        if (b || a->count) {
-                utf8_append_escaped(ret, *a->type || !b ? a->type : b->type);
-                buf_append_u8(ret, '\n');
-        }
-}
-
-static void put_diff_text(const struct top *t, const struct frame_table *frames, const char *unit,
-                          const int64_t totals[2], const struct top_form *form, struct buf *ret)
-{
-        buf_printf(ret, "\n%12s %7s %12s %7s %12s %8s\n", "flat before", "", "flat after", "", "change", "of share");
-        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
-                const struct top_row *r = &t->rows[i];
-                double before = compute_percent(r->flat[0], totals[0]), after = compute_percent(r->flat[1], totals[1]);
-                int64_t delta = (int64_t)((uint64_t)r->flat[1] - (uint64_t)r->flat[0]);
-                char v[3][40];
-
-                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%% %12s %+7.2f%%", format_value(r->flat[0], unit, v[0], 40),
-                           before, format_value(r->flat[1], unit, v[1], 40), after, format_value(delta, unit, v[2], 40),
-                           after - before);
-                put_function_place(&frames->items[r->frame], form->is_short, r->line, ret);
-        }
-}
-
-void top_put_text(const struct top *t, const struct frame_table *frames, const char *unit, const int64_t totals[2],
-                  const struct top_form *form, struct buf *ret)
-{
-        if (form->diff) {
-                put_diff_text(t, frames, unit, totals, form, ret);
-                return;
-        }
-        if (t->count == 0)
-                return;
-        buf_printf(ret, "\n%12s %7s %12s %7s\n", "flat", "", "cumulative", "");
-        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
-                const struct top_row *r = &t->rows[i];
-                char v[2][40];
-
-                buf_printf(ret, "%12s %6.2f%% %12s %6.2f%%", format_value(r->flat[0], unit, v[0], 40),
-                           compute_percent(r->flat[0], totals[0]), format_value(r->cumulative[0], unit, v[1], 40),
-                           compute_percent(r->cumulative[0], totals[0]));
-                put_function_place(&frames->items[r->frame], form->is_short, r->line, ret);
-        }
-        if (count_shown_rows(t, form->limit) < t->count)
-                buf_printf(ret, "... %zu more\n", t->count - count_shown_rows(t, form->limit));
-}
-
-/* ---- CSV ---- */
-
-void top_put_csv_header(const struct label_groups *groups, const struct top_form *form, struct buf *ret)
-{
-        for (size_t i = 0; i < groups->labels->count; i++)
-                csv_put_text(ret, groups->labels->names[i], ',');
-        buf_append_str(ret, "function,file,line,object,kind,flat,cumulative");
-        buf_append_str(ret, form->diff ? ",flat_after,cumulative_after\r\n" : "\r\n");
-}
-
-void top_put_csv(const struct top *t, const struct frame_table *frames, const struct top_form *form,
-                 const struct label_groups *groups, const struct label_group *group, struct buf *ret)
-{
-        for (size_t i = 0; i < count_shown_rows(t, form->limit) && !work_meter_add(frames->meter, 64, NULL); i++) {
-                const struct top_row *r = &t->rows[i];
-                const struct query_frame *f = &frames->items[r->frame];
-
-                label_group_put_csv(groups, group, ret);
-                csv_put_text(ret, query_frame_name(f, form->is_short), ',');
-                csv_put_text(ret, f->file, ',');
-                buf_printf(ret, "%" PRId64 ",", r->line);
-                csv_put_text(ret, f->mapping, ',');
-                buf_printf(ret, "%s,%" PRId64 ",%" PRId64, frame_kind_name(f->kind), r->flat[0], r->cumulative[0]);
-                if (form->diff)
-                        buf_printf(ret, ",%" PRId64 ",%" PRId64, r->flat[1], r->cumulative[1]);
-                buf_append_str(ret, "\r\n");
-        }
 }

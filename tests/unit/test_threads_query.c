@@ -181,5 +181,60 @@ START_TEST(rows_are_the_sums_of_their_entries)
 }
 END_TEST
 
+START_TEST(rows_are_written_in_their_order)
+{
+        const struct scan_stacks stacks = make_many_stacks();
+        const struct top_form form = { 0 };
+        _cleanup_frame_table_ struct frame_table t;
+        _cleanup_buf_ struct buf whole, single;
+        struct location_frames l;
+        struct json_out a, b;
+        struct top top = { .rows = calloc(LOCATIONS, sizeof *top.rows), .count = LOCATIONS };
+
+        ck_assert_ptr_nonnull(top.rows);
+        build_frames(&t, &stacks, &l);
+        buf_init(&whole, MiB(256));
+        buf_init(&single, MiB(256));
+        json_out_init(&a, &whole);
+        json_out_init(&b, &single);
+        json_out_array(&a, NULL);
+        json_out_array(&b, NULL);
+        for (uint32_t i = 0; i < LOCATIONS; i++)
+                top.rows[i] = (struct top_row){ .frame = pick(i, t.count), .flat = { i } };
+        for (uint32_t i = 0; i < LOCATIONS; i += FUNCTIONS) {
+                const struct top some = { .rows = &top.rows[i], .count = FUNCTIONS };
+
+                top_put_rows(&some, &t, &form, NULL, NULL, &b);
+        }
+        top_put_rows(&top, &t, &form, NULL, NULL, &a);
+        ck_assert_int_eq(buf_status(&whole, NULL, ""), ST_OK);
+        ck_assert_uint_eq(whole.size, single.size);
+        ck_assert_int_eq(memcmp(whole.data, single.data, whole.size), 0);
+        top_deinit(&top);
+        location_frames_deinit(&l);
+}
+END_TEST
+
+START_TEST(rows_beyond_the_size_of_an_answer_fail)
+{
+        const struct scan_stacks stacks = make_many_stacks();
+        const struct top_form form = { 0 };
+        _cleanup_frame_table_ struct frame_table t;
+        _cleanup_buf_ struct buf text;
+        struct location_frames l;
+        struct json_out j;
+        struct top top = { .rows = calloc(LOCATIONS, sizeof *top.rows), .count = LOCATIONS };
+
+        ck_assert_ptr_nonnull(top.rows);
+        build_frames(&t, &stacks, &l);
+        buf_init(&text, MiB(1));
+        json_out_init(&j, &text);
+        top_put_rows(&top, &t, &form, NULL, NULL, &j);
+        ck_assert_int_eq(buf_status(&text, NULL, ""), ST_TOO_BIG);
+        top_deinit(&top);
+        location_frames_deinit(&l);
+}
+END_TEST
+
 TEST_SUITE("threads_query", each_location_has_its_frames, a_location_may_be_longer_than_a_slice,
-           rows_are_the_sums_of_their_entries)
+           rows_are_the_sums_of_their_entries, rows_are_written_in_their_order, rows_beyond_the_size_of_an_answer_fail)
