@@ -29,7 +29,7 @@ struct row_pieces {
         struct buf texts[PIECES];
 };
 
-static void put_row(const struct row_pieces *p, const struct top_row *r, struct json_out *j)
+static void put_top_row(const struct row_pieces *p, const struct top_row *r, struct json_out *j)
 {
         const struct query_frame *f = &p->frames->items[r->frame];
         const struct top_form *form = p->form;
@@ -66,7 +66,7 @@ static enum status write_row_pieces(void *context, struct work_thread *t, struct
                 buf_clear(text);
                 json_out_init(&j, text);
                 for (; !st && i < end; i++) {
-                        put_row(p, &p->top->rows[p->first + i], &j);
+                        put_top_row(p, &p->top->rows[p->first + i], &j);
                         st = work_meter_add(&t->meter, 64, err);
                 }
                 if (!st)
