@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "common/clock.h"
 #include "common/condition.h"
@@ -234,14 +235,15 @@ static void wait_until_idle(struct http_server *s)
 
 void http_server_stop(struct http_server *s)
 {
+        int listener = -1;
+
         if (!s)
                 return;
         atomic_store(&s->stopping, true);
         if (s->daemon) {
-                int listener = MHD_quiesce_daemon(s->daemon);
-
+                listener = MHD_quiesce_daemon(s->daemon);
                 if (listener >= 0)
-                        close(listener);
+                        shutdown(listener, SHUT_RDWR); /* connections are refused from here on */
                 connections_cancel_all(s->connections);
                 wait_until_idle(s);
         }
@@ -249,6 +251,8 @@ void http_server_stop(struct http_server *s)
                 handler_pool_stop(&s->pools[i]);
         if (s->daemon)
                 MHD_stop_daemon(s->daemon);
+        if (listener >= 0)
+                close(listener); /* not earlier: its threads may still use the number */
         connections_destroy(s->connections);
         for (unsigned i = 0; i < s->pool_count; i++)
                 handler_pool_deinit(&s->pools[i]);
