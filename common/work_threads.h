@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Work of a query that several threads share: the calling one, and helpers while fewer than one a CPU run in the
- * process. A helper that cannot be started leaves its part to the others.
+ * Fork and join: work of a query that several threads share, the calling one, and helpers while fewer than one a CPU
+ * run in the process. A helper that cannot be started leaves its part to the others. work_ranges make it a parallel
+ * loop.
  *
  * Each thread has a meter of its own, whose checks are those of the query's. The first failure is the result; the other
  * threads end at their next check. Helpers reserve memory for the account of the calling thread.
