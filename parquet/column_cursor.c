@@ -278,11 +278,34 @@ static enum status reserve_values(struct parquet_cursor *c, struct error *err)
         return ST_OK;
 }
 
-/* Move the count dense values to the rows whose level says that they have one. */
+#define NULL_ROWS 8 /* written at a time; levels of as many rows are a word */
+
+static bool are_null_rows(const uint8_t *levels)
+{
+        uint64_t word;
+
+        static_assert(sizeof word == NULL_ROWS, "a level is a byte");
+        memcpy(&word, levels, sizeof word);
+        return !word;
+}
+
+/*
+ * Move the count dense values to the rows whose level says that they have one. From the last row back: a row is never
+ * before the last value that has not been moved.
+ */
 static void spread_page_values(struct parquet_cursor *c, uint32_t count)
 {
         for (uint32_t i = c->page_rows; i-- > 0;) {
                 bool has_value = c->levels[i];
+
+                if (!has_value && i + 1 >= NULL_ROWS && are_null_rows(c->levels + i + 1 - NULL_ROWS)) {
+                        i -= NULL_ROWS - 1;
+                        if (c->is_bytes)
+                                memset(c->column.codes + i, 0xff, NULL_ROWS * sizeof *c->column.codes);
+                        else
+                                memset(c->column.ints + i, 0, NULL_ROWS * sizeof *c->column.ints);
+                        continue;
+                }
 
                 count -= has_value;
                 if (c->is_bytes)

@@ -309,6 +309,25 @@ bool decode_hybrid(struct reader *r, unsigned width, uint32_t *ret, size_t count
         return true;
 }
 
+/* The next whole bytes of a bit-packed run of width 1, a byte for each bit; returns how many values, at most count. */
+static size_t read_level_bits(struct hybrid_reader *h, uint8_t *ret, size_t count)
+{
+        size_t n = h->left < count ? (size_t)h->left : count, bytes = h->at % 8 ? 0 : n / 8;
+        const uint8_t *data = h->data + h->at / 8;
+
+        for (size_t i = 0; i < bytes; i++) {
+                /* Byte k of the word keeps bit k of the value; adding 0x7f carries it to the top bit. */
+                uint64_t word = data[i] * 0x0101010101010101ull & 0x8040201008040201ull;
+
+                word = htole64((((word & 0x7f7f7f7f7f7f7f7full) + 0x7f7f7f7f7f7f7f7full) | word) >> 7 &
+                               0x0101010101010101ull);
+                memcpy(ret + 8 * i, &word, sizeof word);
+        }
+        h->at += 8 * bytes;
+        h->left -= 8 * bytes;
+        return 8 * bytes;
+}
+
 bool decode_levels(struct reader *r, uint8_t max, uint8_t *ret, size_t count)
 {
         struct hybrid_reader h;
@@ -321,6 +340,14 @@ bool decode_levels(struct reader *r, uint8_t max, uint8_t *ret, size_t count)
 
                 if (!hybrid_peek_run(&h, &n))
                         return false;
+                if (max == 1 && h.packed) {
+                        n = read_level_bits(&h, ret, count);
+                        if (n) {
+                                ret += n;
+                                count -= n;
+                                continue;
+                        }
+                }
                 if (n) {
                         n = n < count ? n : count;
                         if (h.value > max || !hybrid_skip(&h, n))

@@ -516,7 +516,8 @@ struct id_filter {
         struct scan_thread *thread;
         struct parquet_cursor *cursor;
         const struct label_matcher *matcher;
-        size_t size; /* of an id */
+        size_t size;      /* of an id */
+        bool skips_nulls; /* rows without an id cannot match by a label either */
         struct row_ranges matched, without_id;
 };
 
@@ -536,18 +537,33 @@ static bool is_id_selected(const struct id_filter *f, uint32_t code)
 static enum status filter_id_piece(void *context, uint32_t row, const struct parquet_piece *piece, struct error *err)
 {
         struct id_filter *f = context;
-        uint32_t count, rows = piece->is_run ? piece->count : 1;
+        uint32_t count, codes = piece->is_run ? 1 : piece->count;
         enum status st;
 
         parquet_cursor_dict(f->cursor, &count);
         st = scan_reserve_verdicts(f->thread, count, err);
-        for (uint32_t i = 0; !st && i < (piece->is_run ? 1 : piece->count); i++) {
-                if (piece->codes[i] == PARQUET_NULL_CODE)
-                        st = row_ranges_add(&f->without_id, row + i, rows, err);
-                else if (is_id_selected(f, piece->codes[i]))
-                        st = row_ranges_add(&f->matched, row + i, rows, err);
+        for (uint32_t i = 0; !st && i < codes;) {
+                uint32_t first = i, code = piece->codes[i], rows;
+
+                while (i < codes && piece->codes[i] == code)
+                        i++;
+                rows = piece->is_run ? piece->count : i - first;
+                if (code != PARQUET_NULL_CODE) {
+                        if (is_id_selected(f, code))
+                                st = row_ranges_add(&f->matched, row + first, rows, err);
+                } else if (!f->skips_nulls) {
+                        st = row_ranges_add(&f->without_id, row + first, rows, err);
+                }
         }
         return st;
+}
+
+/* Whether a row group has no label of a matcher in any row, and the matcher does not match the absence of a label. */
+static bool group_lacks_matches(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
+                                uint32_t group, size_t i)
+{
+        return !part_file_has_column(f, r->columns[i]) && group_lacks_rest_labels(f, group) &&
+               !scan_match_label(t, &r->filter->matchers[i], "", 0);
 }
 
 bool group_has_ids(const struct part_file *f, uint32_t group, const struct id_key *key)
@@ -570,6 +586,7 @@ static enum status filter_by_id(struct scan_thread *t, const struct row_filter *
                 return filter_by_label(t, r, f, group, i, err);
         st = scan_open_column(t, CURSOR_FILTER, f, group, key->name, PARQUET_BINARY, &id.cursor, err);
         scan_clear_verdicts(t);
+        id.skips_nulls = group_lacks_matches(t, r, f, group, i);
         if (!st)
                 st = scan_visit_pieces(t, id.cursor, &t->selected, filter_id_piece, &id, err);
         all = t->selected;

@@ -6,6 +6,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
+#include "parquet/column_cursor.h"
 #include "parquet/encoding.h"
 #include "parquet/reader.h"
 #include "parquet/writer.h"
@@ -105,6 +106,33 @@ START_TEST(hybrid_round_trips_at_every_width)
                         ck_assert(decode_hybrid(&r, width, back, n));
                         ck_assert(!n || memcmp(values, back, n * sizeof *values) == 0);
                         ck_assert_uint_eq(reader_left(&r), 0);
+                }
+        }
+}
+END_TEST
+
+/* Runs of both kinds that begin at any bit of a byte, and counts that end within one. */
+START_TEST(levels_are_the_values_of_the_hybrid)
+{
+        uint64_t dice = 5;
+
+        for (unsigned likelihood = 1; likelihood <= 64; likelihood *= 2) {
+                uint32_t values[1000];
+                uint8_t levels[1000];
+                _cleanup_buf_ struct buf b;
+                struct reader r;
+
+                buf_init(&b, MiB(1));
+                for (size_t n = 0; n <= 1000; n += n < 100 ? 1 : 137) {
+                        for (size_t i = 0; i < n; i++)
+                                values[i] = next(&dice) % likelihood == 0;
+                        buf_clear(&b);
+                        encode_hybrid(&b, values, n, 1);
+                        reader_init(&r, b.data, b.size);
+                        ck_assert(decode_levels(&r, 1, levels, n));
+                        ck_assert_uint_eq(reader_left(&r), 0);
+                        for (size_t i = 0; i < n; i++)
+                                ck_assert_uint_eq(levels[i], values[i]);
                 }
         }
 }
@@ -273,6 +301,68 @@ START_TEST(codes_of_a_dictionary_are_equal_exactly_when_values_are)
 }
 END_TEST
 
+static void compare_pieces(struct parquet_cursor *cursor, const struct parquet_column *c, uint32_t at_once)
+{
+        for (uint64_t row = 0; row < c->row_count;) {
+                struct parquet_piece p;
+                uint64_t left = c->row_count - row;
+                uint32_t count;
+
+                OK(parquet_cursor_read(cursor, left < at_once ? (uint32_t)left : at_once, &p, &err));
+                for (uint32_t i = 0; i < p.count; i++, row++) {
+                        uint32_t at = p.is_run ? 0 : i;
+
+                        if (c->ints)
+                                ck_assert_int_eq(p.ints[at], c->ints[row]);
+                        else if (c->codes[row] == PARQUET_NULL_CODE)
+                                ck_assert_uint_eq(p.codes[at], PARQUET_NULL_CODE);
+                        else
+                                ck_assert_uint_eq(parquet_cursor_dict(cursor, &count)[p.codes[at]].data[0],
+                                                  c->dict[c->codes[row]].data[0]);
+                }
+        }
+}
+
+START_TEST(cursor_reads_sparse_values_as_the_column)
+{
+        static const struct parquet_field sparse[] = {
+                { .name = "text", .kind = PARQUET_STRING, .optional = true },
+                { .name = "number", .kind = PARQUET_INT64, .optional = true },
+        };
+        struct parquet_cursor *cursor = parquet_cursor_create(NULL, NULL);
+        uint64_t dice = 11;
+
+        for (unsigned one_of = 1; one_of <= 1024; one_of *= 2) {
+                for (unsigned rows = 1; rows <= 5000; rows = rows * 3 + 1) {
+                        struct written x = begin(sparse, 2);
+
+                        for (unsigned i = 0; i < rows; i++) {
+                                uint64_t v = next(&dice);
+
+                                if (v % one_of) {
+                                        parquet_put_null(x.w, 1);
+                                        parquet_put_null(x.w, 2);
+                                } else {
+                                        parquet_put_str(x.w, 1, (char[]){ (char)('a' + v / one_of % 26), 0 });
+                                        parquet_put_int(x.w, 2, (int64_t)(v >> 1));
+                                }
+                        }
+                        open_written(&x, rows);
+                        for (uint32_t node = 1; node <= 2; node++) {
+                                struct parquet_column c;
+
+                                OK(parquet_read_column(x.f, 0, node, &c, &err));
+                                OK(parquet_cursor_open(cursor, x.f, 0, node, &err));
+                                compare_pieces(cursor, &c, 700);
+                                parquet_column_deinit(&c);
+                        }
+                        end(&x);
+                }
+        }
+        parquet_cursor_destroy(cursor);
+}
+END_TEST
+
 START_TEST(rows_that_do_not_match_are_refused_by_the_writer)
 {
         static const struct parquet_field element[] = { { .name = "element", .kind = PARQUET_INT64 } };
@@ -354,8 +444,9 @@ START_TEST(every_truncation_and_every_flipped_byte_is_survived)
 END_TEST
 
 TEST_SUITE("parquet_reader", every_bad_file_is_refused, every_good_file_is_read, hybrid_round_trips_at_every_width,
-           delta_round_trips_with_wrap_around, statistics_are_bounds_and_say_whether_they_are_exact,
-           maximum_that_cannot_be_rounded_up_is_left_out, nan_leaves_no_bounds,
-           bytes_that_are_not_utf8_become_replacement_characters,
-           codes_of_a_dictionary_are_equal_exactly_when_values_are, rows_that_do_not_match_are_refused_by_the_writer,
-           schemas_that_cannot_be_are_refused, every_truncation_and_every_flipped_byte_is_survived)
+           levels_are_the_values_of_the_hybrid, delta_round_trips_with_wrap_around,
+           statistics_are_bounds_and_say_whether_they_are_exact, maximum_that_cannot_be_rounded_up_is_left_out,
+           nan_leaves_no_bounds, bytes_that_are_not_utf8_become_replacement_characters,
+           codes_of_a_dictionary_are_equal_exactly_when_values_are, cursor_reads_sparse_values_as_the_column,
+           rows_that_do_not_match_are_refused_by_the_writer, schemas_that_cannot_be_are_refused,
+           every_truncation_and_every_flipped_byte_is_survived)
