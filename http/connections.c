@@ -2,27 +2,32 @@
 #include "http/connections.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
 #include "common/limits.h"
 #include "common/memory_budget.h"
 #include "common/metrics.h"
 #include "http/peer_key.h"
 
 #define BUCKETS 1024
-#define SWEEP_S 1
 #define SECOND_NS 1000000000ll
+#define SWEEP_NS SECOND_NS
+#define DEPARTURES_AT_ONCE 64
 /* TCP states as the kernel numbers them: the header with their names has a struct tcp_info without byte counts. */
 #define STATE_ESTABLISHED 1
 #define STATE_CLOSE_WAIT 8
@@ -65,7 +70,8 @@ struct connections {
         struct connection_limits limits;
         struct connection_metrics *metrics;
         pthread_mutex_t lock;
-        pthread_cond_t stop_asked;
+        int departures; /* epoll: connections whose peer shuts down its side, and `wake` */
+        int wake;       /* eventfd: stop */
         bool stop;
         pthread_t sweeper;
         unsigned count; /* connections that were not cut */
@@ -136,6 +142,12 @@ static void cancel_request(struct connection *connection)
         pthread_mutex_unlock(&connection->watch_lock);
 }
 
+static void note_client_left(struct connection *connection)
+{
+        atomic_store(&connection->client_left, true);
+        cancel_request(connection);
+}
+
 static void check_expiry(struct connection *connection, int64_t now_ns)
 {
         pthread_mutex_lock(&connection->watch_lock);
@@ -156,10 +168,8 @@ static void check_connection(struct connections *c, struct connection *connectio
                 return;
         if (phase ==
             CONNECTION_WORKING) { /* FIN or RST: the response will not be read, whatever input is still unread */
-                if (info.tcpi_state != STATE_ESTABLISHED) {
-                        atomic_store(&connection->client_left, true);
-                        cancel_request(connection);
-                }
+                if (info.tcpi_state != STATE_ESTABLISHED)
+                        note_client_left(connection);
                 return;
         }
         bytes = phase == CONNECTION_SENDING ? info.tcpi_bytes_acked : info.tcpi_bytes_received;
@@ -202,25 +212,58 @@ static void check_connection(struct connections *c, struct connection *connectio
         }
 }
 
+static void sweep_connections(struct connections *c, int64_t now_ns, int64_t passed_ns)
+{
+        struct connection *connection;
+
+        TAILQ_FOREACH(connection, &c->all, next)
+        {
+                check_expiry(connection, now_ns);
+                if (!connection->is_cut)
+                        check_connection(c, connection, passed_ns);
+        }
+}
+
+/*
+ * Cancel the requests whose clients have left. The events are read with the lock: those of a connection end with its
+ * registration, so none is of a connection that was freed.
+ */
+static void cancel_departed_clients(struct connections *c)
+{
+        struct epoll_event events[DEPARTURES_AT_ONCE];
+        int n;
+
+        do {
+                n = epoll_wait(c->departures, events, DEPARTURES_AT_ONCE, 0);
+                for (int i = 0; i < n; i++) {
+                        struct connection *connection = events[i].data.ptr;
+
+                        if (connection && (atomic_load(&connection->phase) & PHASE_MASK) == CONNECTION_WORKING)
+                                note_client_left(connection);
+                }
+        } while (n == DEPARTURES_AT_ONCE);
+}
+
 static void *run_connection_sweep(void *arg)
 {
         struct connections *c = arg;
+        struct pollfd departures = { .fd = c->departures, .events = POLLIN };
         int64_t last = monotonic_ns();
 
         pthread_mutex_lock(&c->lock);
         while (!c->stop) {
-                struct connection *connection;
-                int64_t now;
+                int64_t now, left_ns = last + SWEEP_NS - monotonic_ns();
 
-                condition_wait_until(&c->stop_asked, &c->lock, monotonic_ns() + SWEEP_S * INT64_C(1000000000));
+                pthread_mutex_unlock(&c->lock);
+                if (left_ns > 0)
+                        (void)poll(&departures, 1, (int)(left_ns / 1000000) + 1);
+                pthread_mutex_lock(&c->lock);
+                cancel_departed_clients(c);
                 now = monotonic_ns();
-                TAILQ_FOREACH(connection, &c->all, next)
-                {
-                        check_expiry(connection, now);
-                        if (!connection->is_cut)
-                                check_connection(c, connection, now - last);
+                if (now - last >= SWEEP_NS) {
+                        sweep_connections(c, now, now - last);
+                        last = now;
                 }
-                last = now;
         }
         pthread_mutex_unlock(&c->lock);
         return NULL;
@@ -347,6 +390,14 @@ static void enable_keepalive(int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
 }
 
+/* Without memory for it, the sweep notices a client that leaves. */
+static void watch_departure(struct connections *c, struct connection *connection)
+{
+        struct epoll_event event = { .events = EPOLLRDHUP | EPOLLET, .data.ptr = connection };
+
+        (void)epoll_ctl(c->departures, EPOLL_CTL_ADD, connection->fd, &event);
+}
+
 static struct address *get_or_create_address(struct connections *c, const struct peer_key *key)
 {
         struct address *a = find_address(c, key);
@@ -377,6 +428,7 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
                 c->count++;
                 TAILQ_INSERT_TAIL(&connection->address->connections, connection, of_address);
                 TAILQ_INSERT_TAIL(&c->all, connection, next);
+                watch_departure(c, connection);
                 /* Several connections may have been admitted for one free place at the same time. */
                 if (!evict_for_connection(c, connection->address, connection, 0))
                         cut_connection(c, connection, NULL);
@@ -398,6 +450,7 @@ void connection_close(struct connections *c, struct connection *connection)
         if (!connection)
                 return;
         pthread_mutex_lock(&c->lock);
+        (void)epoll_ctl(c->departures, EPOLL_CTL_DEL, connection->fd, NULL);
         a = connection->address;
         if (!connection->is_cut) {
                 a->count--;
@@ -474,10 +527,31 @@ static void register_connection_metrics(struct connection_metrics *m)
                 metric_register(metrics[i]);
 }
 
+static void free_connections(struct connections *c)
+{
+        if (c->departures >= 0)
+                close(c->departures);
+        if (c->wake >= 0)
+                close(c->wake);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+static enum status start_connection_sweep(struct connections *c, struct error *err)
+{
+        struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
+        int failed;
+
+        if (c->departures < 0 || c->wake < 0 || epoll_ctl(c->departures, EPOLL_CTL_ADD, c->wake, &event))
+                return error_os(err, errno, "cannot watch connections");
+        failed = pthread_create(&c->sweeper, NULL, run_connection_sweep, c);
+        return failed ? error_os(err, failed, "cannot start a thread") : ST_OK;
+}
+
 enum status connections_create(const struct connection_limits *limits, struct connections **ret, struct error *err)
 {
         struct connections *c = calloc(1, sizeof *c);
-        int failed;
+        enum status st;
 
         if (!c)
                 return error_no_memory(err);
@@ -485,12 +559,13 @@ enum status connections_create(const struct connection_limits *limits, struct co
         c->metrics = &metrics_by_protocol[limits->protocol];
         TAILQ_INIT(&c->all);
         pthread_mutex_init(&c->lock, NULL);
-        pthread_cond_init(&c->stop_asked, NULL);
+        c->wake = eventfd(0, EFD_CLOEXEC);
+        c->departures = c->wake < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
         register_connection_metrics(c->metrics);
-        failed = pthread_create(&c->sweeper, NULL, run_connection_sweep, c);
-        if (failed) {
-                free(c);
-                return error_os(err, failed, "cannot start a thread");
+        st = start_connection_sweep(c, err);
+        if (st) {
+                free_connections(c);
+                return st;
         }
         pthread_setname_np(c->sweeper, "http-watch");
         *ret = c;
@@ -503,10 +578,8 @@ void connections_destroy(struct connections *c)
                 return;
         pthread_mutex_lock(&c->lock);
         c->stop = true;
-        pthread_cond_signal(&c->stop_asked);
         pthread_mutex_unlock(&c->lock);
+        (void)!eventfd_write(c->wake, 1);
         pthread_join(c->sweeper, NULL);
-        pthread_cond_destroy(&c->stop_asked);
-        pthread_mutex_destroy(&c->lock);
-        free(c);
+        free_connections(c);
 }

@@ -16,8 +16,8 @@
  *   READING   LIMIT_HTTP_LEAST_BYTES_PER_S on average after slow_s, of the time during
  *             which the server has read all input. In both phases, a connection whose
  *             client has left is ended too.
- *   WORKING   never ended: it waits for the server. A client that leaves is detected, so
- *             that the work can stop: connection_client_left().
+ *   WORKING   never ended: it waits for the server. A client that leaves is detected at once
+ *             (EPOLLRDHUP), so that the work can stop: connection_client_left().
  *   SENDING   as READING, of the time during which the client had data to read.
  *   IDLE      between the requests of a connection of HTTP/2, on which frames arrive that belong to none: as WAITING
  *             when room is needed, otherwise ended by its owner.
@@ -79,14 +79,14 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
 /** To be called before the descriptor is closed. NULL is allowed. */
 void connection_close(struct connections *c, struct connection *connection);
 /**
- * Becomes true, within about a second, when the client closes its connection (or its half of it) while the connection
+ * Becomes true, within milliseconds, when the client closes its connection (or its half of it) while the connection
  * is WORKING; stays true. Valid until connection_close(). NULL for NULL.
  */
 const atomic_bool *connection_client_left(const struct connection *connection);
 /**
- * Have *cancel set to true, within about a second, when the client leaves (as above, and while SENDING with nothing
- * left to send) or monotonic_ns() reaches expires_ns. Replaces the previous flag of this connection; NULL: none. The
- * flag is borrowed until the next call. A NULL connection is allowed.
+ * Have *cancel set to true when the client leaves (as above), and within about a second when it leaves while SENDING
+ * with nothing left to send or when monotonic_ns() reaches expires_ns. Replaces the previous flag of this connection;
+ * NULL: none. The flag is borrowed until the next call. A NULL connection is allowed.
  */
 void connection_watch(struct connection *connection, atomic_bool *cancel, int64_t expires_ns);
 /** Set the flags of all connections: the server stops. */

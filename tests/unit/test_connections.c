@@ -127,6 +127,43 @@ START_TEST(the_newcomer_goes_when_nobody_else_may)
 }
 END_TEST
 
+/* ---- clients that leave ---- */
+
+static void wait_for_flag(const atomic_bool *flag)
+{
+        int64_t end = monotonic_ns() + 30ll * 1000000000;
+
+        while (!atomic_load(flag)) {
+                ck_assert_msg(monotonic_ns() < end, "the request was not cancelled");
+                poll(NULL, 0, 1);
+        }
+}
+
+/* The sweep cannot see it: it asks for TCP_INFO, which a Unix socket does not have. */
+START_TEST(a_request_is_cancelled_by_the_event_that_its_client_left)
+{
+        struct client leaving = come(1), staying = come(2), early = come(3);
+        atomic_bool cancel_leaving = false, cancel_staying = false;
+
+        connection_watch(leaving.connection, &cancel_leaving, INT64_MAX);
+        connection_watch(staying.connection, &cancel_staying, INT64_MAX);
+        connection_set_phase(leaving.connection, CONNECTION_WORKING);
+        connection_set_phase(staying.connection, CONNECTION_WORKING);
+        ck_assert_int_eq(shutdown(early.there, SHUT_WR), 0); /* while nothing works for it */
+        ck_assert_int_eq(shutdown(leaving.there, SHUT_WR), 0);
+        wait_for_flag(&cancel_leaving);
+        ck_assert(atomic_load(connection_client_left(leaving.connection)));
+        ck_assert(!atomic_load(&cancel_staying));
+        ck_assert(!atomic_load(connection_client_left(staying.connection)));
+        ck_assert(!atomic_load(connection_client_left(early.connection)));
+        connection_watch(leaving.connection, NULL, 0);
+        connection_watch(staying.connection, NULL, 0);
+        leave(&leaving);
+        leave(&staying);
+        leave(&early);
+}
+END_TEST
+
 /* ---- memory that is held ---- */
 
 #define HELD_BYTES MiB(2)
@@ -199,7 +236,8 @@ int main(void)
 {
         const TTest *const tests[] = { a_holder_of_memory_that_reads_nothing_is_ended,
                                        two_that_are_admitted_to_one_place_do_not_both_keep_it,
-                                       nor_when_the_place_is_everybodys, the_newcomer_goes_when_nobody_else_may };
+                                       nor_when_the_place_is_everybodys, the_newcomer_goes_when_nobody_else_may,
+                                       a_request_is_cancelled_by_the_event_that_its_client_left };
 
         return suite_run_with("connections", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }
