@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/hash_table.h"
 
 bool fetch_resource_is_part(const char *resource)
 {
@@ -14,13 +15,9 @@ bool fetch_resource_is_part(const char *resource)
 
 static struct fetch_entry **fetch_queue_bucket(struct fetch_queue *t, const struct build_id *id, const char *resource)
 {
-        uint32_t h = 2166136261u;
+        uint64_t hash = keyed_hash(id->bytes, id->size) ^ keyed_hash(resource, strlen(resource));
 
-        for (unsigned i = 0; i < id->size; i++)
-                h = (h ^ id->bytes[i]) * 16777619u;
-        for (const char *p = resource; *p; p++)
-                h = (h ^ (unsigned char)*p) * 16777619u;
-        return &t->buckets[h % FETCH_QUEUE_BUCKETS];
+        return &t->buckets[hash % FETCH_QUEUE_BUCKETS];
 }
 
 static void free_fetch_entry(struct fetch_entry *entry)

@@ -6,7 +6,7 @@
  * @file
  * Requests of the federation: an entry for each resource that is queued, in flight, or cached as missing or failed
  * until its expiry. Expired entries are removed during a lookup in their bucket; answered ones are evicted when there
- * are FETCH_QUEUE_MAX entries.
+ * are FETCH_QUEUE_MAX entries. Clients choose build-ids and resources, so buckets are chosen by keyed_hash().
  *
  * Threads: the caller's lock.
  */

@@ -2,20 +2,11 @@
 #include "http/peer_key.h"
 
 #include <netinet/in.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/random.h>
-#include <xxhash.h>
+
+#include "common/hash_table.h"
 
 #define MAPPED_IPV4 0xffff00000000u /* ::ffff:0:0/96, RFC 4291, 2.5.5.2 */
-
-static uint64_t seed;
-static pthread_once_t seeded = PTHREAD_ONCE_INIT;
-
-static void make_seed(void)
-{
-        (void)!getrandom(&seed, sizeof seed, GRND_NONBLOCK);
-}
 
 struct peer_key peer_key_from_address(const struct sockaddr *address)
 {
@@ -35,6 +26,5 @@ struct peer_key peer_key_from_address(const struct sockaddr *address)
 
 uint64_t peer_key_hash(const struct peer_key *key)
 {
-        pthread_once(&seeded, make_seed);
-        return XXH3_64bits_withSeed(key, sizeof *key, seed);
+        return keyed_hash(key, sizeof *key);
 }
