@@ -182,7 +182,7 @@ static void update_metrics(struct agent *r)
 /* ---- reload ---- */
 
 static struct metric failed_reloads = METRIC_COUNTER(
-        "cairn_agent_reload_failures_total", "Failed reloads at SIGHUP; what was in use before stays in use.", "");
+        "cairn_agent_reload_failures_total", "Failed reloads at SIGHUP; the previous settings stay in use.", "");
 
 static enum status apply_token(struct agent *r, const char *token, struct error *err)
 {
@@ -202,7 +202,7 @@ static void reload_agent(struct agent *r)
         if (!st)
                 st = apply_token(r, fresh.token, &err);
         if (st) {
-                log_error("agent", "reload: %s; what was in use before stays in use", err.text);
+                log_error("agent", "reload: %s; the previous settings stay in use", err.text);
                 metric_add(&failed_reloads, 1);
         }
         for (size_t i = 0; !st && i < fresh.changed_count; i++) {
@@ -231,7 +231,7 @@ static bool handle_signal(struct agent *r)
         return false;
 }
 
-/* In time for the next drain, and for the watchdog. */
+/* The poll timeout: until the next drain, but short enough for the watchdog. */
 static int choose_poll_ms(int64_t left_ms)
 {
         int most = service_notify_interval_ms();
@@ -241,7 +241,8 @@ static int choose_poll_ms(int64_t left_ms)
         return left_ms < 0 ? 0 : left_ms < most ? (int)left_ms : most;
 }
 
-/* Until a signal or the end of the duration: handle new processes at once, drain every interval. */
+/* Run until a signal or the end of the duration: new processes are handled at once, the recorder is drained every
+   interval. */
 static enum status run_drain_loop(struct agent *r, struct error *err)
 {
         int64_t start = r->recorder.from_ns, interval = (int64_t)r->o->interval_s * SECOND_NS;
@@ -256,7 +257,7 @@ static enum status run_drain_loop(struct agent *r, struct error *err)
                 recorder_get_fds(&r->recorder, fds + 1);
                 /* Poll even when the next drain is due already: a signal may be pending. */
                 if (poll(fds, 1 + RECORDER_FDS, choose_poll_ms(left_ms)) < 0 && errno != EINTR)
-                        return error_os(err, errno, "cannot wait");
+                        return error_os(err, errno, "cannot wait for events");
                 service_notify_alive();
                 if (fds[0].revents && handle_signal(r))
                         return ST_OK;
@@ -278,7 +279,7 @@ static enum status run_drain_loop(struct agent *r, struct error *err)
         }
 }
 
-/* Waiting for the service ends on a second signal, or on failure when the spool keeps everything. */
+/* Wait for the service until a second signal, or until it fails while the spool holds every batch. */
 static enum status flush_sender(struct agent *r, struct error *err)
 {
         int64_t until = monotonic_ns() + FLUSH_DEADLINE_MS * INT64_C(1000000);

@@ -20,23 +20,23 @@
 #include "relabel/relabel_rules.h"
 #include "sandbox/fork_server.h"
 
-/** What the configuration says at SIGHUP. */
+/** Settings that were read again at SIGHUP. */
 struct agent_reread {
         char *token;                         /* owned by the caller; NULL: none */
-        const struct option_change *changed; /* borrowed until the next that succeeds */
+        const struct option_change *changed; /* borrowed until the next successful reread */
         size_t changed_count;
 };
 
 struct agent_options {
-        const char *server;         /* unless output is set */
+        const char *server;         /* URL of the service; unused with output */
         const char *token;          /* NULL: none */
-        const char *tenant;         /* of the service; NULL: that of the token */
+        const char *tenant;         /* tenant of the service; NULL: the token's */
         const char *ca_file;        /* NULL: the system's certificates */
         const char *spool;          /* directory for batches the server has not acknowledged; NULL: memory */
-        uint64_t spool_bytes;       /* its size limit */
+        uint64_t spool_bytes;       /* size limit of the spool */
         bool upload;                /* upload symbols that the server lacks */
-        uint64_t upload_rate;       /* bytes a second; 0: no limit */
-        uint64_t upload_max_bytes;  /* of one file */
+        uint64_t upload_rate;       /* bytes per second; 0: no limit */
+        uint64_t upload_max_bytes;  /* size limit of one file */
         const char *output;         /* file for one OTLP request of the whole run; NULL: send to the server */
         const char *metrics_file;   /* Prometheus text, replaced after each drain; NULL: none */
         const char *metrics_listen; /* "HOST:PORT" of the metrics server; NULL: none */
@@ -48,12 +48,11 @@ struct agent_options {
         size_t pid_count;
         struct label_options labels; /* checked */
         struct process_filter filter;
-        struct pod_cache_options pods;          /* of Kubernetes */
-        const struct relabel_rules *rules;      /* of samples; borrowed; NULL none */
-        struct fork_server *fork_server;        /* borrowed; NULL none */
-        struct fork_server *upload_fork_server; /* of upload_workers; borrowed; NULL none */
-        /* Read configuration and token file again, at SIGHUP. On failure err says what is wrong. NULL: SIGHUP ends the
-           agent, as it does with output. */
+        struct pod_cache_options pods;          /* source of pod labels */
+        const struct relabel_rules *rules;      /* for labels of samples; borrowed; NULL: none */
+        struct fork_server *fork_server;        /* borrowed; NULL: none */
+        struct fork_server *upload_fork_server; /* for upload_workers; borrowed; NULL: none */
+        /* Reread configuration and token file at SIGHUP. NULL: SIGHUP ends the agent, as it does with output. */
         enum status (*reread)(void *context, struct agent_reread *ret, struct error *err);
         void *reread_context;
 };

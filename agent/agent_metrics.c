@@ -31,7 +31,8 @@ static struct metric sampler[SAMPLER_STAT_COUNT] = {
                                               "Samples of user threads without a user stack.", ""),
         [STAT_TRUNCATED] = METRIC_COUNTER("cairn_agent_stacks_truncated_total", "Stacks cut at their depth limit.", ""),
         [STAT_EXCLUDED] = METRIC_COUNTER("cairn_agent_samples_excluded_total", "Ticks of excluded processes.", ""),
-        [STAT_DEFERRED] = METRIC_COUNTER("cairn_agent_samples_late_total", "Samples whose stack the agent walked.", ""),
+        [STAT_DEFERRED] =
+                METRIC_COUNTER("cairn_agent_samples_late_total", "Samples whose user stack the agent walked.", ""),
         [STAT_DEFERRED_FULL] = METRIC_COUNTER("cairn_agent_samples_late_full_total",
                                               "Samples of unknown processes without space for a stack copy.", ""),
         [STAT_NOTICES_LOST] = METRIC_COUNTER("cairn_agent_process_notices_lost_total", "Process notices lost.", ""),
@@ -42,7 +43,8 @@ static struct metric kinds[] = {
         METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"bpf\""),
         METRIC_GAUGE("cairn_agent_sampler", "1 for the sampler that runs.", "kind=\"perf\""),
 };
-static struct metric stacks = METRIC_COUNTER("cairn_agent_user_stacks_total", "User stacks, once an interval.", "");
+static struct metric stacks =
+        METRIC_COUNTER("cairn_agent_user_stacks_total", "User stacks, each counted once per interval.", "");
 static struct metric ends[] = {
         METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"not_code\""),
         METRIC_COUNTER("cairn_agent_user_stacks_cut_total", "User stacks that ended early.", "reason=\"exited\""),
@@ -109,7 +111,7 @@ static struct metric no_tables[] = {
                        "reason=\"owner_full\""),
 };
 static struct metric rules =
-        METRIC_GAUGE("cairn_agent_unwind_rules", "Rules of unwind tables in the kernel; 65536 fit.", "");
+        METRIC_GAUGE("cairn_agent_unwind_rules", "Rules of unwind tables in the kernel, at most 65536.", "");
 static struct metric no_rules[] = {
         METRIC_COUNTER("cairn_agent_unwind_rules_refused_total", "Rules of unwind tables without space.",
                        "reason=\"no_room\""),
@@ -138,7 +140,7 @@ static struct metric pod_lists[] = {
 static struct metric pods_known =
         METRIC_GAUGE("cairn_agent_kubernetes_pods", "Pods of this node in the last list.", "");
 static struct metric pod_misses = METRIC_COUNTER("cairn_agent_kubernetes_misses_total",
-                                                 "Sampled containers and pods that the last list did not have.", "");
+                                                 "Sampled containers and pods missing from the last list.", "");
 static struct metric probe_timeouts =
         METRIC_COUNTER("cairn_agent_mount_timeouts_total", "Files that did not respond within 3 s.", "");
 static struct metric probe_skipped = METRIC_COUNTER("cairn_agent_mount_files_skipped_total",

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The agent's counters as Prometheus metrics, one for each way to lose
- * data, and the HTTP server for them: /metrics, the counters as of the last
- * drain, and /healthz, which fails when three intervals passed without a
- * drain. The server is read-only and has no other routes.
+ * The agent's counters as Prometheus metrics, with a counter for each way to
+ * lose data, and their HTTP server: /metrics has the counters as of the last
+ * drain, /healthz fails after three intervals without a drain. The server is
+ * read-only and has no other routes.
  *
  * Threads: one thread at a time.
  */
@@ -36,7 +36,7 @@ struct agent_counters {
 
 void agent_metrics_update(const struct agent_counters *r);
 
-/** Replace the file at path by all metrics in the Prometheus text format. */
+/** Replace the file at path with all metrics in the Prometheus text format. */
 enum status agent_metrics_write(const char *path, struct error *err) MUST_CHECK;
 
 /** Log one line of samples counted, lost and sent. */

@@ -168,8 +168,8 @@ static void check_perf_sampler(struct doctor *d)
 
         if (sampler_create(&o, &s, &err))
                 add_item(d, "perf sampler", SAMPLER_PERF, DOCTOR_FAIL,
-                         "it needs kernel.perf_event_paranoid of 2 or less, "
-                         "and perf_event_open allowed in a container's seccomp profile",
+                         "set kernel.perf_event_paranoid to 2 or less, "
+                         "and allow perf_event_open in a container's seccomp profile",
                          "%s", err.text);
         else
                 add_item(d, "perf sampler", SAMPLER_PERF, DOCTOR_OK, "", "works without BPF, except for %s",
@@ -255,7 +255,7 @@ bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind)
         return true;
 }
 
-/* The sampler that would run; NULL when none can. */
+/* The name of the sampler that would run; NULL when none can. */
 static const char *choose_sampler_name(const struct doctor *d, enum sampler_kind kind)
 {
         if (kind != SAMPLER_PERF && doctor_can_profile(d, SAMPLER_BPF))
@@ -275,9 +275,9 @@ static void write_doctor_text(const struct doctor *d, const char *chosen, struct
                         buf_printf(out, "%-31s fix: %s\n", "", item->fix);
         }
         if (!chosen)
-                buf_printf(out, "The agent cannot profile here.\n");
+                buf_printf(out, "The agent cannot profile this machine.\n");
         else
-                buf_printf(out, "The agent can profile here, by %s.\n",
+                buf_printf(out, "The agent can profile this machine, by %s.\n",
                            strcmp(chosen, "bpf") == 0 ? "BPF" : "perf events alone (see 'perf sampler')");
 }
 
@@ -353,12 +353,12 @@ static void check_perf_buffers(struct doctor *d)
 
         read_first_line("/proc/sys/kernel/perf_event_mlock_kb", kb, sizeof kb);
         add_item(d, "perf buffers", SAMPLER_PERF, sscanf(kb, "%u", &n) == 1 && n < 516 ? DOCTOR_LESS : DOCTOR_OK,
-                 "set kernel.perf_event_mlock_kb to 516 or more: else buffers are small and samples may get lost",
+                 "set kernel.perf_event_mlock_kb to 516 or more: else buffers are small and samples may be lost",
                  "kernel.perf_event_mlock_kb is %s", kb);
         if (getrlimit(RLIMIT_NOFILE, &files) < 0)
                 return;
         add_item(d, "open files", SAMPLER_PERF, files.rlim_max < OPEN_FILES_FEW ? DOCTOR_LESS : DOCTOR_OK,
-                 "raise the hard limit (ulimit -Hn, LimitNOFILE=): each thread takes one file for each CPU",
+                 "raise the hard limit (ulimit -Hn, LimitNOFILE=): each sampled thread needs one descriptor per CPU",
                  "%" PRIu64 " at most", (uint64_t)files.rlim_max);
 }
 
@@ -389,12 +389,12 @@ static void check_mapped_files(struct doctor *d)
                  "/proc/PID/map_files: %s", found[0] ? strcmp(found, "ok") == 0 ? "opens" : found : err.text);
 }
 
-/* Build the table of this program, by a worker as for any file. */
+/* Build the table of this program in a worker, as for any file. */
 static void check_unwind_tables(struct doctor *d)
 {
         struct unwind_builder *builder = NULL;
         struct unwind_built built = { .fd = -1 };
-        struct error err = { .text = "the worker made none" };
+        struct error err = { .text = "the worker built no table" };
 
         if (!unwind_builder_create(NULL, &builder, &err)) {
                 int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -405,10 +405,9 @@ static void check_unwind_tables(struct doctor *d)
         }
         unwind_builder_destroy(builder);
         add_item(d, "unwind tables", SAMPLER_BPF, built.fd >= 0 ? DOCTOR_OK : DOCTOR_LESS,
-                 "the program must be able to start itself (/proc/self/exe) with a seccomp filter, and memfd_create "
-                 "must be "
-                 "allowed: else only code with frame pointers has whole stacks",
-                 "%s", built.fd >= 0 ? "a confined worker makes them" : err.text);
+                 "allow the program to execute itself (/proc/self/exe), to set a seccomp filter and to call "
+                 "memfd_create: else only code with frame pointers has complete stacks",
+                 "%s", built.fd >= 0 ? "a confined worker builds them" : err.text);
         if (built.fd >= 0)
                 close(built.fd);
 }
@@ -420,8 +419,8 @@ static void check_cgroup_namespace(struct doctor *d)
         bool readable = access("/proc/1/cgroup", R_OK) == 0;
 
         add_item(d, "cgroups", SAMPLER_AUTO, host && readable ? DOCTOR_OK : DOCTOR_LESS,
-                 readable ? "run in the host's cgroup namespace (docker --cgroupns=host): else paths of cgroups begin "
-                            "where the agent's own lies; containers, pods and units are found all the same"
+                 readable ? "run in the host's cgroup namespace (docker --cgroupns=host): else cgroup paths are "
+                            "relative to the agent's cgroup; containers, pods and units are still found"
                           : "mount /proc without hidepid, or run as root: else no container, pod or unit is found",
                  "%s",
                  !readable ? "/proc/1/cgroup cannot be read"
@@ -447,14 +446,14 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
                 return;
         }
         add_item(d, "spool", SAMPLER_AUTO, (uint64_t)fs.f_bavail * fs.f_frsize < bytes ? DOCTOR_LESS : DOCTOR_OK,
-                 "make room, or lower --spool-size: else batches are dropped when the disk is full",
+                 "free disk space, or lower --spool-size: else batches are dropped when the disk is full",
                  "'%.100s': %" PRIu64 " MiB free for %" PRIu64, where, (uint64_t)fs.f_bavail * fs.f_frsize >> 20,
                  bytes >> 20);
 }
 
 #define ASK_TIMEOUT_S 10
 
-/* Offer a made-up file: this changes nothing and needs the same right as an upload. */
+/* Offer a fictitious file: this changes nothing and needs the same scope as an upload. */
 static enum status ask_for_uploads(const char *server, const char *ca_file, const char *token, struct error *err)
 {
         const struct http_client_options http = { .size = sizeof http,
@@ -486,10 +485,10 @@ void doctor_check_service(struct doctor *d, const char *server, const char *ca_f
         const char *fix =
                 st == ST_USAGE
                         ? "give a token with the scope upload (--token-file), or --no-upload: else the service "
-                          "gets no symbols that this host has"
-                        : "the service must answer there: else samples wait (--spool keeps them), and no symbols "
-                          "are uploaded";
+                          "gets no symbols from this host"
+                        : "start the service, or correct --server: else samples are queued (on disk with --spool), "
+                          "and no symbols are uploaded";
 
         add_item(d, "uploads", SAMPLER_AUTO, st ? DOCTOR_LESS : DOCTOR_OK, fix, "%s",
-                 st ? err.text : "the service takes symbols from here");
+                 st ? err.text : "the service accepts symbols from this host");
 }

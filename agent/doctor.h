@@ -5,8 +5,8 @@
 /**
  * @file
  * `cairn-agent --doctor`: checks what the kernel and the process's
- * rights allow, item by item, and suggests fixes. Each check tries the
- * operation where possible.
+ * privileges allow, and suggests fixes. Each check tries the operation where
+ * possible.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,13 +36,13 @@ struct doctor {
 };
 
 /**
- * Run all checks; both samplers and a worker run for a moment.
+ * Run all checks. Both samplers and a worker are started briefly.
  * @param spool  spool directory; NULL: none.
- * @param spool_bytes  its size limit.
+ * @param spool_bytes  size limit of the spool.
  */
 void doctor_examine(struct doctor *d, const char *spool, uint64_t spool_bytes);
 
-/** Ask the service whether it would accept symbols. @param ca_file, token  NULL: none. */
+/** Check whether the service accepts symbols from this host. @param ca_file, token  NULL: none. */
 void doctor_check_service(struct doctor *d, const char *server, const char *ca_file, const char *token);
 
 /** Whether that sampler can run; with SAMPLER_AUTO, either of them. */

@@ -41,7 +41,7 @@ static const struct usage USAGE = {
                     "  cairn-agent --doctor",
 };
 
-/* Not to be moved: the configuration and the specs point into it. */
+/* Must not be moved: the configuration and the specs point into it. */
 struct command_line {
         struct agent_options run;
         const char *token_file, *log_level, *log_format, *sampler, *worker_user, *kubernetes, *relabel_config;
@@ -83,9 +83,9 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
         if (c->kubernetes && pod_source_parse(c->kubernetes, &o->pods.source))
                 return error_set(err, ST_USAGE, "option '--kubernetes' takes api or kubelet, not '%s'", c->kubernetes);
         if (!c->kubernetes && (o->pods.url || o->pods.node || o->pods.token_file || o->pods.ca_file))
-                return error_set(err, ST_USAGE, "options '--kubernetes-...' go with '--kubernetes api' or 'kubelet'");
+                return error_set(err, ST_USAGE, "options '--kubernetes-...' need '--kubernetes api' or 'kubelet'");
         if (c->once && !o->output)
-                return error_set(err, ST_USAGE, "option '--once' goes with '--output FILE'");
+                return error_set(err, ST_USAGE, "option '--once' needs '--output FILE'");
         if (o->output) { /* one request covers one interval: the whole run */
                 o->duration_s = o->duration_s ? o->duration_s : o->interval_s;
                 st = check_option_range("duration", o->duration_s, 1, 600, err);
@@ -101,7 +101,7 @@ static enum status check_command_line(struct command_line *c, int argc, char **a
         if (!st)
                 st = check_option_range("spool-size", o->spool_bytes, LEAST_SPOOL_BYTES, INT64_MAX, err);
         if (!st && o->spool && o->output)
-                st = error_set(err, ST_USAGE, "option '--spool' is of no use with '--output'");
+                st = error_set(err, ST_USAGE, "option '--spool' has no effect with '--output'");
         if (!st)
                 st = check_option_range("upload-max-size", o->upload_max_bytes, 1, LIMIT_OBJECT_BYTES, err);
         if (!st)
@@ -160,7 +160,7 @@ static enum status run_doctor(const struct command_line *c, int *code_ret, struc
         return ST_OK;
 }
 
-/* "worker", NAME */
+/* argv: "worker", NAME. */
 static int run_worker_command(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "unwind") == 0)
@@ -279,7 +279,7 @@ static enum status make_agent_specs(struct command_line *c, struct error *err)
                               "write counters as Prometheus text after each interval"),
                 OPTION_STRING("metrics-listen", 0, "ADDRESS", &c->run.metrics_listen,
                               "serve /metrics and /healthz at HOST:PORT; default: off"),
-                OPTION_FLAG("doctor", 0, &c->doctor, "check what this kernel and these rights allow, and exit"),
+                OPTION_FLAG("doctor", 0, &c->doctor, "check what kernel and privileges allow, and exit"),
                 OPTION_FLAG("json", 0, &c->json, "with --doctor: print JSON"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c->log_level, "debug, info (default), warn or error"),
                 OPTION_STRING("log-format", 0, "FORMAT", &c->log_format, "text (default), logfmt or json"),
@@ -316,9 +316,10 @@ static enum status parse_command_line(struct command_line *c, int argc, char **a
 /* ---- reload ---- */
 
 struct reload_source {
-        struct command_line *running, *current; /* of the start, and of the last reload: owned unless it is running */
+        struct command_line *running; /* at start */
+        struct command_line *current; /* at the last reload; owned unless it equals running */
         int argc;
-        char **argv; /* as they were given */
+        char **argv; /* in their original order */
         struct option_change changed[OPTIONS_MAX];
 };
 

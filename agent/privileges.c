@@ -10,7 +10,7 @@ static const cap_value_t KEPT[] = {
         CAP_BPF,    CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH, CAP_SYSLOG,
         CAP_SETUID, CAP_SETGID,  CAP_KILL
 };
-#define KEPT_BY_ROOT 3 /* the last ones */
+#define KEPT_BY_ROOT 3 /* the last three of KEPT */
 
 bool privileges_have(cap_value_t cap)
 {

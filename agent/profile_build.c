@@ -10,7 +10,7 @@
 #include "profile-formats/return_address.h"
 
 #define TYPE_ID "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow this many in either half */
+#define FRAMES_MAX (2 * SAMPLE_STACK_MAX + 1) /* perf events allow SAMPLE_STACK_MAX in either half */
 
 struct build {
         const struct profile_context *c;
@@ -48,7 +48,7 @@ static enum status intern_object_mapping(struct build *b, const struct build_id 
         return st;
 }
 
-/* known: NULL when the service is to resolve it. */
+/* @param known  name and line; NULL when the service resolves the address. */
 static enum status intern_jit_location(struct build *b, struct profile_location l, const struct jit_location *known,
                                        uint32_t *ret)
 {
@@ -101,7 +101,7 @@ static enum status build_kernel_frame(struct build *b, uint64_t addr, uint32_t *
                   : intern_jit_location(b, l, place.name ? &(struct jit_location){ .name = place.name } : NULL, ret);
 }
 
-/* *end_ret: no frames after this one. *count_ret: 0 when this is not a frame either. */
+/* @param is_frame_ret  whether the address is a frame. @param end_ret  set when no frame follows. */
 static enum status build_user_frame(struct build *b, struct process *process, uint64_t addr, bool leaf, uint32_t *ret,
                                     bool *is_frame_ret, bool *end_ret)
 {

@@ -35,8 +35,8 @@ struct profile_context {
         struct process_table *processes;   /* borrowed */
         struct kernel *kernel;             /* borrowed */
         const struct labels *labels;       /* borrowed */
-        struct pod_cache *pods;            /* borrowed; NULL none */
-        const struct relabel_rules *rules; /* borrowed; NULL none */
+        struct pod_cache *pods;            /* borrowed; NULL: none */
+        const struct relabel_rules *rules; /* borrowed; NULL: none */
         int64_t period_ns;                 /* CPU time per tick */
         int64_t time_unix_ns;              /* start of the interval */
         int64_t duration_ns;
@@ -46,7 +46,7 @@ struct profile_context {
 struct profile_build_stats {
         uint64_t stacks;                  /* user stacks, each counted once per interval */
         uint64_t no_code_frames;          /* stacks cut at an address that is not code */
-        uint64_t exited;                  /* stacks of processes that exited too early */
+        uint64_t exited;                  /* stacks of processes that exited before their mappings were read */
         uint64_t jit_frames;              /* frames of generated code without a name */
         uint64_t no_build_id;             /* frames in files that have no build-id or could not be read */
         uint64_t excluded_samples;        /* of excluded processes, taken before the sampler was notified */

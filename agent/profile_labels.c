@@ -63,7 +63,7 @@ static enum status put_pod_label(struct label_set *l, const struct pod *pod, con
         int n = snprintf(name, sizeof name, META "pod_label_%s", pod_get_text(pod, label->key));
 
         if (n >= (int)sizeof name)
-                return ST_OK; /* Kubernetes allows longer names; no rule can have meant to cut one */
+                return ST_OK; /* Kubernetes allows longer names; a truncated name could match the wrong rule */
         for (char *c = name; *c; c++)
                 if (!isalnum((unsigned char)*c))
                         *c = '_';
@@ -113,7 +113,7 @@ static enum status add_relabeled(struct profile *p, const struct label_set *from
         return st ? st : profile_add_label_set(p, set, count, &ret->first_label, err);
 }
 
-/* Labels past a limit of relabelling are sent as they were collected. */
+/* Label sets past a limit of relabelling are sent as they were collected. */
 static enum status relabel_sample(const struct profile_labels *l, const struct sample_label_set *from,
                                   const struct pod_match *pod, struct labeled_sample *ret, struct error *err)
 {
@@ -136,7 +136,7 @@ static enum status relabel_sample(const struct profile_labels *l, const struct s
 
 /* ---- samples ---- */
 
-/* What the labels of a sample follow from, without padding: the bytes are the key. */
+/* Everything that determines the labels of a sample. No padding: the bytes are the key. */
 struct label_source {
         struct sample_process process;
         char comm[SAMPLE_COMM_SIZE];

@@ -5,7 +5,7 @@
 /**
  * @file
  * The labels of samples in a profile: collected, relabelled, interned, and
- * remembered for the samples that follow with the same process and thread name.
+ * cached by process and thread name.
  *
  * Relabel rules see the labels of agent/processes/labels.h, and for processes
  * of pods those that Prometheus' discovery of pods has: __meta_kubernetes_
@@ -20,7 +20,7 @@
 
 struct labeled_sample {
         uint32_t first_label, label_count; /* of profile.labels */
-        bool is_dropped;                   /* by a rule */
+        bool is_dropped;                   /* by a relabel rule */
 };
 
 /** Labels of one profile. Zeroed except for the first three. */

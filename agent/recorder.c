@@ -121,7 +121,7 @@ void recorder_get_fds(const struct recorder *r, struct pollfd ret[static RECORDE
                 (struct pollfd){ .fd = r->processes.unwinder ? unwinder_fd(&r->unwinder) : -1, .events = POLLIN };
 }
 
-/* Unwind tables were completed. */
+/* Load completed unwind tables, and walk the samples that wait for them. */
 static void take_built_tables(struct recorder *r)
 {
         if (!unwinder_poll(&r->unwinder))
@@ -138,7 +138,8 @@ void recorder_poll(struct recorder *r, const struct pollfd fds[static RECORDER_F
                 take_built_tables(r);
 }
 
-/* BPF programs that ran before the drain have ended. Deferred samples need the tables that are being built. */
+/* Wait for the tables that are being built, since deferred samples need them. The drain was a grace period, so
+   released space can be reused. */
 static void wait_for_tables(struct recorder *r)
 {
         int64_t until = monotonic_ns() + TABLES_WAIT_MAX_NS;
@@ -149,7 +150,7 @@ static void wait_for_tables(struct recorder *r)
 
                 if (poll(&fd, 1, SETTLE_SLICE_MS) > 0)
                         take_built_tables(r);
-                sampler_poll(r->sampler); /* perf event buffers would overflow */
+                sampler_poll(r->sampler); /* else perf event buffers may overflow */
         }
 }
 

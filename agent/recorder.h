@@ -21,25 +21,25 @@
 struct recorder_options {
         enum sampler_kind sampler;
         uint64_t frequency_hz;
-        uint64_t interval_s;  /* longest time between two profiles */
-        const uint32_t *pids; /* borrowed during the start; none: all processes */
-        size_t pid_count;
-        bool children;               /* also processes that they start */
+        uint64_t interval_s;         /* longest time between two profiles */
+        const uint32_t *pids;        /* borrowed during the start */
+        size_t pid_count;            /* 0: all processes */
+        bool children;               /* sample the processes that they start too */
         bool copy_stacks;            /* without BPF: copy user stacks, to walk them with unwind tables */
         struct label_options labels; /* lists are borrowed until the end */
         struct process_filter filter;
-        struct fork_server *fork_server;   /* of workers; borrowed until the end; NULL: each worker is a new program */
-        const struct relabel_rules *rules; /* of samples; borrowed until the end; NULL none */
-        object_observer *on_object;        /* NULL none */
+        struct fork_server *fork_server;   /* for workers; borrowed until the end; NULL: each worker is a new program */
+        const struct relabel_rules *rules; /* for labels of samples; borrowed until the end; NULL: none */
+        object_observer *on_object;        /* NULL: none */
         void *on_object_ctx;
 };
 
 struct recorder {
         struct recorder_options options;
         struct labels labels;
-        struct pod_cache *pods; /* borrowed; NULL none */
+        struct pod_cache *pods; /* borrowed; NULL: none */
         struct process_table processes;
-        struct sample_process *lives; /* owned; of the pids, at the start */
+        struct sample_process *lives; /* owned; the processes that had the pids at the start */
         struct kernel kernel;
         char kernel_gap[240]; /* why kernel frames have no addresses; "" */
         struct sampler *sampler;

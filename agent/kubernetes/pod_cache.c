@@ -17,22 +17,22 @@
 
 #define MS_NS INT64_C(1000000)
 #define REFRESH_MS 30000
-#define WANTED_MS 5000 /* from one list to the next when a container is missing */
+#define WANTED_MS 5000 /* minimum time between two lists while a container is missing */
 #define FIRST_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 60000
 #define CONNECT_TIMEOUT_MS 5000
 #define REQUEST_TIMEOUT_MS 20000
-#define VAIN_LISTS_MAX 3 /* without a container, until it is not asked for any more */
+#define VAIN_LISTS_MAX 3 /* lists without a container, after which it no longer triggers a request */
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
 #define KUBELET_URL "http://127.0.0.1:10255"
 
 struct pod_cache {
-        struct service_thread service; /* its lock guards everything below the next line */
+        struct service_thread service; /* its lock protects the members from list on */
         char *url, *node, *token_file, *path;
         struct pod_list list;
         uint32_t generation;    /* of the list; 0: none yet */
-        struct id_table misses; /* container ids and UIDs: the generation that lacked them first */
-        bool is_wanted;         /* a new list is */
+        struct id_table misses; /* negative cache: container ids and UIDs, by the first generation without them */
+        bool is_wanted;         /* request a list before the next one is due */
         struct pod_cache_stats stats;
         uint64_t pause_ms; /* after a failure; 0: none */
 };
@@ -69,7 +69,7 @@ static enum status request_pods(struct pod_cache *c, struct pod_list *ret, struc
         return st ? error_prefix(err, st, "%s%s", c->url, c->path) : ST_OK;
 }
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static void use_pod_list(struct pod_cache *c, struct pod_list *fresh)
 {
         struct pod_list old = c->list;
@@ -93,14 +93,14 @@ static void note_request_failure(struct pod_cache *c, const struct error *err)
         if (!c->pause_ms)
                 log_warn("kubernetes", "cannot list pods: %s; %s", PRINTABLE(err->text),
                          c->generation ? "the last list stays in use"
-                                       : "samples have no labels of pods until it works");
+                                       : "samples have no pod labels until it succeeds");
         c->stats.failures++;
         c->pause_ms = !c->pause_ms                         ? FIRST_PAUSE_MS
                       : c->pause_ms < LONGEST_PAUSE_MS / 2 ? 2 * c->pause_ms
                                                            : LONGEST_PAUSE_MS;
 }
 
-/* Between three quarters of the time and all of it, so that the agents of many nodes do not ask in step. */
+/* Random jitter: between three quarters of the time and all of it, so that agents do not send requests in step. */
 static int64_t choose_wait_ns(uint64_t ms)
 {
         uint64_t random = 0;
@@ -110,7 +110,7 @@ static int64_t choose_wait_ns(uint64_t ms)
         return (int64_t)(ms - random % (ms / 4)) * MS_NS;
 }
 
-/* Called with the lock held: until the next list is due, or the stop. */
+/* Wait until the next list is due, or until the stop flag is set. Caller holds the lock. */
 static void wait_for_turn(struct pod_cache *c)
 {
         int64_t now = monotonic_ns(), early = now + WANTED_MS * MS_NS;
@@ -276,7 +276,7 @@ const char *pod_cache_get_node(const struct pod_cache *c)
 
 /* ---- lookups ---- */
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static void note_missing_pod(struct pod_cache *c, const char *id)
 {
         uint32_t first;
@@ -307,13 +307,13 @@ void pod_cache_find(struct pod_cache *c, const char *container_id, const char *u
         found = pod_list_find(&c->list, container_id, uid);
         if (found.pod)
                 pod_acquire(found.pod);
-        /* A container outside of a pod is not of Kubernetes. */
+        /* Without a pod UID, the container is not managed by Kubernetes. */
         if (*uid && (!found.pod || (*container_id && !*found.container)))
                 note_missing_pod(c, *container_id ? container_id : uid);
         pthread_mutex_unlock(&c->service.lock);
         if (!found.pod)
                 return;
-        /* A container that was known once has ended. */
+        /* The container was in an earlier list, so it has ended: keep its labels. */
         if (match->pod && *match->container && !*found.container) {
                 pod_release(found.pod);
                 return;

@@ -6,14 +6,13 @@
  * @file
  * The pods of this node, from the API server or the kubelet.
  *
- * A thread lists the pods of the node every half minute, and sooner when a container is looked up that the last list
- * does not have: at most every five seconds, and for one container only until three lists came without it (negative
- * cache). After a failure it retries with exponential backoff, and the last list stays in use. Lookups never wait for a
- * request.
+ * A thread lists the pods of the node every half minute, and sooner when the last list lacks a container that is looked
+ * up: at most every five seconds, and no more for a container that three lists lacked (negative cache). After a failure
+ * it retries with exponential backoff, and the last list stays in use. Lookups never wait for a request.
  *
  * The token file is read for each request, since tokens of service accounts expire. Certificates are always verified.
  *
- * Threads: pod_cache_find() and pod_cache_get_stats() by any.
+ * Threads: any for pod_cache_find() and pod_cache_get_stats(); the others by the owner.
  * Source: Kubernetes, "Accessing the Kubernetes API from a Pod"; API reference, list Pod (fieldSelector,
  * resourceVersion).
  */
@@ -27,7 +26,7 @@ enum pod_source {
         POD_SOURCE_KUBELET, /* the kubelet of this node */
 };
 
-/** "api" or "kubelet". ST_USAGE when it is neither. */
+/** Parse "api" or "kubelet". ST_USAGE for any other name. */
 enum status pod_source_parse(const char *name, enum pod_source *ret) MUST_CHECK;
 
 struct pod_cache_options {
@@ -49,15 +48,15 @@ const char *pod_cache_get_node(const struct pod_cache *c);
 
 /**
  * Look up the pod of a container, or else of a pod UID; either may be "".
- * @param match  released and replaced by what is found, which the caller releases; left as it is when nothing is found:
- *               the pod may have been deleted since.
+ * @param match  in: an earlier match, or empty; out: the match found, to be released by the caller. Unchanged when
+ *               nothing is found, since the pod may have been deleted.
  */
 void pod_cache_find(struct pod_cache *c, const char *container_id, const char *uid, struct pod_match *match);
 
 struct pod_cache_stats {
         uint64_t lists, failures; /* requests */
         uint64_t pods, left_out;  /* of the last list */
-        uint64_t misses;          /* containers and pods that the list of the time did not have */
+        uint64_t misses;          /* containers and pods missing from the list when they were looked up */
 };
 
 void pod_cache_get_stats(struct pod_cache *c, struct pod_cache_stats *ret);

@@ -69,7 +69,7 @@ const char *pod_get_workload(const struct pod *pod, const char *kind, char *buff
 
 /* ---- scanning ---- */
 
-/* What is kept of the pod that is being read. */
+/* The pod that is being read. */
 struct pod_draft {
         struct pod *pod;
         struct buf texts;
@@ -94,8 +94,8 @@ static bool enter_optional_array(struct json_scan *s)
         return false;
 }
 
-/* The offset of the text; 0, that of "", when it is empty, not UTF-8 without NUL bytes, or longer than a label may be.
- */
+/* Append the text and return its offset; 0, the offset of "", when it is empty, longer than a label may be, invalid
+   UTF-8, or contains NUL bytes. */
 static uint32_t keep_span(struct pod_draft *d, const struct json_span *span)
 {
         size_t start = d->texts.size;
@@ -330,7 +330,7 @@ static void read_pod_status(struct pod_draft *d, struct json_scan *s)
 
 /* ---- names derived from others ---- */
 
-/* Letters and digits that the hash of a pod template is written with. */
+/* The length and alphabet of pod template hashes. */
 static bool is_template_hash(const char *text)
 {
         size_t n = strlen(text);
@@ -445,7 +445,7 @@ static bool read_pod(struct pod_list *l, struct json_scan *s)
         return ok;
 }
 
-/* Equal ids: the last pod of the list is found, which is the same each time. */
+/* Equal ids are ordered by position in the list, so that lookups are deterministic: the last pod wins. */
 static int compare_pod_keys(const void *a, const void *b)
 {
         const struct pod_key *x = a, *y = b;

@@ -15,7 +15,7 @@
  * - App: the pod's label app.kubernetes.io/name, else app, else k8s-app.
  * - A static pod has two UIDs: its mirror's, and the hash of its manifest, which its cgroups are named after. It is
  * found by both.
- * - Container ids of the previous start of a container count too.
+ * - The id of a container's previous run is indexed too.
  *
  * Threads: a list belongs to one thread at a time; references of pods may be taken and released by any.
  * Source: Kubernetes API reference 1.34: PodList, ObjectMeta, PodStatus; apimachinery, util/rand (hash alphabet).
@@ -64,8 +64,7 @@ const char *pod_get_text(const struct pod *pod, uint32_t offset);
 const char *pod_get_field(const struct pod *pod, enum pod_text field);
 
 /**
- * The name of the workload of that kind which controls the pod, as "StatefulSet", "Job" or "CronJob"; "" for another
- * one.
+ * The name of the workload that controls the pod, "" if it is not of that kind ("StatefulSet", "Job", "CronJob", ...).
  * @param buffer  storage of a name that is not a text of the pod.
  */
 const char *pod_get_workload(const struct pod *pod, const char *kind, char *buffer, size_t size);

@@ -44,7 +44,7 @@ static bool copy_element(struct text_line from, char *to, size_t size)
 
 /* ---- containers ------------------------------------------------------------------ */
 
-/* The digits follow the element's start, '-' or ':', and precede its end or '.'. */
+/* The digits begin the element or follow '-' or ':', and end it or precede '.'. */
 static bool find_container_id(struct text_line element, struct text_line *ret)
 {
         for (const char *at = element.at; at < element.end;) {
@@ -79,7 +79,7 @@ static bool copy_unescaped_element(struct text_line from, char *to, size_t size)
         return n > 0;
 }
 
-/* Containers identified by a machine name. A payload deeper in the tree of the same element belongs to it too. */
+/* Containers identified by a machine name, from the element of their own cgroup or of a payload below it. */
 static bool copy_machine_name(struct text_line element, struct cgroup_names *ret)
 {
         static const struct {
@@ -259,6 +259,6 @@ void cgroup_parse(const char *text, size_t n, struct cgroup_names *ret)
         }
         if (text_size(&best) <= 1)
                 return;
-        parse_cgroup_path(best, ret); /* its names win */
+        parse_cgroup_path(best, ret); /* last, so its names take precedence */
         (void)copy_element(best, ret->path, sizeof ret->path);
 }

@@ -25,7 +25,8 @@ void code_names_deinit(struct code_names *c)
         *c = (struct code_names){ 0 };
 }
 
-/* Charge after instead of before bytes. A split range may exceed the limit by the same amount again. */
+/* Replace a charge of `before` bytes by `after` bytes. Merging may exceed the limit, at most twofold, by splitting
+   ranges. */
 static void adjust_charge(struct code_names *c, size_t before, size_t after)
 {
         assert(c->charged + after >= before && (!c->budget || c->budget->used + after >= before));
@@ -180,7 +181,7 @@ static void code_names_check(const struct code_names *c)
         }
 }
 
-/* The ranges in effect are older than all pending ones. */
+/* Pending ranges override those in effect, which are older. */
 static bool merge_pending_ranges(struct code_names *c)
 {
         size_t count = c->range_count + c->pending_count;

@@ -8,12 +8,12 @@
  *
  * Ranges are added in the order in which code was generated. A later range
  * overrides earlier ones where they overlap; a range without a name removes
- * code. Only ranges that still hold are kept, so memory follows live code, not
+ * code. Overridden ranges are discarded, so memory follows live code, not
  * all code ever generated.
  *
  * Names come from untrusted processes: one map holds at most
- * LIMIT_AGENT_JIT_PROCESS_BYTES, and all maps that share a budget hold its
- * bytes together.
+ * LIMIT_AGENT_JIT_PROCESS_BYTES, and the maps that share a budget hold at most
+ * its bytes in total.
  *
  * Threads: one thread at a time, for all maps of a budget.
  */
@@ -33,14 +33,14 @@ struct code_budget {
 struct code_range {
         uint64_t start, end;
         uint32_t name; /* offset into names, or CODE_NAME_NONE */
-        uint32_t tag;  /* for the owner */
+        uint32_t tag;  /* value of the owner */
 };
 
 struct code_names {
-        struct code_budget *budget; /* borrowed; NULL: none */
+        struct code_budget *budget; /* shared by several maps; borrowed; NULL: none */
         struct code_range *ranges;  /* in effect: ascending, no overlap */
         size_t range_count;
-        struct code_range *pending; /* added since, in order */
+        struct code_range *pending; /* added since the last lookup, in order */
         size_t pending_count, pending_capacity;
         struct buf names;
         bool keeps_names; /* names are not compacted: the owner stores offsets into them */
@@ -55,7 +55,7 @@ enum status code_names_add_text(struct code_names *c, const char *name, size_t n
                                 struct error *err) MUST_CHECK;
 
 /**
- * From now on [start, end) is code of that name.
+ * Name the code in [start, end), overriding earlier ranges.
  * @return ST_OK; ST_TOO_BIG past a limit; ST_NO_MEMORY.
  */
 enum status code_names_add(struct code_names *c, uint64_t start, uint64_t end, uint32_t name, uint32_t tag,

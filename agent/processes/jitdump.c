@@ -16,7 +16,7 @@
 #define VERSION_MAX 2
 #define HEADER_BYTES 40
 #define RECORD_BYTES 16 /* id, length, time */
-#define LOAD_BYTES 40   /* after that, before the name */
+#define LOAD_BYTES 40   /* fields of a load record between header and name */
 #define NAME_MAX_BYTES 1024
 #define ELF_HEADER_BYTES 64
 
@@ -83,9 +83,8 @@ static enum status add_jit_code(struct jitdump *j, const struct jit_code *c, uin
 }
 
 /*
- * Attach the pending lines, which name the address of their code. Node 20 writes freed memory as file names, with
- * bytes that end the text too early: whatever is parsed after such a name is not a line, and its address shows
- * that.
+ * Attach the pending lines to their code, whose address they contain. Node 20 writes freed memory as file names, with
+ * NUL bytes in the middle: the bytes after such a name are misread as lines, whose addresses are outside of the code.
  */
 static void attach_pending_lines(struct jitdump *j, uint64_t addr, uint64_t size, struct jit_code *ret)
 {
@@ -130,7 +129,7 @@ static enum status parse_load_record(struct jitdump *j, struct reader *r, struct
         return st;
 }
 
-/* Code moved. */
+/* Move code to its new address. */
 static enum status parse_move_record(struct jitdump *j, struct reader *r, struct error *err)
 {
         uint32_t pid, tid, number;
@@ -183,8 +182,9 @@ static enum status parse_line_record(struct jitdump *j, struct reader *r, struct
         uint32_t file = 0;
         enum status st;
 
-        j->line_count = j->next_first_line; /* earlier ones were for no code */
-        if (!reader_u64(r, &code) || !reader_u64(r, &count) || count > reader_left(r) / 17) /* minimum bytes per line */
+        j->line_count = j->next_first_line; /* drop lines whose code was never loaded */
+        if (!reader_u64(r, &code) || !reader_u64(r, &count) ||
+            count > reader_left(r) / 17) /* minimum bytes of a line */
                 return error_set(err, ST_TOO_BIG, "line record with more lines than it has room for");
         st = code_names_charge(&j->code, count * sizeof *j->lines, err);
         if (st)

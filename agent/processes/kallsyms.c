@@ -5,7 +5,7 @@
 #include "common/array.h"
 #include "common/limits.h"
 
-#define SYMBOL_SPAN_MAX MiB(1) /* an address further from the last symbol of a region does not belong to it */
+#define SYMBOL_SPAN_MAX MiB(1) /* maximum distance of an address from its symbol */
 #define MODULES_MAX UINT16_MAX
 
 static uint16_t count_leading_underscores(struct text_line name)
@@ -80,7 +80,7 @@ static enum status add_symbol_line(struct kallsyms *k, size_t *capacity, struct 
         if (!text_number(&line, 16, &e.addr) || !text_field(&line, &type) || text_size(&type) != 1 ||
             !text_field(&line, &name))
                 return ST_OK;
-        if (!e.addr || type.at[0] == 'A' || type.at[0] == 'a') /* hidden, or an absolute value */
+        if (!e.addr || type.at[0] == 'A' || type.at[0] == 'a') /* hidden by the kernel, or an absolute value */
                 return ST_OK;
         if (text_size(&name) == 5 && memcmp(name.at, "_text", 5) == 0)
                 k->text_addr = e.addr;

@@ -30,7 +30,7 @@ bool kernel_read_notes_build_id(const char *path, struct build_id *ret)
         return elf_notes_build_id(&cursor, ret, &kind);
 }
 
-/* "0xffffffffc0a1d000"; zeros when the kernel hides it. */
+/* The file has "0xffffffffc0a1d000", or zeros when the kernel hides addresses. */
 static bool read_section_address(const char *path, uint64_t *ret)
 {
         _cleanup_buf_ struct buf text = { 0 };

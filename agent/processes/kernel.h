@@ -34,7 +34,7 @@ struct kernel_module {
         uint64_t text_addr, text_end; /* of .text; text_addr 0: unknown */
 };
 
-/** @param dir  "/sys/module/NAME". Missing files leave fields unknown: "bpf" and "__builtin__ftrace" are no modules. */
+/** @param dir  "/sys/module/NAME". Missing files leave fields unknown, as for "bpf" and "__builtin__ftrace". */
 void kernel_module_read(const char *dir, struct kernel_module *ret);
 
 /** The offset of addr in .text. False outside .text, or when the module is unknown. */
@@ -51,7 +51,7 @@ struct kernel {
         uint64_t shift;                /* run-time minus link-time address */
         struct kernel_module *modules; /* by module index of symbols; [0] unused */
         int64_t read_at_ns;
-        bool missed; /* since then, an address had no symbol or a possibly outdated one */
+        bool missed; /* since read_at_ns, an address had no symbol or a possibly outdated one */
 };
 
 struct kernel_location {
@@ -61,7 +61,7 @@ struct kernel_location {
         const char *name;                /* borrowed until kernel_refresh(); NULL when unknown */
 };
 
-/** Read everything the kernel exposes. Missing parts are skipped and reported in err (code ST_OK all the same). */
+/** Read everything the kernel exposes. Missing parts are skipped and described in err, whose code stays ST_OK. */
 void kernel_init(struct kernel *k, struct error *err);
 void kernel_deinit(struct kernel *k);
 

@@ -56,8 +56,8 @@ static enum status check_label_patterns(const char *option, const struct option_
                 for (size_t key = 0; key < LABEL_KEY_COUNT && !found; key++)
                         found = fnmatch(patterns->items[i], KEYS[key], 0) == 0;
                 if (!found)
-                        return error_set(err, ST_USAGE, "option '--%s %.100s' matches no label of the agent's", option,
-                                         patterns->items[i]);
+                        return error_set(err, ST_USAGE, "option '--%s %.100s' matches none of the agent's labels",
+                                         option, patterns->items[i]);
         }
         return ST_OK;
 }
@@ -82,7 +82,7 @@ static void choose_label_keys(struct labels *l, const struct label_options *o)
 
 /* ---- host ---- */
 
-/* Read the file of the host, even in a container that shares the host's pid namespace. */
+/* Read the host's file, even in a container, if it shares the host's pid namespace. */
 static void read_host_id(char *ret, size_t size)
 {
         static const char *const paths[] = { "/proc/1/root/etc/machine-id", "/etc/machine-id",
@@ -97,7 +97,7 @@ static void read_host_id(char *ret, size_t size)
         }
 }
 
-/* host.arch defines its own names for these. */
+/* Values that OpenTelemetry defines for host.arch. */
 static const char *get_host_arch(void)
 {
 #if defined(__x86_64__)
@@ -105,7 +105,7 @@ static const char *get_host_arch(void)
 #elif defined(__aarch64__)
         return "arm64";
 #else
-#error "host.arch of this machine"
+#error "unsupported processor"
 #endif
 }
 
@@ -152,7 +152,7 @@ static void put_label(struct sample_label_set *list, const char *key, size_t key
                 list->items[list->count++] = (struct label_pair){ key, key_size, value };
 }
 
-/* Fill in the values of labels that the process's pod has. */
+/* Set the values of the labels that come from the process's pod. */
 static void collect_pod_values(const struct pod_match *match, struct sample_label_set *ret,
                                const char *values[LABEL_KEY_COUNT])
 {

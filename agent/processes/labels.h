@@ -8,9 +8,9 @@
  * the user's own, which take precedence.
  *
  * Keys follow OpenTelemetry's semantic conventions where these define one.
- * Labels of Kubernetes come from agent/kubernetes/. There the default of
- * service.name is that of a pod's app, else its workload, else the pod, as in
- * OpenTelemetry's specification for Kubernetes.
+ * Labels of Kubernetes come from agent/kubernetes/. In a pod the default of
+ * service.name is the name of the app, else of the workload, else of the pod,
+ * as in OpenTelemetry's specification for Kubernetes.
  *
  * Threads: read-only after labels_init().
  * Source: OpenTelemetry semantic conventions 1.44.0: container, host, k8s, os,
@@ -61,8 +61,8 @@ struct labels {
         char host_id[64]; /* "" when unknown */
         const char *host_arch;
         char os_version[96];           /* kernel release */
-        const char *service_name;      /* NULL: the name of the pod's app or workload, or of the executable */
-        const char *node_name;         /* of Kubernetes; NULL: none */
+        const char *service_name;      /* NULL: the default */
+        const char *node_name;         /* of the Kubernetes node; NULL: none */
         const struct option_list *own; /* "KEY=VALUE", checked; borrowed */
 };
 

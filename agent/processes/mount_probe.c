@@ -35,7 +35,7 @@ struct answer {
         uint64_t mount, file; /* file 0: of the mount */
         int64_t until_ns;     /* 0: free */
         bool answers;
-        bool local;          /* mounts: a file system without a server */
+        bool local;          /* mounts: the file system has no server */
         bool has_stuck_file; /* mounts: a file did not respond after others did */
 };
 
@@ -50,7 +50,7 @@ static struct {
 
 /* ---- in the child, forked from a threaded process: async-signal-safe calls only ---- */
 
-/* Unknown ones may have a server; for these a probe is made before each access. */
+/* Unknown file systems may have a server, so they are probed before each access. */
 static bool is_local_filesystem(int fd)
 {
         static const uint32_t local[] = { EXT4_SUPER_MAGIC,      XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
@@ -185,7 +185,7 @@ static enum outcome probe_by_child(const struct request *r, int proc_fd, bool *l
                                 *local_ret = local;
                                 return ANSWERED;
                         }
-                        abandon_probe_child(); /* it was killed */
+                        abandon_probe_child(); /* the child was killed */
                         return NOT_ASKED;
                 }
         abandon_probe_child();

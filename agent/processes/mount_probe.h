@@ -15,13 +15,13 @@
  * abandoned, and its file is not accessed for MOUNT_PROBE_FILE_RETRY_S. Unless
  * another file of the mount responded before, or when a second one does not,
  * no file of the mount is accessed for LIMIT_AGENT_MOUNT_RETRY_S. The next
- * probe starts another child; at most LIMIT_AGENT_PROBES_STUCK are left
- * behind, and while there are that many only local mounts that responded
- * before are accessed.
+ * probe starts another child. At most LIMIT_AGENT_PROBES_STUCK abandoned
+ * children may exist; at that limit only local mounts that responded before
+ * are accessed.
  *
  * A file is probed itself when it is opened for the first time, and before each
  * access when its file system is not known to be local. Otherwise a response
- * of the mount within the last MOUNT_PROBE_ANSWER_MS is enough. What remains:
+ * of the mount within the last MOUNT_PROBE_ANSWER_MS is enough. Limitations:
  * a mount that stops responding between a probe and the access right after it
  * blocks the caller, and so does an overlay of a network file system within
  * MOUNT_PROBE_ANSWER_MS.
@@ -41,18 +41,19 @@ enum mount_probe_kind {
 
 struct mount_probe_file {
         uint64_t mount; /* identifies the mount: a device, or mount_probe_make_key() */
-        uint64_t file;  /* identifies the file on it; 0: a mount key that identifies the file already */
+        uint64_t file;  /* identifies the file on the mount; 0: the key in mount identifies the file already */
         enum mount_probe_kind kind;
         int proc_fd;      /* directory /proc/PID */
-        const char *name; /* in that directory; "" none */
+        const char *name; /* in that directory; "": none */
         const char *path; /* as the process sees it */
-        bool opens;       /* the caller is going to open it, so a response of the mount is not enough */
+        bool opens;       /* the caller opens the file next, so a response of the mount is not enough */
 };
 
 /**
- * Does the mount of a file respond, and for this file?
- * @return false when it did not respond now or in the last LIMIT_AGENT_MOUNT_RETRY_S, the file in the last
- *         MOUNT_PROBE_FILE_RETRY_S. True also when no probe can be made for lack of processes or descriptors.
+ * Whether the file can be accessed without blocking.
+ * @return false when the mount does not respond, or did not within the last LIMIT_AGENT_MOUNT_RETRY_S; likewise for
+ *         the file within the last MOUNT_PROBE_FILE_RETRY_S. True also when no probe can be made for lack of processes
+ *         or descriptors.
  */
 bool mount_probe_is_responsive(const struct mount_probe_file *file);
 

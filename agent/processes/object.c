@@ -11,7 +11,7 @@
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 
-#define PAGE ((uint64_t)4096) /* the smallest page of both architectures */
+#define PAGE ((uint64_t)4096) /* the smallest page size of both architectures */
 #define NOTES_MAX KiB(64)
 #define NOTE_SECTIONS_MAX 64 /* section headers searched; notes come first */
 
@@ -40,7 +40,7 @@ static enum status read_object_header(object_read_fn *read, void *ctx, struct he
         if (!read(ctx, 0, &h, sizeof h.e32) || memcmp(h.ident, ELFMAG, SELFMAG) != 0)
                 return error_set(err, ST_BAD_DATA, "not an ELF file");
         if (h.ident[EI_DATA] != OUR_ORDER || (h.ident[EI_CLASS] != ELFCLASS32 && h.ident[EI_CLASS] != ELFCLASS64))
-                return error_set(err, ST_BAD_DATA, "an ELF file of another class or byte order");
+                return error_set(err, ST_BAD_DATA, "an ELF file of an unsupported class or byte order");
         ret->is_64 = h.ident[EI_CLASS] == ELFCLASS64;
         if (ret->is_64 && !read(ctx, 0, &h, sizeof h.e64))
                 return error_set(err, ST_BAD_DATA, "the ELF header is truncated");

@@ -7,8 +7,8 @@
  * Build-id and segments of a mapped ELF file, to translate an address of
  * a process into an address of the object.
  *
- * The file belongs to others and may be truncated while it is read, so it is
- * not mapped: header, segment table and notes are copied with pread(), a few
+ * The file is untrusted and may be truncated while it is read, so it is not
+ * mapped: header, segment table and notes are copied with pread(), a few
  * hundred bytes in total.
  *
  * Threads: a parsed object is immutable.
@@ -49,7 +49,7 @@ enum status object_read_memory(const void *data, size_t size, struct object *ret
 void object_deinit(struct object *o);
 
 /**
- * The object's address of a byte of the file that is mapped as code.
+ * Translate the file offset of code in a mapping to an object address.
  *
  * The kernel maps whole pages, so bytes around a segment are visible in its mapping too.
  * Preference: the segment that contains the offset, code before data; then the segment whose
@@ -59,9 +59,9 @@ void object_deinit(struct object *o);
 bool object_find_address(const struct object *o, uint64_t file_offset, uint64_t *ret);
 
 /**
- * The address of the first byte of an executable mapping of size bytes, derived from the
- * executable segment that it shows. Adjacent pages may belong to another segment; code has one
- * bias all the same.
+ * The object address of the first byte of an executable mapping of size bytes, derived from the
+ * executable segment that it shows. Adjacent pages may belong to another segment, but all code of
+ * an object has one bias.
  * @return false when the mapping shows no executable segment; ret untouched.
  */
 bool object_find_code_address(const struct object *o, uint64_t file_offset, uint64_t size, uint64_t *ret);

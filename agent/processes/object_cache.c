@@ -76,7 +76,7 @@ static int reopen_if_same_file(int fd, const struct proc_mapping *mapping, bool 
 
 #define MAP_FILE_NAME 64
 
-/* Name in the directory of the process. */
+/* Format the mapping's name in the directory of the process. */
 static void format_map_file_name(const struct proc_mapping *mapping, char ret[static MAP_FILE_NAME])
 {
         snprintf(ret, MAP_FILE_NAME, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
@@ -164,7 +164,7 @@ static const struct object *get_vdso_object(struct object_cache *c, int proc_fd,
         const void *image;
         size_t size;
 
-        if (mapping->start <= UINT32_MAX) /* a 32-bit process has another one */
+        if (mapping->start <= UINT32_MAX) /* 32-bit processes have another vDSO */
                 return NULL;
         if (c->vdso_tried)
                 return c->vdso;

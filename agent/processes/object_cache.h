@@ -21,7 +21,7 @@
 /**
  * Called for each ELF file when it is first read, while a process has it mapped.
  * @param proc_fd  directory /proc/PID of that process.
- * @param fd       the file, open for reading; the observer takes it by setting -1.
+ * @param fd       the file, open for reading; the observer takes ownership by setting it to -1.
  */
 typedef void object_observer(void *ctx, const struct object *object, int proc_fd, const struct proc_mapping *mapping,
                              int *fd);
@@ -35,14 +35,14 @@ struct object_cache {
         struct object *vdso; /* owned; shared by all 64-bit processes */
         bool vdso_tried;
         uint64_t last_serial;
-        object_observer *observer; /* NULL none */
+        object_observer *observer; /* NULL: none */
         void *observer_ctx;
 };
 
 void object_cache_deinit(struct object_cache *c);
 
 /**
- * The object behind a mapping of a process.
+ * The object that backs a mapping of a process.
  *
  * The mapped file itself is opened through /proc/PID/map_files, even when it was deleted or
  * replaced; without the right to that, by its path inside the root of the process if the inode
@@ -55,7 +55,7 @@ void object_cache_deinit(struct object_cache *c);
  */
 const struct object *object_cache_get(struct object_cache *c, int proc_fd, const struct proc_mapping *mapping);
 
-/** Open the file behind a mapping for reading, as object_cache_get() does; -1 when it is unavailable. */
+/** Open the file that backs a mapping for reading, as object_cache_get() does; -1 when it is unavailable. */
 int object_cache_open(int proc_fd, const struct proc_mapping *mapping);
 
 /** Past the limit: the caller must drop borrowed objects and call object_cache_forget(). */

@@ -28,7 +28,7 @@ int reopen_for_reading(int path_fd)
         char name[48];
 
         snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-        return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* also avoids waiting for a lease */
+        return open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* O_NONBLOCK: also for leases */
 }
 
 int open_regular_in_root(int root_fd, const char *path, int flags)

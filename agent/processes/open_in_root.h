@@ -19,7 +19,7 @@ int open_in_root(int root_fd, const char *path, int flags);
  */
 int open_regular_in_root(int root_fd, const char *path, int flags);
 
-/** Open for reading the file of path_fd, an O_PATH descriptor of a regular file. @return as above. */
+/** Open the regular file of an O_PATH descriptor for reading. @return as above. */
 int reopen_for_reading(int path_fd);
 
 #endif

@@ -58,7 +58,8 @@ static enum status append_mapping(struct proc_maps *m, size_t *capacity, const s
         return ST_OK;
 }
 
-/* A mapping that grew between two reads of the file appears again with its new end. False when nothing is new. */
+/* A mapping that grew between two reads of the file appears again with its new end: clip it to the part from `before`
+   on. False when nothing is left. */
 static bool clip_mapping(struct proc_mapping *m, uint64_t before)
 {
         if (m->end <= before)

@@ -33,9 +33,8 @@ struct proc_maps {
 };
 
 /**
- * Parse the whole text.
+ * Parse the whole text. A line that overlaps earlier ones is clipped, since a mapping may grow while the file is read.
  * @param ret  owned, free with proc_maps_deinit(); untouched on failure.
- * Of a line that overlaps those before it, only the rest counts: a mapping may grow while the file is read.
  * @return ST_OK; ST_BAD_DATA with the offset of a malformed line; ST_TOO_BIG past LIMIT_AGENT_MAPPINGS.
  */
 enum status proc_maps_parse(const char *text, size_t n, struct proc_maps *ret, struct error *err) MUST_CHECK;

@@ -88,7 +88,7 @@ static bool find_jit_name(struct jit_names *j, uint64_t addr, struct jit_locatio
 
 #define MAPS_AGE_MAX_NS (30 * (int64_t)1000000000)
 #define UNUSED_DRAINS_MAX 6
-#define FIRST_NOTICES 8 /* at once: the dynamic linker is running */
+#define FIRST_NOTICES 8 /* handled at once: the dynamic linker is running */
 #define NOTICE_PAUSE_NS ((int64_t)500000000)
 #define READ_SHARE 20    /* rereading the mappings of a process uses at most 1/20 of a CPU */
 #define VAIN_READS_MAX 6 /* the pause doubles up to half a minute */
@@ -137,7 +137,7 @@ static bool is_same_mapped_file(const struct proc_mapping *a, const struct proc_
                a->device_minor == b->device_minor && a->deleted == b->deleted && strcmp(a->path, b->path) == 0;
 }
 
-/* False when they cannot be read. */
+/* Returns false when the mappings cannot be read. */
 static bool read_process_maps(struct process_table *t, struct process *p, int proc_fd)
 {
         struct proc_maps maps;
@@ -182,7 +182,7 @@ void process_table_exclude(struct process_table *t, const struct process *p)
                 t->on_excluded(t->ctx, &p->id);
 }
 
-/* A process that exited before its start was read does not count. */
+/* Whether the process only has the pid of a selected one. False when it exited before its start time was read. */
 static bool is_other_life(const struct process_table *t, const struct sample_process *id)
 {
         for (size_t i = 0; i < t->life_count; i++)
@@ -201,7 +201,7 @@ static void apply_process_filter(struct process_table *t, struct process *p)
         process_table_exclude(t, p);
 }
 
-/* Pause before its mappings are reread. */
+/* Minimum time between two reads of the mappings. */
 static int64_t get_read_pause_ns(const struct process *p)
 {
         return p->read_cost_ns * READ_SHARE > NOTICE_PAUSE_NS ? p->read_cost_ns * READ_SHARE : NOTICE_PAUSE_NS;

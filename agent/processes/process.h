@@ -15,8 +15,8 @@
  * another process. A process without samples for some intervals is forgotten,
  * and so are the least recently used ones past LIMIT_AGENT_PROCESSES.
  *
- * For processes excluded by the filter, the sampler is notified at first
- * sight; their mappings are not read.
+ * The sampler is notified of a process excluded by the filter when the process
+ * is first seen; the mappings of such a process are not read.
  *
  * Threads: one thread at a time.
  */
@@ -34,7 +34,7 @@
 #include "agent/unwinding/unwinder.h"
 #include "bpf/sample.h"
 
-/** Names of code that a process generated at run time: from its jitdump, which has lines too and wins, or perf map. */
+/** Names of code that a process generated at run time. The jitdump takes precedence, since it has lines too. */
 struct jit_names {
         struct perf_map map;
         struct jitdump dump;
@@ -45,17 +45,17 @@ struct process {
         char name[SAMPLE_COMM_SIZE]; /* of the thread group's leader */
         struct cgroup_names cgroup;
         struct pod_match pod; /* owned reference; set when its labels are collected */
-        char *executable;     /* its path in the root of the process, NULL unknown; owned */
+        char *executable;     /* its path in the root of the process; NULL: unknown; owned */
         bool is_excluded;
         struct proc_maps maps;
         const struct object **objects; /* one per mapping, NULL when unknown; owned array */
-        bool has_maps;                 /* they were read at least once */
+        bool has_maps;                 /* maps were read at least once */
         struct jit_names jit;
         int64_t read_at_ns;   /* monotonic */
         int64_t read_cost_ns; /* CPU time of the last read */
         unsigned notice_count;
         unsigned vain_reads;                    /* consecutive rereads that did not find the missing mapping */
-        bool is_stale;                          /* its mappings changed, but they were read just before */
+        bool is_stale;                          /* its mappings changed, and are reread after the pause */
         uint64_t read_in, jit_read_in, used_in; /* drain numbers */
         struct unwinder_process unwind;
 };
@@ -67,13 +67,13 @@ struct process_table {
         uint64_t drain; /* number of the current drain */
         struct object_cache objects;
         uint64_t unreadable;                 /* processes that exited before their mappings were read */
-        struct unwinder *unwinder;           /* borrowed; NULL none */
+        struct unwinder *unwinder;           /* borrowed; NULL: none */
         const struct process_filter *filter; /* borrowed; NULL: no process is excluded */
         const struct sample_process *lives;  /* borrowed; other processes with the pid of one of these are excluded */
         size_t life_count;
-        void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL none */
+        void (*on_excluded)(void *ctx, const struct sample_process *id); /* NULL: none */
         void *ctx;
-        struct code_budget jit_budget; /* for names of generated code, all processes */
+        struct code_budget jit_budget; /* for names of generated code of all processes */
         struct code_names vdso;        /* by link-time address */
         bool vdso_tried;
         uint64_t jit_left;    /* read budget in bytes for their files in this drain */
@@ -84,10 +84,10 @@ struct process_table {
 void process_table_init(struct process_table *t);
 void process_table_deinit(struct process_table *t);
 
-/** An excluded process was sampled: notify the sampler again, which had forgotten it. */
+/** Notify the sampler again of an excluded process: it was sampled, so the sampler has forgotten the exclusion. */
 void process_table_exclude(struct process_table *t, const struct process *p);
 
-/** A process is new or has new mappings: read them before it exits. */
+/** Read the mappings of a process that is new or has new mappings, before it exits. */
 void process_table_handle_notice(struct process_table *t, const struct sample_notice *notice);
 
 /**
@@ -104,7 +104,7 @@ bool process_table_has_mapping(struct process_table *t, struct process *p, uint6
  */
 struct process *process_table_get(struct process_table *t, const struct sample_process *id, const char *comm);
 
-/** Unwind tables were completed: update the unwinder for the processes that wait for one. */
+/** Update the unwinder for processes that wait for unwind tables. Call when tables were completed. */
 void process_table_update_waiting(struct process_table *t);
 
 /** Call before the samples of an interval are resolved. */

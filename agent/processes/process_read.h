@@ -21,19 +21,19 @@ struct process_stat {
         uint64_t start_ticks; /* clock ticks since boot */
         uint32_t parent;
         bool kernel_thread;
-        char state; /* 'Z': exited, not yet waited for */
+        char state; /* 'Z': exited, but not yet reaped */
 };
 
-/** Whether pids here equal those of the kernel, which they do not in a pid namespace of a container. */
+/** Whether this process is in the host's pid namespace, so that its pids are those that BPF programs see. */
 bool process_in_host_pid_namespace(void);
 
 /** Start time, with the precision of /proc. */
 uint64_t process_start_ticks(const struct sample_process *id);
 
-/** The process that has the pid now, whatever it has executed; false, ret untouched, when there is none. */
+/** The process that has the pid now, in its current life; false, ret untouched, when there is none. */
 bool process_find_pid(uint32_t tgid, struct sample_process *ret) MUST_CHECK;
 
-/** Open /proc/PID of that process; -1 when it has exited. The descriptor is the caller's. */
+/** Open /proc/PID of that process; -1 when it has exited. The caller owns the descriptor. */
 int process_open(const struct sample_process *id);
 
 enum status process_read_maps(int proc_fd, struct proc_maps *ret, struct error *err) MUST_CHECK;

@@ -28,7 +28,7 @@ bool vdso_get_image(const void **ret, size_t *size_ret)
         return true;
 }
 
-/* Shortest name first: the last one added wins. */
+/* Shortest name first: of several names for one address, the last one added is used. */
 static void add_exported_names(struct code_names *names, const struct elf_image *elf, const struct elf_section *section,
                                size_t length)
 {

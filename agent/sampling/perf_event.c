@@ -126,7 +126,7 @@ static enum status probe_perf_rights(struct perf_events *e, struct error *err)
 
 /* ---- buffers -------------------------------------------------------------------------- */
 
-/* Map the size that kernel.perf_event_mlock_kb grants per CPU, or less when this user has other buffers. */
+/* Map as much as kernel.perf_event_mlock_kb allows per CPU, less when this user has other buffers. */
 static enum status map_perf_ring(struct perf_cpu *c, struct error *err)
 {
         size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = LIMIT_AGENT_PERF_RING_BYTES;

@@ -28,7 +28,7 @@ struct perf_ring {
         size_t size;         /* of data, a power of two */
         uint64_t tail, head; /* of this pass */
         uint64_t broken;     /* times that the position was lost */
-        uint8_t *joined;     /* for wrapped records; owned, PERF_RING_RECORD_MAX bytes */
+        uint8_t *joined;     /* scratch for wrapped records; owned, PERF_RING_RECORD_MAX bytes */
 };
 
 /** @param data  size bytes, a power of two. False without memory. */

@@ -29,7 +29,7 @@ static struct perf_thread *find_thread(const struct perf_threads *t, uint32_t ti
         return id_table_find(&t->by_tid, &tid, sizeof tid, &i) ? &t->items[i] : NULL;
 }
 
-/* NULL at the limit or without memory: the name is then read when needed. */
+/* Returns NULL at the limit or without memory: the name is then read when needed. */
 static struct perf_thread *reset_thread(struct perf_threads *t, uint32_t tid, uint32_t tgid)
 {
         struct perf_thread *thread = find_thread(t, tid);

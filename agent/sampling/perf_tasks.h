@@ -7,7 +7,7 @@
  * Tracks the processes and threads that have perf events, and opens
  * events for the others.
  *
- * A process is tracked because its threads were opened here, or because it
+ * A process is tracked because this module opened its threads, or because it
  * inherited its parent's events. The latter must not be opened: each sample
  * would arrive twice. Every record of a process shows that it has events at
  * that time; the record of its leader's exit shows that it has none from then
@@ -23,7 +23,7 @@
  * so a process that inherited events is known to have them by step 3. If
  * records were lost, a process whose parent is tracked counts as tracked. If a
  * process was opened although it inherited events, the record of its fork
- * reveals that, and the events opened here are closed.
+ * reveals that, and the events opened by this module are closed.
  *
  * Inherited events live as long as the descriptor of the first one, so
  * descriptors of an exited process are kept until no event uses them any more
@@ -67,9 +67,9 @@ struct perf_task {
         struct sample_process id; /* start_boot_ns is 0 until perf_task_identify() */
         uint64_t last_record_ns;
         uint64_t listed; /* number of the last scan that found it */
-        uint64_t opened; /* number of the scan at which it was opened; 0: it was not */
+        uint64_t opened; /* number of the scan at which it was opened; 0: never */
         bool has_events;
-        bool refused; /* the kernel denied opening it */
+        bool refused; /* the kernel refused to open events for it */
         bool identified, kernel_thread;
         bool sampled, stale; /* since its exec: sampled; mappings changed since the last notice */
         int *fds;            /* owned */
@@ -79,7 +79,7 @@ struct perf_task {
 struct perf_tasks {
         struct perf_events *events;   /* borrowed */
         struct perf_threads *threads; /* borrowed */
-        const uint32_t *tgids;        /* borrowed; only these */
+        const uint32_t *tgids;        /* borrowed; sample only these processes */
         size_t tgid_count;            /* 0: all that may be opened */
         bool all_users;               /* processes of other users may be opened */
         struct perf_task *items;      /* owned */
@@ -90,7 +90,7 @@ struct perf_tasks {
         uint64_t scan;       /* number of the last scan */
         struct pollfd *left; /* owned; descriptors of exited processes */
         size_t left_count, left_capacity;
-        uint64_t refused; /* processes that could not be opened, in total */
+        uint64_t refused; /* total of processes that could not be opened */
         bool full;        /* the descriptor limit was reached */
 };
 

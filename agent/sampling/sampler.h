@@ -9,8 +9,8 @@
  * There are three implementations. With BPF the kernel captures stacks on every
  * CPU, of all processes, user and kernel. Without the privileges for that,
  * perf events of this user's processes write each stack to ring buffers
- * (agent/sampling/perf_tasks.h describes how processes are found). A process that samples itself
- * needs signals only. All produce the same output.
+ * (agent/sampling/perf_tasks.h describes how processes are found). A process
+ * that samples itself needs only signals. All produce the same output.
  *
  * Threads: one sampler belongs to one thread.
  */
@@ -29,10 +29,10 @@ enum sampler_kind {
         SAMPLER_AUTO,
         SAMPLER_BPF,
         SAMPLER_PERF,
-        SAMPLER_SIGNAL, /* of the own process, by timers of its threads; one at a time */
+        SAMPLER_SIGNAL, /* samples its own process, by timers of its threads; one sampler at a time */
 };
 
-/** Totals since the start: those of the BPF program, and those of perf events alone. */
+/** Totals since the start: enum sample_stat, and one of perf events and signals only. */
 enum sampler_stat {
         SAMPLER_STAT_REFUSED = STAT_COUNT, /* processes that could not be opened; of signals, threads without a timer */
         SAMPLER_STAT_COUNT,
@@ -98,7 +98,7 @@ const struct sample_stack *sample_batch_find_stack(const struct sample_batch *b,
 /**
  * Start sampling. SAMPLER_AUTO tries BPF, then perf events.
  * @param ret  owned, free with sampler_destroy(); untouched on failure.
- * @return ST_OK; ST_OS with the step that the kernel refused: of perf events when both were
+ * @return ST_OK; ST_OS with the step that the kernel refused; that of perf events when both were
  *         tried.
  */
 enum status sampler_create(const struct sampler_options *o, struct sampler **ret, struct error *err) MUST_CHECK;

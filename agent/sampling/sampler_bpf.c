@@ -26,12 +26,12 @@ struct cpu_clock {
         uint64_t count_ns;     /* the event's count when it was last read */
 };
 
-/* A clock event ends when its CPU goes offline, and does not come back with it. */
+/* A clock event ends when its CPU goes offline, and does not resume when the CPU comes back. */
 struct cpu_clocks {
         struct bpf_program *program; /* borrowed */
         uint64_t period_ns;
         struct cpu_clock *items; /* one for each possible CPU; owned */
-        bool *online;            /* the same; scratch */
+        bool *online;            /* one for each possible CPU; owned; scratch */
         int count;
         unsigned running;
 };
@@ -113,7 +113,7 @@ static void update_cpu_clocks(struct cpu_clocks *c)
         if (!c->items || cpu_list_online(c->online, (size_t)c->count, NULL))
                 return;
         for (int cpu = 0; cpu < c->count; cpu++) {
-                /* It may have gone offline and online since. */
+                /* The CPU may have gone offline and online between two updates. */
                 if (!c->online[cpu] || (c->items[cpu].link && !is_clock_counting(&c->items[cpu])))
                         stop_cpu_clock(c, cpu);
                 if (c->online[cpu] && !c->items[cpu].link && start_cpu_clock(c, cpu, NULL))
@@ -125,8 +125,8 @@ struct bpf_sampler {
         struct sampler base;
         struct sample_bpf *bpf;
         struct cpu_clocks clocks;
-        struct bpf_link *forks; /* NULL unless children are sampled */
-        int cpu_count;          /* possible ones */
+        struct bpf_link *forks; /* tracepoint of forks; NULL unless children are sampled */
+        int cpu_count;          /* possible CPUs */
         int fence_fd;           /* inner map for the fence */
         struct ring_buffer *rings;
         struct unwind_map_fds unwind;
@@ -205,7 +205,7 @@ static int handle_deferred_record(void *ctx, void *data, size_t size)
         return 0;
 }
 
-#define SAMPLE_BYTES 512 /* typical size */
+#define SAMPLE_BYTES 512 /* typical size of a sample */
 #define SAMPLES_BYTES_MIN (512 * 1024)
 
 /* Room for the samples of an interval, so that the agent wakes up once per interval. */
@@ -219,7 +219,7 @@ static uint32_t get_ring_bytes(const struct sampler_options *o, int cpus)
         return (uint32_t)bytes;
 }
 
-/* Exited processes are not removed, so with children the map is an LRU. */
+/* Exited processes are not removed from the map, so with children it is an LRU map. */
 static enum status size_pid_map(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         bool children = o->tgid_count && o->children;
@@ -256,7 +256,7 @@ static enum status load_bpf_program(struct bpf_sampler *s, const struct sampler_
         e = sample_bpf__load(s->bpf);
         if (e)
                 return error_os(err, -e,
-                                "the kernel refuses the BPF program (cairn-agent --doctor says what is missing)");
+                                "the kernel refuses the BPF program (cairn-agent --doctor shows what is missing)");
         s->fence_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "fence", sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
         if (s->fence_fd < 0)
                 st = error_os(err, -s->fence_fd, "cannot create a BPF map");
@@ -363,7 +363,7 @@ static enum status drain_bpf_sampler(struct sampler *base, struct sample_batch *
         ring_buffer__consume(s->rings);
         /* Grace period: returns after all running programs have ended, so released extents may be reused. */
         if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.fence), &zero, &s->fence_fd, BPF_ANY) < 0)
-                return error_os(err, errno, "cannot wait for the BPF programs that run");
+                return error_os(err, errno, "cannot wait for running BPF programs");
         sample_counts_take(&s->counts, ret);
         update_cpu_clocks(&s->clocks);
         if (s->clocks.items)

@@ -25,7 +25,7 @@ struct sampler {
         void (*on_process)(void *ctx, const struct sample_notice *notice);
         void (*on_deferred)(void *ctx, const struct sample_key *key, const struct stack_copy *copy);
         void *ctx;
-        const struct unwind_map_fds *unwind; /* NULL none */
+        const struct unwind_map_fds *unwind; /* NULL: none */
         unsigned cpu_count;
         bool has_kernel, copies_stacks;
         char gaps[160];

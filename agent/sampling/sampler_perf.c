@@ -45,7 +45,7 @@ static bool is_sampled_process(const struct perf_sampler *s, uint32_t tgid)
         return s->children || s->tasks.tgid_count == 0;
 }
 
-/* Deliver the sample with a copy of its stack, to be walked by tables. */
+/* Deliver the sample with a copy of its stack, which is walked with unwind tables. */
 static enum sample_stat defer_perf_sample(struct perf_sampler *s, struct sample_key *key, const struct perf_record *r)
 {
         struct stack_copy *copy = s->copy;
@@ -154,7 +154,7 @@ static void read_perf_buffers(struct perf_sampler *s)
         }
 }
 
-/* Send notices of processes whose mappings should be read: first sampled, or with new mappings. */
+/* Send notices of processes whose mappings must be read: they were sampled for the first time, or have new mappings. */
 static void notify_stale_processes(struct perf_sampler *s)
 {
         for (size_t i = 0; i < s->tasks.count; i++) {
@@ -272,7 +272,7 @@ static enum status start_perf_sampler(struct sampler *base, const struct sampler
         s->tasks.all_users =
                 privileges_have(CAP_SYS_PTRACE) || privileges_have(CAP_PERFMON) || privileges_have(CAP_SYS_ADMIN);
         st = open_perf_epoll(s, err);
-        /* The second scan finds processes started during the first one by a process not open yet. */
+        /* The second scan finds processes that a process without events started during the first scan. */
         for (int i = 0; i < 2 && !st; i++)
                 st = scan_for_processes(s, err);
         base->cpu_count = count_online_cpus(s);

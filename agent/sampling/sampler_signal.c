@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampler of the own process, for which no privilege is needed: systemd's and container runtimes' seccomp filters
+ * Sampler of its own process, without privileges or perf events: the seccomp filters of systemd and container runtimes
  * forbid perf_event_open(). Each thread has a timer on its own CPU clock, which sends SIGPROF to that thread; a timer
  * of the process would charge the main thread on kernels before 6.4. The handler copies registers and stack into a
  * slot; sampler_poll() delivers the slots as deferred samples.
@@ -28,11 +28,11 @@
 #include "common/limits.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define POLL_INTERVAL_NS (SECOND_NS / 20) /* threads that live for less may be missed */
+#define POLL_INTERVAL_NS (SECOND_NS / 20) /* threads with a shorter life may be missed */
 #define SLOTS_MIN 64                      /* samples between two polls */
 #define STACK_PAGE_BYTES 4096
 #define STACK_PIECES (STACK_COPY_MAX_BYTES / STACK_PAGE_BYTES + 1)
-#define TICKS_MAX 100 /* of one signal; more were not this stack's */
+#define TICKS_MAX 100 /* counted per signal: later ticks of a delayed signal did not belong to this stack */
 #define NO_TIMER ((timer_t)-1)
 
 enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_FULL };
@@ -52,7 +52,7 @@ struct thread_timer {
 
 struct signal_sampler {
         struct sampler base;
-        struct sample_process process; /* this one */
+        struct sample_process process; /* the own process */
         pid_t pid;
         int64_t period_ns;
         struct signal_slot *slots; /* owned */
@@ -67,7 +67,7 @@ struct signal_sampler {
         uint64_t samples, refused;
 };
 
-/* What handlers use; NULL: they do nothing. */
+/* The sampler of the signal handlers; NULL: handlers do nothing. */
 static _Atomic(struct signal_sampler *) active_sampler;
 static atomic_uint running_handlers;
 
@@ -132,7 +132,7 @@ static void read_signal_registers(const ucontext_t *from, struct arch_regs *to)
 static const uint8_t system_call_code[] = { 0x01, 0x00, 0x00, 0xd4 };
 #endif
 
-/* The kernel reads what is mapped, page by page, and never faults. */
+/* process_vm_readv() with one piece per page stops at the first page that is not mapped, and cannot fault. */
 static void copy_own_stack(pid_t pid, struct stack_copy *to)
 {
         struct iovec here = { to->stack, sizeof to->stack }, pieces[STACK_PIECES];
@@ -193,8 +193,8 @@ static clockid_t thread_cpu_clock(pid_t tid)
 }
 
 /*
- * The first tick comes at a random part of the first period, so that threads which live for less than one are counted
- * in proportion. A thread that started since the last scan is charged from its start.
+ * The first tick comes at a random time of the first period, so that threads with a shorter life are counted in
+ * proportion. A thread that started after the last scan is charged from its start.
  */
 static timer_t start_thread_timer(struct signal_sampler *s, pid_t tid)
 {
@@ -208,7 +208,7 @@ static timer_t start_thread_timer(struct signal_sampler *s, pid_t tid)
 
         event._sigev_un._tid = tid;
         if (timer_create(thread_cpu_clock(tid), &event, &timer)) {
-                s->refused += errno != EINVAL; /* that is of a thread that has ended */
+                s->refused += errno != EINVAL; /* EINVAL: the thread has ended */
                 return NO_TIMER;
         }
         if (!timer_settime(timer, s->has_scanned ? TIMER_ABSTIME : 0, &ticks, NULL))
@@ -232,7 +232,7 @@ static bool reserve_thread_timer(struct signal_sampler *s)
         return true;
 }
 
-/* The kernel lists threads in the order of their start, as the timers are: a search begins after the last one found. */
+/* Threads in /proc are in the order of their start, like the timers: a search begins after the last thread found. */
 static void note_thread(struct signal_sampler *s, pid_t tid, size_t *at)
 {
         for (size_t i = 0; i < s->timer_count; i++) {
@@ -281,7 +281,7 @@ static void scan_own_threads(struct signal_sampler *s)
 
 /* ---- the sampler ---- */
 
-/* After a tick in the kernel, the thread is at the instruction after its system call. */
+/* A thread that was interrupted in the kernel is at the instruction after its system call. */
 static bool is_after_system_call(const struct signal_sampler *s, const struct stack_copy *copy)
 {
         uint8_t code[sizeof system_call_code];
@@ -328,7 +328,7 @@ static void poll_signal_sampler(struct sampler *base)
         deliver_full_slots(s);
 }
 
-/* Some filters of system calls forbid to read memory, even one's own. */
+/* Some seccomp filters forbid process_vm_readv(), even on the calling process. */
 static enum status check_own_memory(const struct signal_sampler *s, struct error *err)
 {
         uint8_t byte = 0, copy;
@@ -351,14 +351,14 @@ static enum status open_poll_timer(struct signal_sampler *s, struct error *err)
         return s->threads ? ST_OK : error_os(err, errno, "cannot read '/proc/self/task'");
 }
 
-/* Interrupted system calls go on where the kernel can; poll() and sleeps end early. */
+/* SA_RESTART: the kernel restarts interrupted system calls where it can; poll() and sleeps return early. */
 static enum status install_profile_handler(struct signal_sampler *s, struct error *err)
 {
         struct sigaction action = { .sa_sigaction = handle_profile_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
         struct signal_sampler *none = NULL;
 
         if (!atomic_compare_exchange_strong(&active_sampler, &none, s))
-                return error_set(err, ST_BUSY, "this process samples itself already");
+                return error_set(err, ST_BUSY, "this process already samples itself");
         sigemptyset(&action.sa_mask);
         return sigaction(SIGPROF, &action, NULL) ? error_os(err, errno, "cannot handle SIGPROF") : ST_OK;
 }
@@ -411,7 +411,7 @@ static void destroy_signal_sampler(struct sampler *base)
 
         stop_signal_sampler(base);
         if (atomic_compare_exchange_strong(&active_sampler, &expected, NULL)) {
-                signal(SIGPROF, SIG_IGN); /* drops what is pending */
+                signal(SIGPROF, SIG_IGN); /* discards pending signals */
                 while (atomic_load(&running_handlers))
                         sched_yield();
         }
@@ -427,7 +427,7 @@ static int get_signal_sampler_fd(const struct sampler *base)
         return ((const struct signal_sampler *)base)->timer;
 }
 
-/* All samples were delivered as deferred ones. */
+/* No counts: all samples are delivered as deferred samples. */
 static enum status drain_signal_sampler(struct sampler *base, struct sample_batch *ret, struct error *err)
 {
         (void)base;

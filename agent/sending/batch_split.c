@@ -64,7 +64,7 @@ enum status batch_split(const struct hash128 *id, const void *packed, size_t n, 
                 return st;
         half = p.samples.count / 2;
         if (!half)
-                st = error_set(err, ST_TOO_BIG, "a batch of one sample cannot be made smaller");
+                st = error_set(err, ST_TOO_BIG, "a batch of one sample cannot be split");
         if (!st)
                 st = pack_sample_range(&p, 0, half, &parts[0].packed, err);
         if (!st)

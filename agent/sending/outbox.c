@@ -16,7 +16,7 @@
 #define DAMAGED_FILES_MAX 64 /* kept for inspection; further ones are removed */
 
 _Static_assert(LIMIT_AGENT_SPOOL_AGE_S + 3600 < LIMIT_BATCH_ID_AGE_S,
-               "a service remembers ids for longer than a spool");
+               "a service remembers ids for longer than a spool keeps batches");
 
 struct hash128 batch_id_generate(void)
 {
@@ -156,7 +156,7 @@ static bool write_to_spool(struct outbox *o, struct outbox_batch *b)
                 return false;
         }
         if (o->spool_failing)
-                log_info("sender", "the spool takes batches again");
+                log_info("sender", "the spool accepts batches again");
         o->spool_failing = false;
         if (!b->in_flight)
                 free_batch_bytes(o, b);
@@ -177,7 +177,7 @@ static struct outbox_batch *find_oldest_unspooled(struct outbox *o)
         return b;
 }
 
-/* The new batch, and batches left in memory by earlier failures. */
+/* Write the new batch, and batches left in memory by earlier failures. */
 static void write_all_to_spool(struct outbox *o)
 {
         struct outbox_batch *b;

@@ -18,7 +18,7 @@
 enum outbox_drop_reason {
         DROP_MEMORY_FULL, /* LIMIT_AGENT_QUEUE_BYTES, or no memory for a part of a batch that is split */
         DROP_SPOOL_FULL,  /* the spool's limit, or LIMIT_AGENT_SPOOL_FILES */
-        DROP_TOO_OLD,     /* LIMIT_AGENT_SPOOL_AGE_S: the service may have forgotten its id */
+        DROP_TOO_OLD,     /* LIMIT_AGENT_SPOOL_AGE_S: the service may have forgotten the batch id */
         DROP_DAMAGED,     /* its file cannot be read */
         DROP_REFUSED,     /* the service will never accept it */
         DROP_TOO_BIG,     /* the service refuses even its smallest part */
@@ -72,17 +72,17 @@ enum status outbox_put(struct outbox *o, const struct hash128 *id, struct buf *p
 
 /** The oldest batch with its bytes, marked in flight; NULL when the queue is empty (or without memory). */
 struct outbox_batch *outbox_take(struct outbox *o);
-/** It could not be sent now. */
+/** Return a batch that could not be sent now. */
 void outbox_put_back(struct outbox *o, struct outbox_batch *b);
-/** It was delivered. */
+/** Remove a delivered batch. */
 void outbox_remove(struct outbox *o, struct outbox_batch *b);
-/** It cannot be delivered. */
+/** Remove a batch that cannot be delivered, and count it. */
 void outbox_drop(struct outbox *o, struct outbox_batch *b, enum outbox_drop_reason why);
 
 #define OUTBOX_SYNC_MAX 64
 /** Numbers of spooled batches that are not synced yet, at most OUTBOX_SYNC_MAX. Returns their count. */
 size_t outbox_list_unsynced(const struct outbox *o, uint64_t numbers[static OUTBOX_SYNC_MAX]);
-/** Call without the lock. */
+/** Caller does not hold the lock. */
 enum status outbox_sync(struct outbox *o, const uint64_t *numbers, size_t count, struct error *err) MUST_CHECK;
 void outbox_mark_synced(struct outbox *o, const uint64_t *numbers, size_t count);
 

@@ -26,7 +26,7 @@ enum verdict {
         VERDICT_LATER,   /* the service is unreachable, busy or misconfigured; the batch is fine */
         VERDICT_FAILED,  /* the service failed while handling it: retried a limited number of times */
         VERDICT_TOO_BIG, /* 413 */
-        VERDICT_REFUSED, /* it will never be accepted */
+        VERDICT_REFUSED, /* the batch will never be accepted */
 };
 
 struct post_result {
@@ -38,7 +38,7 @@ struct post_result {
 
 #define PROFILES_PATH "/v1development/profiles"
 
-/* Proxies and captive portals may answer anything with status 200. */
+/* Proxies and captive portals may send any content with status 200. */
 static enum verdict classify_success(const struct http_client_response *r, struct post_result *result)
 {
         if (r->body.size && (strncmp(r->content_type, "text/html", 9) == 0 ||
@@ -98,7 +98,7 @@ static struct post_result post_batch(struct http_client *client, const struct ou
 #define SERVER_ERRORS_MAX 20 /* then the batch is assumed to be the cause */
 
 struct sender {
-        struct service_thread service; /* its lock guards everything below */
+        struct service_thread service; /* its lock protects everything below */
         struct outbox outbox;
         bool flushing; /* sender_flush() waits: pauses are short */
         struct sender_stats stats;
@@ -107,7 +107,7 @@ struct sender {
         char last_error[240];
 };
 
-/* Called with the lock held, which is released meanwhile. */
+/* Caller holds the lock, which is released meanwhile. */
 static void sync_spool(struct sender *s)
 {
         uint64_t numbers[OUTBOX_SYNC_MAX];
@@ -128,7 +128,7 @@ static void sync_spool(struct sender *s)
         }
 }
 
-/* Called with the lock held. A new batch does not end the pause, but is synced. */
+/* Caller holds the lock. A new batch does not end the pause, but is synced. */
 static void pause_sending(struct sender *s, uint64_t ms)
 {
         int64_t until = monotonic_ns() + (int64_t)ms * 1000000;
@@ -152,7 +152,7 @@ static uint64_t choose_pause(struct sender *s)
         return s->pause_ms - (s->random >> 33) % (s->pause_ms / 2);
 }
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static void retry_later(struct sender *s, struct outbox_batch *b, const struct post_result *result)
 {
         uint64_t pause;
@@ -170,7 +170,7 @@ static void retry_later(struct sender *s, struct outbox_batch *b, const struct p
         pause_sending(s, result->retry_after_ms > pause ? result->retry_after_ms : pause);
 }
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static void drop_refused_batch(struct sender *s, struct outbox_batch *b, enum outbox_drop_reason why,
                                const struct error *err)
 {
@@ -179,7 +179,7 @@ static void drop_refused_batch(struct sender *s, struct outbox_batch *b, enum ou
         outbox_drop(&s->outbox, b, why);
 }
 
-/* Called with the lock held, which is released meanwhile. The halves are queued before the whole is removed. */
+/* Caller holds the lock, which is released meanwhile. The halves are queued before the whole is removed. */
 static void split_large_batch(struct sender *s, struct outbox_batch *b)
 {
         struct batch_part parts[2];
@@ -206,7 +206,7 @@ static void split_large_batch(struct sender *s, struct outbox_batch *b)
 static void finish_sent_batch(struct sender *s, struct outbox_batch *b, const struct post_result *result)
 {
         if (s->stats.failing)
-                log_info("sender", "the server takes batches again, %" PRIu64 " are waiting",
+                log_info("sender", "the server accepts batches again, %" PRIu64 " are waiting",
                          s->outbox.stats.queued - 1);
         if (result->response.rejected)
                 log_warn("sender", "the server rejected samples of a batch: %s", PRINTABLE(result->response.message));
@@ -215,7 +215,7 @@ static void finish_sent_batch(struct sender *s, struct outbox_batch *b, const st
         outbox_remove(&s->outbox, b);
 }
 
-/* Called with the lock held, which is released while sending. */
+/* Caller holds the lock, which is released while sending. */
 static void send_oldest_batch(struct sender *s)
 {
         struct outbox_batch *b = outbox_take(&s->outbox);
@@ -344,7 +344,7 @@ static enum status queue_profile_part(struct sender *s, const struct profile *p,
         return st;
 }
 
-/* Once a part is queued, the profile cannot be put again as a whole. */
+/* A partial failure is counted, not returned: the caller would queue the delivered half again. */
 static enum status queue_profile_halves(struct sender *s, const struct profile *p, struct error *err)
 {
         uint32_t half = p->samples.count / 2, rest = p->samples.count - half, lost;
@@ -395,7 +395,7 @@ enum status sender_flush(struct sender *s, uint64_t deadline_ms, struct error *e
                 if (!condition_wait_until(&s->service.changed, &s->service.lock, until))
                         st = error_set(err, ST_BUSY, "%" PRIu64 " batches could not be sent: %.150s",
                                        s->outbox.stats.queued,
-                                       s->last_error[0] ? s->last_error : "the server does not answer in time");
+                                       s->last_error[0] ? s->last_error : "the server does not respond in time");
         pthread_mutex_unlock(&s->service.lock);
         return st;
 }

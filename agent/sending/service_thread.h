@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A thread that talks to the service: its HTTP client, the lock and condition
- * that it shares with its owner, and its stop flag, which also aborts a request.
+ * A thread that sends requests to the service: its HTTP client, the lock and
+ * condition that it shares with its owner, and its stop flag, which also aborts
+ * a request.
  *
  * Threads: client is used by the thread only; init, start, stop and deinit by
  * the owner.
@@ -19,8 +20,8 @@
 
 struct service_thread {
         struct http_client *client;
-        pthread_mutex_t lock;   /* guards the owner's shared state */
-        pthread_cond_t changed; /* that state, or stop */
+        pthread_mutex_t lock;   /* protects the owner's shared state */
+        pthread_cond_t changed; /* signalled when that state or stop changes */
         atomic_bool stop;
         pthread_t thread;
         bool is_started;

@@ -92,7 +92,7 @@ static enum status lock_spool(struct spool *s, struct error *err)
         struct stat st;
 
         if (fstat(s->dir_fd, &st) < 0)
-                return error_os(err, errno, "cannot look at the spool '%s'", s->dir);
+                return error_os(err, errno, "cannot stat the spool '%s'", s->dir);
         if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
                 return error_set(err, ST_USAGE,
                                  "the spool '%s' must belong to the agent's user and not be writable by others",

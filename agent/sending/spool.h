@@ -49,7 +49,7 @@ const char *spool_dir(const struct spool *s);
 /** Disk space that a payload of n bytes takes. */
 uint64_t spool_disk_bytes(size_t n);
 
-/** Write a batch, without sync. A failure (disk full, say) leaves nothing behind. */
+/** Write a batch, without sync. A failure, such as a full disk, leaves no file. */
 enum status spool_write(struct spool *s, const struct spool_batch *b, struct error *err) MUST_CHECK;
 
 /** Sync batches, so that they survive a power cut. Batches removed meanwhile are skipped. */

@@ -90,10 +90,10 @@ static uint64_t get_leaf_pc(const struct stack_copy *from)
 }
 
 /*
- * Walk the sample, with the tables available if anyway is set, else only if the mappings and tables of all its
- * frames are known; other tables that its process waits for do not matter. False when they are not, or without
- * memory. Notices and deferred samples arrive in separate ring buffers, so the notice of a mapping may still be on
- * its way.
+ * Walk the sample: with the available tables if `anyway` is set, else only if the mappings and tables of all its
+ * frames are available; other tables that its process waits for do not matter. False when it was not walked, or
+ * without memory. Notices and deferred samples arrive in separate ring buffers, so the notice of a mapping may arrive
+ * later.
  */
 static bool walk_deferred_sample(struct deferred_samples *l, struct process_table *processes, struct process *p,
                                  const struct stack_copy *from, bool anyway, struct deferred_sample *s)
@@ -115,7 +115,7 @@ static bool walk_deferred_sample(struct deferred_samples *l, struct process_tabl
         return true;
 }
 
-/* The copy with its whole stack, or without stack. */
+/* Clone the copy, with its whole stack or without it. */
 static struct stack_copy *clone_stack_copy(const struct stack_copy *from, bool with_stack)
 {
         size_t stack = with_stack ? from->stack_bytes : 0;

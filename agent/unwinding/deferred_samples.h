@@ -5,16 +5,16 @@
 /**
  * @file
  * Samples whose user stack the agent walks instead of the BPF program,
- * because the program did not know the process yet. They carry a copy of the
- * registers and of the top of the stack, which is walked with the same tables
- * and the same code (unwind-tables/unwind_step.h).
+ * because the program did not have the mappings of the process yet. They carry
+ * a copy of the registers and of the top of the stack, which is walked with the
+ * same tables and the same code (unwind-tables/unwind_step.h).
  *
  * Threads: one thread at a time.
  */
 #include "agent/processes/process.h"
 #include "agent/sampling/sampler.h"
 
-/** A sample that is walked, or still has its copy. */
+/** A sample: walked, or with the copy to walk later. */
 struct deferred_sample {
         struct sample_key key;
         uint32_t frame_count, end;
@@ -46,7 +46,7 @@ void deferred_samples_retry(struct deferred_samples *l, struct process_table *pr
 /**
  * Move the first samples to the counts and stacks of a batch, walking them with the tables
  * available.
- * @param samples  how many belong to the batch; the rest arrived after its drain.
+ * @param samples  number that belongs to the batch; the rest arrived after its drain.
  * @return ST_NO_MEMORY: they are lost.
  */
 enum status deferred_samples_take(struct deferred_samples *l, size_t samples, struct process_table *processes,

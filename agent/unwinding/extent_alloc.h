@@ -37,7 +37,7 @@ void extent_alloc_deinit(struct extent_alloc *r);
 /** The lowest extent of count elements; false when there is none. */
 bool extent_alloc_reserve(struct extent_alloc *r, uint32_t count, struct extent *ret);
 
-/** Without memory the extent is leaked until the end. */
+/** Release an extent. Without memory it is leaked. */
 void extent_alloc_release(struct extent_alloc *r, struct extent run);
 
 /** Free all released extents. */

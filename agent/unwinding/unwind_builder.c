@@ -35,7 +35,7 @@ struct unwind_builder {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         struct job_list wanted, done;
-        size_t put_count; /* not yet taken; done has room for all of them */
+        size_t put_count; /* requests whose result was not taken yet; done has room for all of them */
         bool ending;
         atomic_bool cancel;
         int event;
@@ -105,7 +105,7 @@ static void build_tables(struct unwind_builder *b, struct job *jobs, size_t coun
                 discard_empty_result(&jobs[i]);
 }
 
-/* First in, first out: a steady stream of new programs must not starve a request. */
+/* FIFO order: a steady stream of new programs must not starve a request. */
 static size_t take_requested_jobs(struct job_list *wanted, struct job jobs[static WORKER_UNWIND_FILES])
 {
         size_t count = wanted->count < WORKER_UNWIND_FILES ? wanted->count : WORKER_UNWIND_FILES;
@@ -193,7 +193,7 @@ void unwind_builder_destroy(struct unwind_builder *b)
         free(b);
 }
 
-/* Started on demand: the agent has dropped its privileges by then, which is per thread. */
+/* Start the thread on demand: by then the agent has dropped its privileges, which are per thread. */
 static bool start_builder_thread(struct unwind_builder *b)
 {
         if (!b->started && pthread_create(&b->thread, NULL, run_unwind_builder, b) == 0) {

@@ -129,7 +129,7 @@ static enum status write_rows(struct unwind_maps *m, const struct unwind_table *
 
                 if (update_map(m->fds.pages, &key, &rows) < 0)
                         return error_set(err, errno == E2BIG || errno == ENOMEM ? ST_TOO_BIG : ST_OS,
-                                         "no room for pages of unwind tables");
+                                         "no space for pages of unwind tables");
                 p->pages[p->page_count++] = (struct unwind_loaded_page){ key.page, rows };
                 m->page_count++;
                 at += rows.count;
@@ -137,7 +137,8 @@ static enum status write_rows(struct unwind_maps *m, const struct unwind_table *
         return ST_OK;
 }
 
-/* How many pages from here on fit an available extent; 0 none. */
+/* Reserve an extent for the rows of several pages from first_page on, fewer when none is large enough. Returns the
+   number of pages; 0 when not even one fits. */
 static size_t reserve_rows(struct unwind_maps *m, const struct unwind_table *t, size_t first_page, struct extent *ret)
 {
         size_t count = 0;

@@ -20,7 +20,7 @@
 #include "bpf/unwind.h"
 #include "unwind-tables/table.h"
 
-/** Of a loaded program; borrowed. */
+/** Descriptors of the maps of a loaded program; borrowed. */
 struct unwind_map_fds {
         int row_segments, pages, rules, mappings, process_runs, known;
 };
@@ -74,7 +74,7 @@ uint16_t unwind_maps_find_rule(const struct unwind_maps *m, const struct unwind_
 /**
  * Replace the mappings of a process. Does nothing when a later life with this pid is stored.
  * @param count_max  quota for count.
- * @param run  in: their present location, count 0 none; out: the new location.
+ * @param run  in: their current location, count 0: none; out: the new location.
  * @return ST_TOO_BIG without space: the process then has no mappings, and its stacks are walked
  *         by frame pointers; without space even for that, it keeps the old ones.
  */

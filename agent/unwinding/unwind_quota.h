@@ -10,8 +10,8 @@
  * of the file, so distribution programs run by a user count for root; mappings
  * count for the process. The system (root outside containers, and the agent's
  * own user) is limited only by the arrays. Any other owner may use a quarter,
- * and all others together three quarters: even with made-up users (subordinate
- * ids) the system keeps its share.
+ * and all others together three quarters: the system keeps its share even when
+ * a user creates further users (subordinate ids).
  *
  * A rule counts for the owner of the first file that had it, permanently. Past
  * LIMIT_AGENT_UNWIND_OWNERS further owners share one quota.
@@ -42,10 +42,10 @@ struct unwind_quota {
 void unwind_quota_init(struct unwind_quota *q, const uint64_t sizes[static UNWIND_RESOURCE_COUNT], uid_t own);
 void unwind_quota_deinit(struct unwind_quota *q);
 
-/** The index of an owner, added if new. @param container  "" none. */
+/** The index of an owner, added if new. @param container  "": none. */
 uint32_t unwind_quota_get_owner(struct unwind_quota *q, uid_t uid, const char *container);
 
-/** How much more the owner may use. */
+/** The amount that the owner may still use. */
 uint64_t unwind_quota_get_remaining(const struct unwind_quota *q, uint32_t owner, enum unwind_resource r);
 void unwind_quota_charge(struct unwind_quota *q, uint32_t owner, enum unwind_resource r, uint64_t n);
 void unwind_quota_refund(struct unwind_quota *q, uint32_t owner, enum unwind_resource r, uint64_t n);

@@ -13,8 +13,8 @@
 
 static const struct usage USAGE = {
         .synopsis = "cairn-agent unwind-table FILE [--json] [--statistics]",
-        .about = "Prints the unwind table that the agent makes of an ELF file: from which address on which rule leads\n"
-                 "to the caller's frame, and what that costs.",
+        .about = "Prints the unwind table that the agent builds for an ELF file: the rule that leads to the caller's\n"
+                 "frame from each address on, and the size of the table.",
         .examples = "  cairn-agent unwind-table /usr/bin/python3\n"
                     "  cairn-agent unwind-table --json --statistics /lib/x86_64-linux-gnu/libc.so.6",
 };

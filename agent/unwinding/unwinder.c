@@ -231,7 +231,7 @@ static void build_vdso_table(struct unwinder *u, uint32_t number)
         elf_image_close(&elf);
 }
 
-/* Request the table of a mapped file unless that was done. Parameters as of unwinder_set_process(). */
+/* Request the table of a mapped file unless it was requested before. Parameters as of unwinder_set_process(). */
 static void request_table(struct unwinder *u, int proc_fd, const char *container, const struct proc_mapping *m,
                           uint32_t number)
 {

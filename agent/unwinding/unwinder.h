@@ -4,14 +4,13 @@
 
 /**
  * @file
- * Manages the unwind tables in the kernel, and the processes that use
- * them.
+ * The unwind tables in the kernel, and the processes that use them.
  *
  * An object's table is built when a process that maps it is first seen, and
  * shared by all processes. Files with equal tables share one, such as copies
- * of a library in containers. The build-id is not used for this, since any
- * file may claim any: otherwise one program could corrupt the stacks of every
- * user of the C library. A process is written to the kernel when all its
+ * of a library in containers. Sharing by build-id would be unsafe, since a file
+ * may claim any: one program could corrupt the stacks of every user of the C
+ * library. A process is written to the kernel when all its
  * tables are ready; until then its samples are deferred
  * (agent/unwinding/deferred_samples.h). Unused tables are evicted when space runs out.
  *
@@ -56,23 +55,23 @@ struct unwinder {
         struct unwinder_stats stats;
 };
 
-/** State of a process in the kernel. Zeroed: none. */
+/** State of a process in the kernel. Zeroed: not in the kernel. */
 struct unwinder_process {
         struct extent run;
         uint32_t *tables; /* owned; the tables it uses */
         size_t table_count;
         struct unwind_mapping *mappings; /* owned; as in the kernel */
-        uint32_t *numbers;               /* owned; each mapping's table number, 0 none */
+        uint32_t *numbers;               /* owned; each mapping's table number; 0: none */
         uint32_t mapping_count;
-        uint64_t executable_pages; /* as last reported by the kernel; 0 not yet */
-        bool waits;                /* for a table that is being built, before it is written to the kernel */
+        uint64_t executable_pages; /* as last reported by the kernel; 0: not yet */
+        bool waits;                /* it is not in the kernel yet, because a table is being built */
         bool has_owner;
         uint32_t owner; /* of its mappings, for the quota */
 };
 
 /**
  * @param fds      NULL: for copies of stacks only.
- * @param fork_server  of the workers that build tables, borrowed; NULL none.
+ * @param fork_server  of the workers that build tables, borrowed; NULL: none.
  * @param row_bytes  limit for the rows of all tables.
  */
 enum status unwinder_init(struct unwinder *u, const struct unwind_map_fds *fds, struct fork_server *fork_server,
@@ -83,7 +82,7 @@ void unwinder_deinit(struct unwinder *u);
  * Write the mappings of a process to the kernel. Failures are counted: its stacks are then
  * walked by frame pointers.
  * @param proc_fd directory /proc/PID of the process; -1 when it exited: no table is built then.
- * @param container that the process runs in, "" none.
+ * @param container that the process runs in; "": none.
  * @param objects one per mapping, NULL when unknown.
  */
 void unwinder_set_process(struct unwinder *u, const struct sample_process *id, int proc_fd, const char *container,
@@ -94,7 +93,7 @@ void unwinder_remove_process(struct unwinder *u, const struct sample_process *id
 /** Forget object serials. The processes must have been removed before. Tables stay. */
 void unwinder_forget_objects(struct unwinder *u);
 
-/** Whether pc is in one of its mappings. */
+/** Whether pc is in a mapping of the process. */
 bool unwinder_has_mapping(const struct unwinder_process *p, uint64_t pc);
 
 /**
@@ -110,7 +109,7 @@ int unwinder_fd(const struct unwinder *u);
 /** Load finished tables; true when waiting processes should be updated. */
 bool unwinder_poll(struct unwinder *u);
 
-/** Reuse released space. Every BPF program that ran before the last change must have ended. */
+/** Reuse released space. Call after a grace period: every BPF program that ran before the last change has ended. */
 void unwinder_reclaim(struct unwinder *u);
 
 #endif

@@ -151,7 +151,7 @@ static bool inspect_candidate(int root_fd, const char *path, const struct build_
                                       best_inspected);
 }
 
-/* From libdebuginfod's cache or a debuginfod server, if $DEBUGINFOD_URLS is set. */
+/* Fetch a candidate from libdebuginfod's cache or a debuginfod server, if $DEBUGINFOD_URLS is set. */
 static bool fetch_candidate(const char *path, const struct build_id *id, int better_than,
                             const struct upload_workers *w, struct upload_file *best,
                             struct inspected_file *best_inspected)
@@ -165,7 +165,7 @@ static bool fetch_candidate(const char *path, const struct build_id *id, int bet
         return !st && inspect_open_candidate(fd, path, id, better_than, w, best, best_inspected);
 }
 
-/* "BEFORE/DIR/MIDDLE/NAME" for the directory of path. False when it is too long. */
+/* Format "BEFORE/DIR/MIDDLE/NAME", where DIR is the directory of path. False when it is too long. */
 static bool format_sibling_path(char *to, size_t size, const char *before, const char *path, const char *middle,
                                 const char *name)
 {
@@ -185,8 +185,8 @@ static void format_build_id_debug_path(char *to, size_t size, const struct build
 }
 
 /*
- * By build-id, where debug packages install it, then by .gnu_debuglink. Source: GDB manual, "Separate Debug
- * Files".
+ * Find the debug file by build-id, where debug packages install it, then by .gnu_debuglink. Source: GDB manual,
+ * "Separate Debug Files".
  */
 static void find_installed_debug_file(const struct upload_offer *o, const struct inspected_file *mapped,
                                       const struct upload_workers *w, struct upload_file *best,

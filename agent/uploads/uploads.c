@@ -33,7 +33,7 @@
 struct uploads {
         struct uploads_options options; /* strings are borrowed */
         struct upload_workers workers;  /* used by the thread only */
-        struct service_thread service;  /* its lock guards what follows */
+        struct service_thread service;  /* its lock protects the members that follow */
         struct upload_history history;
         struct upload_offer offers[LIMIT_AGENT_UPLOAD_OFFERS];
         size_t offer_count;
@@ -52,7 +52,7 @@ static void upload_wanted_files(struct uploads *u, struct upload_batch *batch);
 
 #define VERIFY_TIMEOUT_S 900 /* the service responds after verifying the whole object */
 
-/* counter: incremented too; NULL none. */
+/* @param counter  incremented too; NULL: none. */
 static void record_outcome(struct uploads *u, const struct build_id *id, enum upload_history_outcome end,
                            uint64_t *counter)
 {
@@ -63,7 +63,7 @@ static void record_outcome(struct uploads *u, const struct build_id *id, enum up
         pthread_mutex_unlock(&u->service.lock);
 }
 
-/* Without the lock. False when the agent stops. */
+/* Caller does not hold the lock. False when the agent stops. */
 static bool wait_unless_stopped(struct uploads *u, uint64_t ms)
 {
         int64_t until = monotonic_ns() + (int64_t)ms * 1000000;
@@ -246,12 +246,12 @@ void uploads_get_stats(struct uploads *u, struct uploads_stats *ret)
         pthread_mutex_unlock(&u->service.lock);
 }
 
-#define ANSWER_AGE_NS (60 * INT64_C(1000000000)) /* then another host may have sent it */
+#define ANSWER_AGE_NS (60 * INT64_C(1000000000)) /* after that time another host may have sent the file */
 #define FIRST_PAUSE_MS 30000
 #define LONGEST_PAUSE_MS 600000
 #define REFUSED_PAUSE_MS 3600000
 
-/* Back off. The files are queued again later. */
+/* Exponential backoff. The files are queued again later. */
 static void pause_requests(struct uploads *u, enum status st, const struct error *err)
 {
         bool is_away = st == ST_BUSY || st == ST_OS || st == ST_NO_MEMORY;
@@ -324,7 +324,7 @@ static enum status send_file(struct uploads *u, struct upload_item *item, int fd
         if (st)
                 return st;
         if (fstat(content, &info) < 0)
-                return error_os(err, errno, "cannot look at '%s'", item->path);
+                return error_os(err, errno, "cannot stat '%s'", item->path);
         st = send_content(u->service.client, item, content, (uint64_t)info.st_size, &options, NULL, &u->service.stop,
                           err);
         if (u->options.bytes_per_s) { /* the client limits the rate per file only */
@@ -397,7 +397,7 @@ struct pending_offer {
         bool found;
 };
 
-/* Called with the lock held. Build-ids past the limit are found again. */
+/* Caller holds the lock. Build-ids past the limit are found again by a later profile. */
 static size_t choose_offers(struct uploads *u, const struct profile *p, struct pending_offer *ret)
 {
         int64_t now = monotonic_ns();

@@ -172,7 +172,7 @@ void upload_inspect_files(const struct upload_workers *w, const int *fds, size_t
 {
         enum status st = inspect_file_group(w, fds, count, ret);
 
-        /* Retry the files one by one, so that a crash affects one of them only; also, the fork_server may be gone. */
+        /* Retry the files one by one, so that a crash affects only one; the fork_server may also have exited. */
         if (st == ST_BUSY || (st && count > 1))
                 for (size_t i = 0; i < count && !atomic_load(w->stop); i++)
                         (void)!inspect_file_group(w, &fds[i], 1, &ret[i]);

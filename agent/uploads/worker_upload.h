@@ -26,18 +26,18 @@ struct inspected_file {
         struct build_id id; /* size 0: useless, or skipped */
         bool was_skipped;   /* no process, memory or descriptor was available to inspect it */
         enum symbol_quality quality;
-        bool has_code;          /* which is removed before sending */
+        bool has_code;          /* the code is removed before sending */
         uint64_t sent_bytes;    /* file size without code and headers; without code to remove, the file size */
         struct build_id alt_id; /* of the dwz supplementary file; size 0: none */
         char alt_path[INSPECTED_LINK_MAX];  /* absolute or relative to the file's directory */
-        char debuglink[INSPECTED_LINK_MAX]; /* name of the file with its DWARF, without slashes; "" none */
+        char debuglink[INSPECTED_LINK_MAX]; /* name of the file with its DWARF, without slashes; "": none */
 };
 
-/** How workers run, and when they are stopped. Borrowed. */
+/** How workers are executed. All members are borrowed. */
 struct upload_workers {
         struct fork_server
                 *fork_server; /* prepared by upload_workers_prepare(); NULL: each worker is a program that is started */
-        const atomic_bool *stop;
+        const atomic_bool *stop;           /* true: end running workers */
         struct debuginfo_fetcher *fetcher; /* for debug files that this host does not have; NULL: none are fetched */
 };
 

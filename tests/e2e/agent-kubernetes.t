@@ -115,7 +115,7 @@ wait_for "a failure" counter_reached 'cairn_agent_kubernetes_requests_total{resu
 wait_for "samples before the first list" has_label shopd "k8s.pod.uid=$pod"
 unlike "$(labels_of shopd)" k8s.pod.name "they have no labels of the pod"
 like "$(labels_of shopd)" '^k8s.node.name=node-7$' "but that of the node"
-like "$(cat "$tmp/log")" 'cannot list pods: .*503.*samples have no labels of pods until it works' "the log says why"
+like "$(cat "$tmp/log")" 'cannot list pods: .*503.*samples have no pod labels until it succeeds' "the log says why"
 rm "$tmp/api/code"
 wait_for "the labels of the pod" has_label shopd k8s.pod.name=shop-7d4b9c8f6d-x2v4z
 is "$(labels_of shopd | grep -E '^(k8s|app|service|container)' | tr '\n' ' ')" \

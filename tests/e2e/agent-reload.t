@@ -15,7 +15,7 @@ reload() {
         wait_for "the agent's reload" reload_is_done
         log=$(tail -n "+$((before + 1))" "$tmp/agent.log")
 }
-reload_is_done() { tail -n "+$((before + 1))" "$tmp/agent.log" | grep -Eq 'reload: done|stays in use'; }
+reload_is_done() { tail -n "+$((before + 1))" "$tmp/agent.log" | grep -Eq 'reload: done|stay in use'; }
 failed_reloads() { awk '$1 == "cairn_agent_reload_failures_total" { print $2 }' "$tmp/metrics"; }
 failures_are() { [ "$(failed_reloads)" = "$1" ]; }
 
@@ -59,12 +59,12 @@ wait_for "a debug message" logged ' debug '
 pass "the new log level is in use"
 printf 'agent:\n  token-file: %s\n  frequence: 20\n' "$tmp/token" >"$CAIRN_CONFIG"
 reload
-like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; what was in use before stays in use" "a mistake is named with its line"
+like "$log" "reload: .*cairn.yaml:3: 'agent' has no option 'frequence'.*; the previous settings stay in use" "a mistake is named with its line"
 wait_for "the metric" failures_are 1
 pass "  and counted"
 printf 'agent:\n  token-file: %s\n' "$tmp/absent" >"$CAIRN_CONFIG"
 reload
-like "$log" "reload: .*absent.*; what was in use before stays in use" "so is a token file that is not there"
+like "$log" "reload: .*absent.*; the previous settings stay in use" "so is a token file that is not there"
 after=$(wc -l <"$tmp/agent.log")
 debugs_after() { tail -n "+$((after + 1))" "$tmp/agent.log" | grep -q ' debug '; }
 wait_for "another debug message" debugs_after

@@ -153,7 +153,7 @@ doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(
 like "$(doctor --server "$url" --token-file token)" '^less give a token with the scope upload' "the doctor asks, and names the missing right"
 is "$(doctor --server "$url" --token-file token --no-upload)" "" "unless nothing would be uploaded"
 stop_server
-like "$(doctor --server "$url" --token-file token)" '^less the service must answer' "a service that is away is told apart"
+like "$(doctor --server "$url" --token-file token)" '^less start the service' "a service that is away is told apart"
 echo 'secret-of-agents ingest,upload' >tokens
 start_server --token-file tokens
 like "$(doctor --server "$url" --token-file token)" '^ok ' "with the right it is fine"

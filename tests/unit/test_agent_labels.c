@@ -307,7 +307,7 @@ START_TEST(a_pattern_that_matches_no_key_is_refused)
         struct error err;
 
         ck_assert_int_eq(label_options_check(&(struct label_options){ .keep = LIST("host.*", "pid") }, &err), ST_USAGE);
-        ck_assert_str_eq(err.text, "option '--keep-label pid' matches no label of the agent's");
+        ck_assert_str_eq(err.text, "option '--keep-label pid' matches none of the agent's labels");
         ck_assert_int_eq(label_options_check(&(struct label_options){ .drop = LIST("Host.name") }, &err), ST_USAGE);
 }
 END_TEST
