@@ -3,7 +3,7 @@
 #define CAIRN_BPF_DEFERRED_SAMPLES_H
 
 /*
- * Samples whose user half the agent walks, since the program does not know the process yet
+ * Samples whose user half the agent walks, since the program does not have the mappings of the process yet
  * (agent/unwinding/deferred_samples.h).
  */
 #include <linux/bpf.h>
@@ -23,9 +23,9 @@ struct {
 } deferred SEC(".maps");
 
 /*
- * Defer the user half, with room for its stack, of which `wanted` bytes from start on may be of use. False when
- * the ring buffer is full. The agent is woken only if it can proceed at once; it drains this ring buffer before
- * each drain anyway.
+ * Defer the user half with a copy of its stack, from start on: up to `room` bytes, of which the first `wanted` are
+ * useful. False when the ring buffer is full. The agent is woken only if it can proceed at once; it empties this ring
+ * buffer before each drain anyway.
  */
 static __always_inline int reserve_deferred_sample(const struct unwind_walk *w, __u64 start, __u64 wanted, __u32 room,
                                                    int wake)
@@ -71,12 +71,12 @@ static __always_inline int is_readable(__u64 addr)
         return !bpf_probe_read_user(&byte, 1, (const void *)addr);
 }
 
-/* start_stack: the end of the first thread's stack; nothing is called from beyond it. */
+/* @param start_stack  the end of the first thread's stack: no frame is beyond it. */
 static __always_inline int defer_user_stack(const struct unwind_walk *w, __u64 start_stack, int wake)
 {
         __u64 start = w->regs.sp - STACK_COPY_RED_ZONE_BYTES, wanted;
 
-        if (!is_readable(start)) { /* the page below, or this one, was never touched; this one is being touched now */
+        if (!is_readable(start)) { /* the page below sp's was never touched, or sp's own is just being touched */
                 start = w->regs.sp & ~(__u64)(DEFERRED_PAGE_BYTES - 1);
                 if (!is_readable(start))
                         start += DEFERRED_PAGE_BYTES;

@@ -36,8 +36,8 @@ struct {
 
 /*
  * Grace period: replacing an entry of a map in a map returns only after every program that ran before has ended
- * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The agent does so here before it reuses space that such a
- * program may read.
+ * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The agent replaces this entry before it reuses space that such
+ * a program may read.
  */
 struct fence_map {
         __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -177,7 +177,7 @@ static __always_inline void walk_user(struct unwind_walk *w)
         }
 }
 
-/* The agent is woken only when much is queued; it drains this ring buffer once per interval anyway. */
+/* The agent is woken only when much is queued; it empties this ring buffer once per interval anyway. */
 static __always_inline void submit_sample(struct sample_record *r)
 {
         __u64 frames = (__u64)r->kernel_count + r->user_count;
@@ -215,7 +215,7 @@ static __always_inline void notify_agent(const struct sample_process *process, s
         bpf_map_update_elem(&known, &process->tgid, &now, BPF_ANY);
 }
 
-/* Loaded only to follow children: a new process of a wanted one is wanted, and a pid that comes again is not. */
+/* Loaded only to follow children: a child of a sampled process is sampled, and a reused pid is not. */
 SEC("raw_tp/sched_process_fork")
 int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -275,7 +275,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
         walk_kernel(ctx, &w->record);
         if (task->flags & PF_KTHREAD) {
                 key->flags = SAMPLE_KERNEL_THREAD;
-        } else if (mm) { /* else it is exiting */
+        } else if (mm) { /* mm is NULL while a process exits */
                 if (bpf_probe_read_kernel(&w->saved, sizeof w->saved, (const void *)bpf_task_pt_regs(task))) {
                         count_stat(STAT_NO_USER_STACK);
                 } else {

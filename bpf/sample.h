@@ -14,7 +14,7 @@
 #include "bpf/arch.h"
 
 #define SAMPLE_STACK_MAX 512        /* frames of the user half */
-#define SAMPLE_KERNEL_STACK_MAX 127 /* kernel.perf_event_max_stack allows as many */
+#define SAMPLE_KERNEL_STACK_MAX 127 /* default of kernel.perf_event_max_stack */
 #define SAMPLE_FRAMES_MAX (SAMPLE_STACK_MAX + SAMPLE_KERNEL_STACK_MAX)
 #define SAMPLE_COMM_SIZE 16
 
@@ -133,7 +133,7 @@ enum sample_stat {
         STAT_LOST_COUNTS_FULL, /* dropped: no space for another key; by the agent */
         STAT_LOST_STACKS_FULL, /* dropped: no space for another stack; by the agent */
         STAT_LOST_RING_FULL,   /* dropped: the ring buffer is full */
-        STAT_NO_USER_STACK,    /* counted, without an unreadable user half */
+        STAT_NO_USER_STACK,    /* counted, without its user half, which is unreadable */
         STAT_TRUNCATED,        /* counted, a half reached its depth limit; by the agent */
         STAT_NOTICES_LOST,     /* a notice of a process was lost */
         STAT_DEFERRED,         /* counted, the agent walks the user half; by the agent */

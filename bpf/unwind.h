@@ -66,7 +66,7 @@ struct unwind_recent {
 };
 
 struct unwind_recent_line {
-        struct unwind_recent entries[2]; /* the newer one first */
+        struct unwind_recent entries[2]; /* the newer entry first */
 };
 _Static_assert(sizeof(struct unwind_recent_line) == 64, "a line of the cache");
 
@@ -79,7 +79,7 @@ struct unwind_mapping {
         __u32 generation; /* of the run that it belongs to */
 };
 
-/** The head of a run. A process with another life (exec_id, start) or number of executable pages is not known yet. */
+/** The head of a run. It is outdated when its life (exec_id, start) or number of executable pages has changed. */
 struct unwind_process {
         __u64 start_boot_ns;
         __u64 executable_pages;

@@ -83,8 +83,8 @@ struct {
 struct unwind_walk {
         struct unwind_regs regs;
         struct arch_regs saved;
-        struct unwind_process process; /* generation 0: not known */
-        struct unwind_mapping mapping; /* the last one used */
+        struct unwind_process process; /* generation 0: unknown process */
+        struct unwind_mapping mapping; /* the mapping used last */
         __u64 window_start;
         __u32 window_bytes; /* valid start offsets of 8-byte reads; 0: empty */
         __u32 first_mapping;
@@ -284,7 +284,7 @@ static __always_inline const struct unwind_rule *unwind_find_rule(struct unwind_
         return bpf_map_lookup_elem(&rules, &number);
 }
 
-/* The rule number for a frame that the table does not cover; UNWIND_RULE_GAP when w->end is the end. */
+/* The rule number for a frame that the table does not cover; UNWIND_RULE_GAP when the walk ends with w->end. */
 __noinline __u32 unwind_find_gap_rule(struct unwind_walk *w)
 {
         __u32 number = UNWIND_RULE_GAP;
@@ -304,7 +304,8 @@ __noinline __u32 unwind_find_gap_rule(struct unwind_walk *w)
         return w->end == SAMPLE_END_NO_RULE ? unwind_rule_in_gap(number) : number;
 }
 
-/* Record the current frame and step to its caller. 0: there is one; 1: the walk is over, with w->record.user_end. */
+/* Record the current frame and step to its caller. Returns 0 with a caller, 1 at the end, which is in
+   w->record.user_end. */
 __noinline int unwind_walk_frame(struct unwind_walk *w)
 {
         const struct unwind_rule *rule;

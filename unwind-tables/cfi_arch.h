@@ -18,7 +18,7 @@
 struct cfi_arch {
         uint16_t machine;         /* e_machine */
         uint64_t sp, fp, ra;      /* DWARF numbers */
-        bool ra_is_register;      /* unspecified means "still in the link register"; else "no caller" */
+        bool ra_is_register;      /* without a rule, ra is still in the link register; else there is no caller */
         const uint8_t *sigreturn; /* instructions of the trampoline */
         size_t sigreturn_size;
         struct unwind_rule signal; /* rule at the trampoline */

@@ -117,7 +117,7 @@ static bool run_cfa_instruction(struct cfi_program *p, uint8_t op)
         }
 }
 
-/* Instructions that set a column and start with its number. */
+/* Run an instruction that sets a column and starts with its number. */
 static bool run_column_instruction(struct cfi_program *p, uint8_t op)
 {
         struct reader *r = &p->r;
@@ -154,7 +154,7 @@ static bool run_column_instruction(struct cfi_program *p, uint8_t op)
         }
 }
 
-/* The advance in bytes; negative ones wrap and are rejected as too large. */
+/* Read an advance, in bytes; negative ones wrap and are rejected as too large. */
 static bool read_advance(struct cfi_program *p, uint8_t op, uint64_t *ret)
 {
         uint64_t n;

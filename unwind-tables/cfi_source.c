@@ -224,7 +224,7 @@ static enum status cfi_section_next(struct cfi_section *s, size_t *pos, struct c
         return cie->state == ST_OK && parse_fde(s, &rec, cie, ret) ? ST_OK : ST_UNSUPPORTED;
 }
 
-#define HDR_TABLE_ENCODING (CFI_PE_DATAREL | 0x0b) /* sdata4, the only one that linkers write */
+#define HDR_TABLE_ENCODING (CFI_PE_DATAREL | 0x0b) /* sdata4, the only encoding that linkers write */
 
 static int compare_code_starts(const void *a, const void *b)
 {
@@ -397,7 +397,7 @@ static enum status read_eh_frame(struct cfi_source *s, const struct elf_image *i
                 cfi_section_init(&s->eh, s->arch, bytes, size, section->address, true);
                 return read_section_fdes(s, &s->eh, err);
         }
-        /* A debug file: section headers without content, and its segments are not in it. */
+        /* The section headers of a debug file have no content, and its segments are in the executable. */
         return hdr && !section ? read_eh_frame_hdr(s, img, hdr, err) : ST_OK;
 }
 

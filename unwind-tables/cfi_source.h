@@ -25,7 +25,7 @@
  * run once, and it is cached by its offset.
  */
 struct cfi_cie {
-        enum status state; /* not ST_OK: unreadable, and so are its FDEs */
+        enum status state; /* not ST_OK: the CIE and its FDEs are unreadable */
         uint64_t offset;   /* in the section */
         uint64_t code_align;
         int64_t data_align;

@@ -82,7 +82,7 @@ enum unwind_unknown_reason {
 
 #define UNWIND_FLAG_SIGNAL 1    /* the caller was interrupted: its pc is not a return address */
 #define UNWIND_FLAG_SIGNAL_LR 2 /* the link register of the caller is saved 16 bytes before its pc */
-#define UNWIND_FLAG_CALLER_GO 4 /* a frame that made a call here is unwound by UNWIND_RULE_GO */
+#define UNWIND_FLAG_CALLER_GO 4 /* a frame that made a call from this code is unwound by UNWIND_RULE_GO */
 #define UNWIND_FLAG_ANY_STACK 8 /* the caller's frame may be on another stack */
 #define UNWIND_FLAG_CHAIN 16    /* a chain of frame records that ends with 0 */
 

@@ -38,7 +38,7 @@ static bool add_uncovered_range(struct uncovered *u, uint64_t start, uint64_t en
         return true;
 }
 
-/* [start, end) is in no FDE. */
+/* Search [start, end), which no FDE covers. */
 static void search_trampolines(const struct cfi_source *source, const struct elf_image *img, uint64_t start,
                                uint64_t end, struct uncovered *u)
 {
@@ -182,8 +182,8 @@ struct builder {
         struct unwind_rules *rules;
         const struct elf_image *img; /* NULL: only CFI is available */
         uint64_t at;                 /* everything below is done */
-        uint16_t rule;               /* rule from the last row on */
-        uint16_t gap_rule;           /* rule in code without CFI */
+        uint16_t rule;               /* of the last row */
+        uint16_t gap_rule;           /* for code without CFI */
         struct error *err;
 };
 
@@ -236,7 +236,7 @@ static enum status append_row(struct builder *b, uint64_t address, uint16_t rule
         return ST_OK;
 }
 
-/* Set the rule from address on; addresses must ascend. Pages that start in between repeat the present rule. */
+/* Set the rule from address on; addresses must ascend. Pages that start in between repeat the current rule. */
 static enum status put_row(struct builder *b, uint64_t address, uint16_t rule)
 {
         enum status st = ST_OK;
