@@ -157,7 +157,7 @@ static enum status visit_archive_member(struct archive_walk *w, struct archive *
                 name = archive_entry_pathname_utf8(e);
         if (!name || archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
                 return ST_OK;
-        if (in_ar && strncmp(name, "control.tar", 11) == 0) /* of a package: nothing for users of it */
+        if (in_ar && strncmp(name, "control.tar", 11) == 0) /* metadata of a Debian package */
                 return ST_OK;
         if (in_ar && strncmp(name, "data.tar", 8) == 0 ? depth <= w->visitor->nested_max
                                                        : depth < w->visitor->nested_max && archive_name(name))

@@ -83,7 +83,7 @@ bool elf_image_is_supplement(const struct elf_image *img)
                ((info && elf_section_has_content(info)) || (text && elf_section_has_content(text)));
 }
 
-/* A reader over a small section that is stored plainly. */
+/* Open a reader over a small uncompressed section. */
 static enum status open_linked_file(const struct elf_image *img, const char *name, struct reader *ret,
                                     struct error *err)
 {
@@ -155,7 +155,7 @@ static enum status debug_sup_link(const struct elf_image *img, const char **path
         if (st)
                 return st;
         if (s.is_supplementary)
-                return error_set(err, ST_NOT_FOUND, "'%s' is a supplementary file itself", img->name);
+                return error_set(err, ST_NOT_FOUND, "'%s' is itself a supplementary file", img->name);
         *path_ret = s.path;
         *id_ret = s.checksum;
         return ST_OK;

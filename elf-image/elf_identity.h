@@ -4,14 +4,14 @@
 
 /**
  * @file
- * The other names of an ELF file, beside the build-id that its image has.
+ * Identifiers of an ELF file other than the build-id of its image.
  *
  * Threads: any.
  * Source: DWARF 5, 7.3.6 (.debug_sup); OpenTelemetry semantic conventions, process.executable.build_id.htlhash.
  */
 #include "elf-image/elf_image.h"
 
-/** The Go build-id, hashed as build_id_from_go() does, also of a file that has a GNU one. False without. */
+/** The Go build-id, hashed by build_id_from_go(), even if the file has a GNU build-id. False when it has none. */
 bool elf_image_go_build_id(const struct elf_image *img, struct build_id *ret);
 
 /**

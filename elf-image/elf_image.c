@@ -59,7 +59,7 @@ cut_off:
                         img->size);
 }
 
-/* Check that a table of count entries lies in the file, and give a reader over it. */
+/* Check that a table of count entries lies in the file, and open a reader over it. */
 static enum status open_table_reader(const struct elf_image *img, const char *what, uint64_t offset, uint64_t count,
                                      uint64_t entry_size, uint64_t entry_min, struct reader *ret, struct error *err)
 {

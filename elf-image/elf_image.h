@@ -40,8 +40,8 @@ struct elf_segment {
 };
 
 /**
- * Flag (of SHF_MASKOS) in place of SHF_ALLOC, which elf_image_open() gives back. Some older split files have it at
- * sections whose content is in no segment.
+ * Flag (in SHF_MASKOS) that some older split files have in place of SHF_ALLOC, for sections whose content is in no
+ * segment. elf_image_open() restores SHF_ALLOC.
  */
 #define SHF_CAIRN_LOADED UINT64_C(0x00800000)
 
@@ -86,10 +86,10 @@ struct elf_image {
         struct elf_segment *segments;
         size_t segment_count;
         uint64_t segments_offset;     /* of the program headers in the file */
-        bool has_odd_program_headers; /* their entries are larger than the class says */
+        bool has_odd_program_headers; /* their entry size differs from that of the class */
         struct elf_section *sections; /* [0] is the null section; NULL when there are no headers */
         size_t section_count;
-        struct build_id build_id; /* size 0 when it has none */
+        struct build_id build_id; /* size 0: none */
         enum elf_build_id_kind build_id_kind;
         struct file_map map;
 };
@@ -108,7 +108,7 @@ enum status elf_image_from_memory(const void *data, size_t size, const char *nam
 enum status elf_image_from_fd(int fd, const char *name, struct elf_image *ret, struct error *err) MUST_CHECK;
 enum status elf_image_open(const char *path, struct elf_image *ret, struct error *err) MUST_CHECK;
 
-/** Also fine on a zeroed image. */
+/** A zeroed image is allowed. */
 void elf_image_close(struct elf_image *img);
 #define _cleanup_elf_image_ _cleanup_(elf_image_close)
 
@@ -154,7 +154,7 @@ const struct elf_section *elf_image_section_at(const struct elf_image *img, uint
 /** The first section of that type, or NULL. */
 const struct elf_section *elf_image_section_of_type(const struct elf_image *img, uint32_t type);
 
-/** Has the section bytes in this file (not NOBITS, not empty)? */
+/** Whether the section has bytes in this file (not NOBITS, not empty). */
 bool elf_section_has_content(const struct elf_section *s);
 
 /** SHF_COMPRESSED, or the older .zdebug_ spelling. */
@@ -167,7 +167,7 @@ enum status elf_section_raw(const struct elf_image *img, const struct elf_sectio
 struct elf_section_data {
         const uint8_t *bytes; /* not NULL, even when empty */
         size_t size;
-        void *owned; /* not NULL when the bytes were unpacked */
+        void *owned; /* not NULL when the bytes were decompressed */
 };
 
 /**

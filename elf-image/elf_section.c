@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections and their content: borrowed from the file, or unpacked with zlib or zstd. */
+/* Sections and their content: borrowed from the file, or decompressed with zlib or zstd. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -71,7 +71,7 @@ enum status elf_section_raw(const struct elf_image *img, const struct elf_sectio
         return ST_OK;
 }
 
-/* The header in front of packed bytes: Elf32_Chdr, Elf64_Chdr, or "ZLIB" and a big-endian size. */
+/* Read the header of compressed bytes: Elf32_Chdr, Elf64_Chdr, or "ZLIB" and a big-endian size. */
 static bool read_compression_header(struct reader *r, bool is_64, bool gnu, uint32_t *algorithm, uint64_t *size)
 {
         const uint8_t *magic;
@@ -92,7 +92,7 @@ static bool read_compression_header(struct reader *r, bool is_64, bool gnu, uint
         return true;
 }
 
-/* zlib counts in 32 bits, so both sides go through it in slices. */
+/* zlib's counters have 32 bits, so input and output are passed in slices. */
 static bool inflate_section(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size)
 {
         z_stream z = { 0 };

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The source of the symbols of an object: the scale that uploads, the store and the index compare objects by.
+ * The quality of the symbols of an object: uploads, the store and the index compare objects by it.
  */
 #include <stdbool.h>
 

@@ -40,7 +40,7 @@ void source_bundle_close(struct source_bundle *b)
         *b = (struct source_bundle){ 0 };
 }
 
-/* False for an entry that leaves the names. */
+/* False when the entry's name is not inside the names. */
 static bool get_entry(const struct source_bundle *b, uint32_t i, struct entry *ret)
 {
         const char *names = (const char *)b->table + (size_t)b->count * BUNDLE_ENTRY_BYTES;
@@ -87,7 +87,7 @@ static enum status read_bundle_header(struct source_bundle *b, const uint8_t byt
         if (!source_bundle_magic(magic, BUNDLE_MAGIC_BYTES))
                 return error_set(err, ST_BAD_DATA, "not a source bundle");
         if (version != BUNDLE_VERSION)
-                return error_set(err, ST_UNSUPPORTED, "the source bundle has version %u, this program knows %d",
+                return error_set(err, ST_UNSUPPORTED, "the source bundle has version %u, this program supports %d",
                                  version, BUNDLE_VERSION);
         if (id_bytes > BUNDLE_ID_BYTES || !build_id_from_bytes(&b->build_id, id, id_bytes))
                 return error_set(err, ST_BAD_DATA, "the source bundle has no build-id");
@@ -193,7 +193,7 @@ static enum status write_table(const struct build_id *id, const struct source_fi
 
                 if (!is_bundle_name(files[i].name, n))
                         return error_set(err, ST_USAGE,
-                                         "'%.100s' is not an absolute path of at most %d bytes, as a bundle takes",
+                                         "'%.100s' is not an absolute path of at most %d bytes, as a bundle requires",
                                          files[i].name, LIMIT_PATH_BYTES);
                 names += n;
         }
