@@ -20,7 +20,7 @@ struct elf_headers {
         uint64_t section_offset;   /* of the section headers in the new file */
         const GElf_Shdr *sections; /* borrowed; [0] is the null section, whose content is ignored */
         size_t section_count;
-        size_t name_section; /* number of the section of names */
+        size_t name_section; /* number of the section of section names */
 };
 
 /** The next multiple of a section's alignment. Alignments are untrusted: only plausible ones are applied. */
@@ -32,7 +32,8 @@ static inline uint64_t align_file_offset(uint64_t offset, uint64_t alignment)
 }
 
 /**
- * Write them into fd, an empty file open for reading and writing; everything else of the ELF header is the image's.
+ * Write the headers into fd, an empty file open for reading and writing; the other members of the ELF header are the
+ * image's.
  * @return ST_BAD_DATA when libelf fails, also when fd cannot be written.
  */
 enum status elf_headers_write(const struct elf_image *img, const struct elf_headers *h, int fd,

@@ -6,9 +6,8 @@
  * @file
  * Walk the files and directories that the user named, recursively.
  *
- * Inside a directory symbolic links to files are followed and links to
- * directories are not, so there are no loops. A link that the user named is always followed. Pseudo file systems such
- * as /proc and /sys are skipped.
+ * Inside a directory symbolic links to files are followed and links to directories are not, so there are no loops. A
+ * link that the user named is always followed. Pseudo file systems such as /proc and /sys are skipped.
  */
 #include <stdbool.h>
 

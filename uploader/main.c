@@ -24,16 +24,16 @@
 #include "uploader/offer.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"
-#define VERIFY_TIMEOUT_S 900 /* the service answers after a worker has verified the whole object */
+#define VERIFY_TIMEOUT_S 900 /* the service responds after a worker has verified the whole object */
 
 static const struct usage usage = {
         .synopsis = "cairn-upload [--server URL] [OPTION]... PATH...",
-        .about = "Find ELF files with a build-id under each PATH, ask the service which debuginfo it\n"
-                 "wants, and send only that. Code and data are left out; names, lines, inlined calls and\n"
-                 "unwind tables are sent. Directories are walked, and packages in them\n"
-                 "(.deb, .rpm) unpacked, as are archives that are named (tar, zip, cpio, packed in any\n"
-                 "way). - is standard input: a file or an archive. A second run over the same files\n"
-                 "sends nothing.",
+        .about = "Find ELF files with a build-id under each PATH, query the service for the debuginfo that it\n"
+                 "lacks, and send only that. Code and data are left out; names, lines, inlined calls and\n"
+                 "unwind tables are sent. Directories are walked and packages in them (.deb, .rpm)\n"
+                 "unpacked; other archives (tar, zip, cpio, compressed or not) are unpacked when they\n"
+                 "are named. - is standard input: a file or an archive. A second run over the same\n"
+                 "files sends nothing.",
         .examples = "  cairn-upload build/\n"
                     "      send everything under build/ that the service lacks, before strip\n"
                     "  cairn-upload --server https://cairn.example --token-file ~/.cairn-token build/bin/server\n"
@@ -54,7 +54,7 @@ struct command_options {
         struct send_options how;
         struct option_list sources, source_maps;
         struct configuration configuration;
-        bool report_only; /* --check-config or --print-config was answered */
+        bool report_only; /* --check-config or --print-config: nothing else is done */
         bool json, dry_run, executables, strip, symbols_only;
         uint64_t jobs;
 };
@@ -262,7 +262,7 @@ static enum status parse_upload_options(struct command_options *o, int *argc, ch
                 OPTION_LIST("sources", 0, "DIR", &o->sources,
                             "send the source files below DIR that the debuginfo names; repeatable"),
                 OPTION_LIST("source-map", 0, "OLD=NEW", &o->source_maps,
-                            "sources that the debuginfo has below OLD are below NEW here; repeatable"),
+                            "source paths below OLD in the debuginfo are below NEW on this machine; repeatable"),
                 OPTION_FLAG("strip", 0, &o->strip, "then strip each program whose debuginfo the service has"),
                 OPTION_FLAG("dry-run", 'n', &o->dry_run, "query the service, send nothing"),
                 OPTION_FLAG("force", 0, &o->how.force, "send without querying, and replace stored objects"),

@@ -9,7 +9,7 @@
 #include "common/json_value.h"
 #include "common/limits.h"
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static bool read_offer_answer(const struct json_value *answer, struct upload_item *item)
 {
@@ -47,14 +47,14 @@ enum status offer_read_answers(const struct buf *body, struct upload_item *items
 strange:
         return error_set(
                 err, ST_BAD_DATA,
-                "the server's answer does not follow the upload protocol; check that --server is a Cairn service");
+                "the server's response does not follow the upload protocol; check that --server is a Cairn service");
 }
 
 /* ---- the offer ---- */
 
-#define NAME_MAX_BYTES 127 /* the service's limit of a name */
+#define NAME_MAX_BYTES 127 /* the service's limit for a name */
 
-/* Such an item's size is unknown before it is sent. */
+/* The size of such an item is unknown until it is sent. */
 static bool is_generated_on_send(const struct upload_item *item)
 {
         return item->split || item->kind == UPLOAD_SOURCE || item->kind == UPLOAD_SYMBOLS;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Offer files to the service, which answers which of them it wants. Source: docs/formats/upload.md, 2.
+ * Offer files to the service; its response selects those to send. Source: docs/formats/upload.md, 2.
  */
 #include "http/client.h"
 #include "uploader/upload_list.h"
@@ -12,8 +12,7 @@
 /** Offer all items, in batches, and set their state and reason. */
 enum status offer_files(struct http_client *client, struct upload_list *list, struct error *err) MUST_CHECK;
 
-/** The server's answer about count items, in their order: fills their state and reason. ST_BAD_DATA when it is invalid.
- */
+/** Parse the response for count items, in their order, and set their state and reason. ST_BAD_DATA: malformed. */
 enum status offer_read_answers(const struct buf *body, struct upload_item *items, size_t count,
                                struct error *err) MUST_CHECK;
 

@@ -170,7 +170,7 @@ static enum status format_upload_path(const struct upload_item *item, const stru
         return buf_cstr(to) ? ST_OK : buf_status(to, err, "file name");
 }
 
-/* Request how many bytes the service has of an earlier upload: 0 if it does not support the route. */
+/* Query the number of bytes that the service has of an earlier upload; 0 if it does not support the route. */
 static enum status request_offset(struct http_client *client, const struct upload_item *item, const char *hash,
                                   uint64_t size, uint64_t *ret, struct error *err)
 {
@@ -196,7 +196,7 @@ static enum status request_offset(struct http_client *client, const struct uploa
         return ST_OK;
 }
 
-/* Send one request. @param reason_ret why it was refused; "": it was not. */
+/* Send one request. @param reason_ret why it was refused; "": it was not refused. */
 static enum status send_put_request(struct http_client *client, struct upload_item *item, const char *path,
                                     const char *hash, struct packer *p, unsigned *code_ret, char *reason_ret,
                                     size_t reason_size, struct error *err)
@@ -228,8 +228,8 @@ static enum status send_put_request(struct http_client *client, struct upload_it
 }
 
 /*
- * Upload with resumption: after a lost connection the client repeats its request, the service answers how much it
- * received, and the next request continues there.
+ * Upload with resumption: after a lost connection the client repeats its request, the service responds with the number
+ * of bytes received, and the next request continues there.
  */
 static enum status send_resumable(struct http_client *client, struct upload_item *item, const struct send_options *o,
                                   struct packer *p, const uint8_t digest[static SHA256_BYTES], struct error *err)

@@ -6,7 +6,7 @@
  * @file
  * Hash, compress and send one file or its split debuginfo. Source: docs/formats/upload.md, 3.
  *
- * Everything streams: memory is a slice of the file and the compressor's window.
+ * Content is streamed: memory use is a slice of the file and the compressor's window.
  */
 #include <stdatomic.h>
 
@@ -24,7 +24,7 @@ struct send_options {
  * Send the content of an open file as one item and set its state, sizes and reason.
  * @param fd    borrowed.
  * @param moved counts uncompressed bytes as they are read, for progress; may be NULL.
- * @param stop  once true, hashing before the request ends too; may be NULL.
+ * @param stop  set to true to end, also while hashing before the request; may be NULL.
  */
 enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,
                          const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop,

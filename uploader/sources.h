@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Bundle of the source files that a file's line tables name
- * (source-bundle/bundle.h).
+ * Bundle of the source files that a file's line tables name (source-bundle/bundle.h).
  *
  * Debuginfo may name any path, including that of a secret, so only files whose resolved path is below a folder given by
  * the user are read.
@@ -17,7 +16,7 @@
 struct source_options {
         const char *const *roots; /* folders given by the user; none: no sources */
         size_t root_count;
-        const char *const *maps; /* "OLD=NEW": replaces the prefix OLD of paths in the debuginfo by NEW */
+        const char *const *maps; /* "OLD=NEW": replaces the prefix OLD of paths in the debuginfo with NEW */
         size_t map_count;
 };
 

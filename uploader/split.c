@@ -17,7 +17,7 @@
 
 #define COPY_SLICE_BYTES MiB(8)
 #define SPLIT_GAPS_MAX 64        /* sections that stay at their offsets, and one */
-#define SPLIT_HOLES_BYTES MiB(1) /* that a file may be longer than twice its content */
+#define SPLIT_HOLES_BYTES MiB(1) /* a file may be this much longer than twice its content */
 
 /* Loaded sections needed for names and unwinding. */
 static bool is_useful_when_loaded(const struct elf_section *s)
@@ -172,7 +172,7 @@ static bool lay_out_in_place(const struct elf_image *img, const struct split_lay
                                 if (at <= gaps[gap].end && s->size <= gaps[gap].end - at)
                                         break;
                         }
-                        gaps[gap].at = at + s->size; /* the last one always has room */
+                        gaps[gap].at = at + s->size; /* the last gap has no end */
                 }
                 offsets[i] = at;
         }
@@ -182,7 +182,7 @@ static bool lay_out_in_place(const struct elf_image *img, const struct split_lay
         return true;
 }
 
-/* Contents one after another, in section table order. */
+/* Place contents one after another, in section table order. */
 static enum status lay_out_compactly(const struct elf_image *img, const struct split_layout *l, uint64_t *end,
                                      struct error *err)
 {

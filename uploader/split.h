@@ -6,12 +6,11 @@
  * @file
  * Split debuginfo: an ELF file without code and data, but with everything needed to symbolize, unwind and identify it.
  *
- * The result has the sections of the original in the same order, with the same
- * names, addresses and sizes; those that a symbolizer does not need are NOBITS. The
- * PT_LOAD headers are the original's, so that file offsets of the original
+ * The result has the sections of the original in the same order, with the same names, addresses and sizes; those that a
+ * symbolizer does not need are NOBITS. The PT_LOAD headers are the original's, so that file offsets of the original
  * still translate to addresses. Kept sections that are loaded stay at their offsets, unless that would make the file
- * much longer. Compressed sections stay compressed. The result equals that of objcopy
- * --only-keep-debug plus the sections listed in section 5 of docs/formats/upload.md.
+ * much longer. Compressed sections stay compressed. The result equals that of objcopy --only-keep-debug plus the
+ * sections listed in section 5 of docs/formats/upload.md.
  *
  * Contents are copied in slices and mapped pages are released, so memory use does not depend on the input's size.
  */

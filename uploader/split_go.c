@@ -3,7 +3,7 @@
 
 #include "symbolizer/sources/go_tables.h"
 
-/* The range from the first to the end of the last call of all trees. */
+/* The range from the first call of all inline trees to the end of the last one. */
 static bool find_inline_trees(const struct go_pclntab *t, struct split_range *ret)
 {
         uint64_t begin = UINT64_MAX, end = 0;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Data that the inlined calls of a Go program need. Up to Go 1.25 the trees of inlined calls are in the read-only data
- * section, located by a symbol or by moduledata.
+ * The data that describes the inlined calls of a Go program. Up to Go 1.25 the trees of inlined calls are in the
+ * read-only data section, located by a symbol or by moduledata.
  */
 #include "elf-image/elf_image.h"
 

@@ -131,7 +131,7 @@ static GElf_Shdr make_stripped_section(const struct strip_layout *x, const struc
                             .sh_entsize = s->entry_size };
 }
 
-/* The kept sections, then .gnu_debuglink and .shstrtab. */
+/* Fill in the kept sections, then .gnu_debuglink and .shstrtab. */
 static void fill_stripped_sections(const struct strip_layout *x, GElf_Shdr *sections, struct buf *names,
                                    uint64_t link_at, uint64_t link_size)
 {
@@ -186,7 +186,7 @@ static enum status write_stripped_at(int fd, const void *data, size_t n, uint64_
         return ST_OK;
 }
 
-/* All but the ELF header, which libelf has written. */
+/* Write everything but the ELF header, which libelf has written. */
 static enum status write_stripped_contents(const struct strip_layout *x, int fd, struct error *err)
 {
         const struct elf_image *img = x->img;
@@ -313,13 +313,13 @@ static enum status copy_extended_attributes(int from, int to, const char *path, 
         return ST_OK;
 }
 
-/* The owner first: chown() clears set-user-id bits and capabilities. */
+/* Set the owner first: chown() clears set-user-id bits and capabilities. */
 static enum status copy_file_metadata(int from, int to, const char *path, struct error *err)
 {
         struct stat is;
 
         if (fstat(from, &is) < 0)
-                return error_os(err, errno, "cannot look at '%s'", path);
+                return error_os(err, errno, "cannot stat '%s'", path);
         if ((is.st_uid != geteuid() || is.st_gid != getegid()) && fchown(to, is.st_uid, is.st_gid) < 0)
                 return error_os(err, errno, "cannot keep the owner of '%s'", path);
         if (fchmod(to, is.st_mode & 07777) < 0)

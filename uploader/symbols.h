@@ -13,8 +13,7 @@
 #include "elf-image/elf_image.h"
 #include "uploader/upload_list.h"
 
-/** Add the file's symbols to the list, or count why there are none. The quality is that of the best file to extract
- * from. */
+/** Add the file's symbols to the list, with the quality of the best debug file, or count the reason why it has none. */
 enum status symbols_add(struct upload_list *list, const struct elf_image *img, const char *path,
                         struct error *err) MUST_CHECK;
 

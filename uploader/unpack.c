@@ -42,7 +42,7 @@ static enum status make_unpack_root(struct unpacked *u, struct error *err)
                 else
                         saved = errno;
         }
-        return u->root ? ST_OK : error_os(err, saved, "cannot make a temporary folder in $TMPDIR, /var/tmp or /tmp");
+        return u->root ? ST_OK : error_os(err, saved, "cannot create a temporary folder in $TMPDIR, /var/tmp or /tmp");
 }
 
 /* Create a folder with the archive's name, and a number if it exists. */
@@ -65,7 +65,7 @@ static enum status make_archive_folder(struct unpacked *u, const char *path, cha
                         return ST_OK;
                 }
                 if (errno != EEXIST)
-                        return error_os(err, errno, "cannot make '%s'", folder);
+                        return error_os(err, errno, "cannot create '%s'", folder);
         }
         return error_set(err, ST_TOO_BIG, "too many archives of one name");
 }
@@ -103,7 +103,7 @@ static enum status write_member_block(struct unpack_job *p, int fd, const char *
                 ssize_t got = pwrite(fd, (const char *)data + done, n - done, (off_t)(offset + done));
 
                 if (got < 0 && errno != EINTR)
-                        return error_os(err, errno, "cannot write '%s'; TMPDIR names another place", path);
+                        return error_os(err, errno, "cannot write '%s'; set TMPDIR to another folder", path);
                 done += got > 0 ? (size_t)got : 0;
         }
         return ST_OK;

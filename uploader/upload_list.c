@@ -48,7 +48,7 @@ static char *resolve_altlink(const char *holder, const char *link)
         return path_join(real, link);
 }
 
-/* Candidate paths: 0: the link, 1: by build-id, 2: Debian's location. */
+/* Format a candidate path. 0: the link, 1: by build-id, 2: Debian's location. */
 static char *format_supplement_path(unsigned place, const struct elf_image *img, const char *link,
                                     const struct build_id *id)
 {
@@ -130,8 +130,8 @@ static bool open_dwo_file(const char *path, uint64_t id, struct elf_image *ret)
         return false;
 }
 
-/* Candidate paths: 0: where it was compiled, 1: its relative path from the file's directory, 2: beside the file. False:
- * not applicable. */
+/* Format a candidate path. 0: where it was compiled, 1: its relative path from the file's directory, 2: beside the
+ * file. False: not applicable. */
 static bool format_dwo_path(unsigned place, const struct dwo_search *h, const struct dwarf_split_unit *u,
                             char out[static PATH_MAX])
 {
@@ -302,8 +302,8 @@ static enum status add_installed_debug_file(struct upload_list *list, const stru
 }
 
 /*
- * Such a file is identified by its htlhash, which only the whole file has: send it unsplit if whole executables are
- * sent. Relocatable files (.o) are skipped.
+ * Add a file without a build-id. It is identified by its htlhash, which only the whole file has: send it unsplit if
+ * whole executables are sent. Relocatable files (.o) are skipped.
  */
 static enum status add_without_build_id(struct upload_list *list, const struct elf_image *img, const char *path,
                                         struct error *err)

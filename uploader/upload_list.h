@@ -27,9 +27,9 @@ const char *upload_kind_name(enum upload_kind kind); /* "debuginfo", "executable
 
 enum upload_state {
         UPLOAD_UNASKED,
-        UPLOAD_WANTED,  /* the server wants it; reported as "would send" by a dry run */
+        UPLOAD_WANTED,  /* to be sent; reported as "would send" by a dry run */
         UPLOAD_THERE,   /* the server has the same or better */
-        UPLOAD_REFUSED, /* the server does not want it for another reason, given in reason */
+        UPLOAD_REFUSED, /* the server rejects it for another reason, given in reason */
         UPLOAD_SENT,
         UPLOAD_FAILED, /* given in reason */
 };
@@ -44,11 +44,11 @@ struct upload_item {
         enum symbol_quality quality;
         bool split;          /* code is removed before sending */
         uint64_t size_bytes; /* of the file; after sending, of the sent content, uncompressed */
-        uint64_t sent_bytes; /* packed */
+        uint64_t sent_bytes; /* compressed */
         enum upload_state state;
         enum status failure; /* of UPLOAD_FAILED */
         char reason[240];
-        char partial[SYMBOL_PARTIAL_BYTES]; /* of symbols: unreadable data; "": none */
+        char partial[SYMBOL_PARTIAL_BYTES]; /* of symbols: the data that could not be read; "": none */
         size_t order;
 };
 
