@@ -299,7 +299,7 @@ static void write_doctor_json(const struct doctor *d, const char *chosen, struct
                 json_out_str(&j, "state", STATES[d->items[i].state]);
                 json_out_str(&j, "sampler", needed_by[d->items[i].needed_by]);
                 json_out_str(&j, "found", d->items[i].found);
-                json_out_str(&j, "mend", d->items[i].fix);
+                json_out_str(&j, "fix", d->items[i].fix);
                 json_out_object_end(&j);
         }
         json_out_array_end(&j);
@@ -451,17 +451,17 @@ static void check_spool_room(struct doctor *d, const char *dir, uint64_t bytes)
                  bytes >> 20);
 }
 
-#define ASK_TIMEOUT_S 10
+#define OFFER_TIMEOUT_S 10
 
 /* Offer a fictitious file: this changes nothing and needs the same scope as an upload. */
-static enum status ask_for_uploads(const char *server, const char *ca_file, const char *token, struct error *err)
+static enum status offer_fictitious_file(const char *server, const char *ca_file, const char *token, struct error *err)
 {
         const struct http_client_options http = { .size = sizeof http,
                                                   .base_url = server,
                                                   .ca_file = ca_file,
                                                   .token = token,
                                                   .user_agent = "cairn-agent/" CAIRN_VERSION,
-                                                  .idle_timeout_s = ASK_TIMEOUT_S };
+                                                  .idle_timeout_s = OFFER_TIMEOUT_S };
         char nowhere[] = "nowhere";
         struct upload_item item = { .path = nowhere,
                                     .build_id = { .size = 20 },
@@ -481,7 +481,7 @@ static enum status ask_for_uploads(const char *server, const char *ca_file, cons
 void doctor_check_service(struct doctor *d, const char *server, const char *ca_file, const char *token)
 {
         struct error err = { 0 };
-        enum status st = ask_for_uploads(server, ca_file, token, &err);
+        enum status st = offer_fictitious_file(server, ca_file, token, &err);
         const char *fix =
                 st == ST_USAGE
                         ? "give a token with the scope upload (--token-file), or --no-upload: else the service "

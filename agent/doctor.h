@@ -50,7 +50,7 @@ bool doctor_can_profile(const struct doctor *d, enum sampler_kind kind);
 
 /**
  * Print the items as text, or as one JSON object {"can_profile":...,
- * "sampler":"bpf"|"perf"|null, "items":[{name,state,sampler,found,mend}]}.
+ * "sampler":"bpf"|"perf"|null, "items":[{name,state,sampler,found,fix}]}.
  * @param kind  the requested sampler: decides can_profile and the sampler that would run.
  */
 void doctor_write(const struct doctor *d, enum sampler_kind kind, bool json, struct buf *out);

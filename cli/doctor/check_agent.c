@@ -32,7 +32,7 @@ static void report_agent_items(const struct json_value *root, bool can_profile, 
                 json_value_text(&item, "name", name, sizeof name);
                 json_value_text(&item, "state", state, sizeof state);
                 json_value_text(&item, "found", found, sizeof found);
-                json_value_text(&item, "mend", fix, sizeof fix);
+                json_value_text(&item, "fix", fix, sizeof fix);
                 report_finding(f, judge_agent_item(state, can_profile), name, fix, "%s", found);
         }
 }

@@ -149,7 +149,7 @@ is $? 0 "samples arrive without the right to upload"
 like "$(cat log)" 'HTTP 403.*a token with the scope upload, or --no-upload' "and the log says what is missing"
 
 # ---- what the doctor says of it ----
-doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.mend)"' doctor.json; }
+doctor() { "$agent" --doctor --json "$@" >doctor.json; jq -r '.items[] | select(.name == "uploads") | "\(.state) \(.fix)"' doctor.json; }
 like "$(doctor --server "$url" --token-file token)" '^less give a token with the scope upload' "the doctor asks, and names the missing right"
 is "$(doctor --server "$url" --token-file token --no-upload)" "" "unless nothing would be uploaded"
 stop_server

@@ -227,7 +227,7 @@ import json
 d = json.load(open('doctor.json'))
 assert d['can_profile'] is False
 item = next(i for i in d['items'] if i['name'] == 'rights to sample')
-assert item['state'] == 'fail' and 'CAP_BPF' in item['mend'], item"
+assert item['state'] == 'fail' and 'CAP_BPF' in item['fix'], item"
 else
         for name in fails says doctor; do pass "$name # SKIP setpriv is not installed"; done
 fi
