@@ -23,11 +23,11 @@ struct {
 } deferred SEC(".maps");
 
 /*
- * Defer the user half with a copy of its stack, from start on: up to `room` bytes, of which the first `wanted` are
+ * Defer the user half with a copy of its stack, from start on: up to `room` bytes, of which the first `useful` are
  * useful. False when the ring buffer is full. The agent is woken only if it can proceed at once; it empties this ring
  * buffer before each drain anyway.
  */
-static __always_inline int reserve_deferred_sample(const struct unwind_walk *w, __u64 start, __u64 wanted, __u32 room,
+static __always_inline int reserve_deferred_sample(const struct unwind_walk *w, __u64 start, __u64 useful, __u32 room,
                                                    int wake)
 {
         struct deferred_sample_record *record =
@@ -46,7 +46,7 @@ static __always_inline int reserve_deferred_sample(const struct unwind_walk *w, 
         copy->regs = w->saved;
         copy->stack_bytes = 0;
         copy->stack_start = start;
-        for (__u32 at = 0; at < room && at <= wanted; at += STACK_COPY_CHUNK_BYTES) {
+        for (__u32 at = 0; at < room && at <= useful; at += STACK_COPY_CHUNK_BYTES) {
                 if (bpf_probe_read_user(copy->stack + at, STACK_COPY_CHUNK_BYTES, (const void *)(start + at))) {
                         __u32 left =
                                 -(__u32)(start + at) & (STACK_COPY_CHUNK_BYTES - 1); /* up to the end of the page */
@@ -74,19 +74,19 @@ static __always_inline int is_readable(__u64 addr)
 /* @param start_stack  the end of the first thread's stack: no frame is beyond it. */
 static __always_inline int defer_user_stack(const struct unwind_walk *w, __u64 start_stack, int wake)
 {
-        __u64 start = w->regs.sp - STACK_COPY_RED_ZONE_BYTES, wanted;
+        __u64 start = w->regs.sp - STACK_COPY_RED_ZONE_BYTES, useful;
 
         if (!is_readable(start)) { /* the page below sp's was never touched, or sp's own is just being touched */
                 start = w->regs.sp & ~(__u64)(DEFERRED_PAGE_BYTES - 1);
                 if (!is_readable(start))
                         start += DEFERRED_PAGE_BYTES;
         }
-        wanted = start_stack - start;
-        if (wanted < STACK_COPY_SHORT_BYTES || !is_readable(start + STACK_COPY_SHORT_BYTES))
-                return reserve_deferred_sample(w, start, wanted, STACK_COPY_SHORT_BYTES, wake);
-        if (wanted < STACK_COPY_MIDDLE_BYTES || !is_readable(start + STACK_COPY_MIDDLE_BYTES))
-                return reserve_deferred_sample(w, start, wanted, STACK_COPY_MIDDLE_BYTES, wake);
-        return reserve_deferred_sample(w, start, wanted, STACK_COPY_MAX_BYTES, wake);
+        useful = start_stack - start;
+        if (useful < STACK_COPY_SHORT_BYTES || !is_readable(start + STACK_COPY_SHORT_BYTES))
+                return reserve_deferred_sample(w, start, useful, STACK_COPY_SHORT_BYTES, wake);
+        if (useful < STACK_COPY_MIDDLE_BYTES || !is_readable(start + STACK_COPY_MIDDLE_BYTES))
+                return reserve_deferred_sample(w, start, useful, STACK_COPY_MIDDLE_BYTES, wake);
+        return reserve_deferred_sample(w, start, useful, STACK_COPY_MAX_BYTES, wake);
 }
 
 #endif

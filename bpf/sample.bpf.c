@@ -25,7 +25,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u64 wake_bytes = 0;      /* wake the agent when more bytes are queued */
-const volatile __u32 filter_tgids = 0;    /* if set, sample only the processes in `wanted` */
+const volatile __u32 filter_tgids = 0;    /* if set, sample only the processes in `sampled_tgids` */
 const volatile __u32 filter_excluded = 0; /* if set, skip the processes in `excluded` */
 
 /* Sized by the agent before loading. */
@@ -72,7 +72,7 @@ struct {
         __uint(max_entries, 1024);
         __type(key, __u32);
         __type(value, __u32);
-} wanted SEC(".maps");
+} sampled_tgids SEC(".maps");
 
 /* Excluded processes; another life of the same pid is not excluded. */
 struct {
@@ -224,10 +224,10 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 
         if (from == to)
                 return 0; /* a thread */
-        if (bpf_map_lookup_elem(&wanted, &from))
-                bpf_map_update_elem(&wanted, &to, &one, BPF_ANY);
+        if (bpf_map_lookup_elem(&sampled_tgids, &from))
+                bpf_map_update_elem(&sampled_tgids, &to, &one, BPF_ANY);
         else
-                bpf_map_delete_elem(&wanted, &to);
+                bpf_map_delete_elem(&sampled_tgids, &to);
         return 0;
 }
 
@@ -245,7 +245,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 
         if (pid_tgid == 0)
                 return 0;
-        if (filter_tgids && !bpf_map_lookup_elem(&wanted, &tgid))
+        if (filter_tgids && !bpf_map_lookup_elem(&sampled_tgids, &tgid))
                 return 0;
         w = bpf_map_lookup_elem(&scratch, &zero);
         if (!w)

@@ -276,15 +276,15 @@
 #define LIMIT_AGENT_SAMPLES_BYTES MiB(16)               /* of samples in BPF that wait for the agent */
 #define LIMIT_AGENT_UNWIND_WORKER_BYTES (4 * MiB(1024)) /* address space of the worker that makes unwind tables */
 #define LIMIT_AGENT_UNWIND_WORKER_CPU_S 30
-#define LIMIT_AGENT_LATE 8192               /* samples of one interval that the agent walks itself */
-#define LIMIT_AGENT_LATE_BYTES MiB(16)      /* of their stacks, copied */
+#define LIMIT_AGENT_DEFERRED 8192           /* samples of one interval whose user stack the agent walks */
+#define LIMIT_AGENT_DEFERRED_BYTES MiB(16)  /* their stack copies */
 #define LIMIT_AGENT_UNWIND_BYTES MiB(96)    /* rows of all unwind tables in the kernel */
 #define LIMIT_AGENT_UNWIND_OWNERS 4096      /* users and containers with separate quotas */
 #define LIMIT_AGENT_PROCESSES 8192          /* processes whose mappings are remembered */
 #define LIMIT_SIGNAL_THREADS 4096           /* threads that a process samples of its own */
 #define LIMIT_RECORD_FILES 4096             /* ELF files that cairn record holds open */
 #define LIMIT_RECORD_PROFILE_BYTES MiB(256) /* recorded by cairn record, which then stops */
-#define LIMIT_AGENT_WANTED 65536            /* processes that are followed because a parent is */
+#define LIMIT_AGENT_SAMPLED_PROCESSES 65536 /* processes that are sampled because a parent is */
 #define LIMIT_AGENT_MAPS_BYTES MiB(16)      /* one /proc/PID/maps */
 #define LIMIT_AGENT_MAPPINGS 65536          /* executable mappings of one process */
 #define LIMIT_AGENT_OBJECTS 16384           /* ELF files whose build-id is remembered */

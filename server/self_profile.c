@@ -115,7 +115,7 @@ static enum status start_own_recorder(struct self_profile *p, struct error *err)
 {
         const uint32_t pid = (uint32_t)getpid();
         long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-        int64_t interval_s = LIMIT_AGENT_LATE / 2 / (FREQUENCY_HZ * (cpus > 0 ? cpus : 1));
+        int64_t interval_s = LIMIT_AGENT_DEFERRED / 2 / (FREQUENCY_HZ * (cpus > 0 ? cpus : 1));
         const struct recorder_options o = {
                 .sampler = SAMPLER_SIGNAL,
                 .frequency_hz = FREQUENCY_HZ,

@@ -17,12 +17,12 @@
 
 #define MS_NS INT64_C(1000000)
 #define REFRESH_MS 30000
-#define WANTED_MS 5000 /* minimum time between two lists while a container is missing */
+#define EARLY_LIST_MS 5000 /* minimum time between two lists while a container is missing */
 #define FIRST_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 60000
 #define CONNECT_TIMEOUT_MS 5000
 #define REQUEST_TIMEOUT_MS 20000
-#define VAIN_LISTS_MAX 3 /* lists without a container, after which it no longer triggers a request */
+#define MISSED_LISTS_MAX 3 /* lists without a container, after which it no longer triggers a request */
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
 #define KUBELET_URL "http://127.0.0.1:10255"
 
@@ -32,7 +32,7 @@ struct pod_cache {
         struct pod_list list;
         uint32_t generation;    /* of the list; 0: none yet */
         struct id_table misses; /* negative cache: container ids and UIDs, by the first generation without them */
-        bool is_wanted;         /* request a list before the next one is due */
+        bool list_requested;    /* request a list before the next one is due */
         struct pod_cache_stats stats;
         uint64_t pause_ms; /* after a failure; 0: none */
 };
@@ -80,7 +80,7 @@ static void use_pod_list(struct pod_cache *c, struct pod_list *fresh)
                 log_info("kubernetes", "%zu pods on node %s", fresh->count, c->node);
         c->list = *fresh;
         c->generation++;
-        c->is_wanted = false;
+        c->list_requested = false;
         c->pause_ms = 0;
         c->stats.lists++;
         c->stats.pods = c->list.count;
@@ -92,8 +92,7 @@ static void note_request_failure(struct pod_cache *c, const struct error *err)
 {
         if (!c->pause_ms)
                 log_warn("kubernetes", "cannot list pods: %s; %s", PRINTABLE(err->text),
-                         c->generation ? "the last list stays in use"
-                                       : "samples have no pod labels until it succeeds");
+                         c->generation ? "the last list stays in use" : "samples have no pod labels until it succeeds");
         c->stats.failures++;
         c->pause_ms = !c->pause_ms                         ? FIRST_PAUSE_MS
                       : c->pause_ms < LONGEST_PAUSE_MS / 2 ? 2 * c->pause_ms
@@ -113,11 +112,11 @@ static int64_t choose_wait_ns(uint64_t ms)
 /* Wait until the next list is due, or until the stop flag is set. Caller holds the lock. */
 static void wait_for_turn(struct pod_cache *c)
 {
-        int64_t now = monotonic_ns(), early = now + WANTED_MS * MS_NS;
+        int64_t now = monotonic_ns(), early = now + EARLY_LIST_MS * MS_NS;
         int64_t due = now + choose_wait_ns(c->pause_ms ? c->pause_ms : REFRESH_MS);
 
         while (!atomic_load(&c->service.stop)) {
-                int64_t until = c->is_wanted && !c->pause_ms && early < due ? early : due;
+                int64_t until = c->list_requested && !c->pause_ms && early < due ? early : due;
 
                 if (monotonic_ns() >= until)
                         return;
@@ -291,8 +290,8 @@ static void note_missing_pod(struct pod_cache *c, const char *id)
                         return;
                 c->stats.misses++;
         }
-        if (c->generation - first < VAIN_LISTS_MAX && !c->is_wanted) {
-                c->is_wanted = true;
+        if (c->generation - first < MISSED_LISTS_MAX && !c->list_requested) {
+                c->list_requested = true;
                 pthread_cond_broadcast(&c->service.changed);
         }
 }

@@ -223,13 +223,13 @@ static uint32_t get_ring_bytes(const struct sampler_options *o, int cpus)
 static enum status size_pid_map(struct bpf_sampler *s, const struct sampler_options *o, struct error *err)
 {
         bool children = o->tgid_count && o->children;
-        struct bpf_map *wanted = s->bpf->maps.wanted;
+        struct bpf_map *tgids = s->bpf->maps.sampled_tgids;
         int e = bpf_program__set_autoload(s->bpf->progs.follow_fork, children);
 
         if (!e && children)
-                e = bpf_map__set_type(wanted, BPF_MAP_TYPE_LRU_HASH);
+                e = bpf_map__set_type(tgids, BPF_MAP_TYPE_LRU_HASH);
         if (!e && o->tgid_count)
-                e = bpf_map__set_max_entries(wanted, children ? LIMIT_AGENT_WANTED : (uint32_t)o->tgid_count);
+                e = bpf_map__set_max_entries(tgids, children ? LIMIT_AGENT_SAMPLED_PROCESSES : (uint32_t)o->tgid_count);
         return e < 0 ? error_os(err, -e, "cannot size the map of process ids") : ST_OK;
 }
 
@@ -263,7 +263,7 @@ static enum status load_bpf_program(struct bpf_sampler *s, const struct sampler_
         for (size_t i = 0; i < o->tgid_count && !st; i++) {
                 uint32_t one = 1;
 
-                if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.wanted), &o->tgids[i], &one, BPF_ANY) < 0)
+                if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.sampled_tgids), &o->tgids[i], &one, BPF_ANY) < 0)
                         st = error_os(err, errno, "cannot select process %u", o->tgids[i]);
         }
         return st;

@@ -133,13 +133,13 @@ void deferred_samples_add(struct deferred_samples *l, struct process_table *proc
 {
         struct process *p = process_table_get(processes, &key->process, key->comm);
         bool is_excluded = p && p->is_excluded,
-             has_room = !is_excluded && l->copied_bytes + from->stack_bytes <= LIMIT_AGENT_LATE_BYTES;
+             has_room = !is_excluded && l->copied_bytes + from->stack_bytes <= LIMIT_AGENT_DEFERRED_BYTES;
         struct deferred_sample s = { .key = *key };
 
         if (l->count == l->capacity) {
                 size_t wanted = l->capacity ? 2 * l->capacity : 64;
                 struct deferred_sample *grown =
-                        wanted <= LIMIT_AGENT_LATE ? reallocarray(l->items, wanted, sizeof *grown) : NULL;
+                        wanted <= LIMIT_AGENT_DEFERRED ? reallocarray(l->items, wanted, sizeof *grown) : NULL;
 
                 if (!grown) {
                         l->lost++;

@@ -28,14 +28,14 @@ struct deferred_samples {
         size_t copied_bytes;             /* stack bytes in copies */
         struct sample_frames walk;       /* scratch */
         uint64_t ends[SAMPLE_END_COUNT]; /* of the samples taken */
-        uint64_t lost;                   /* no memory, or past LIMIT_AGENT_LATE */
+        uint64_t lost;                   /* no memory, or past LIMIT_AGENT_DEFERRED */
 };
 
 void deferred_samples_deinit(struct deferred_samples *l);
 
 /**
  * Walk the sample if its process and the mappings and tables of its frames are known, else store
- * a copy. Past LIMIT_AGENT_LATE_BYTES, walk it with the tables available.
+ * a copy. Past LIMIT_AGENT_DEFERRED_BYTES, walk it with the tables available.
  */
 void deferred_samples_add(struct deferred_samples *l, struct process_table *processes, const struct sample_key *key,
                           const struct stack_copy *from);

@@ -34,7 +34,7 @@ struct unwind_builder {
         bool started;
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct job_list wanted, done;
+        struct job_list requested, done;
         size_t put_count; /* requests whose result was not taken yet; done has room for all of them */
         bool ending;
         atomic_bool cancel;
@@ -106,13 +106,13 @@ static void build_tables(struct unwind_builder *b, struct job *jobs, size_t coun
 }
 
 /* FIFO order: a steady stream of new programs must not starve a request. */
-static size_t take_requested_jobs(struct job_list *wanted, struct job jobs[static WORKER_UNWIND_FILES])
+static size_t take_requested_jobs(struct job_list *requested, struct job jobs[static WORKER_UNWIND_FILES])
 {
-        size_t count = wanted->count < WORKER_UNWIND_FILES ? wanted->count : WORKER_UNWIND_FILES;
+        size_t count = requested->count < WORKER_UNWIND_FILES ? requested->count : WORKER_UNWIND_FILES;
 
-        memcpy(jobs, wanted->items, count * sizeof *jobs);
-        wanted->count -= count;
-        memmove(wanted->items, wanted->items + count, wanted->count * sizeof *jobs);
+        memcpy(jobs, requested->items, count * sizeof *jobs);
+        requested->count -= count;
+        memmove(requested->items, requested->items + count, requested->count * sizeof *jobs);
         return count;
 }
 
@@ -126,11 +126,11 @@ static void *run_unwind_builder(void *context)
                 size_t count;
                 uint64_t one = 1;
 
-                if (!b->wanted.count) {
+                if (!b->requested.count) {
                         pthread_cond_wait(&b->changed, &b->lock);
                         continue;
                 }
-                count = take_requested_jobs(&b->wanted, jobs);
+                count = take_requested_jobs(&b->requested, jobs);
                 pthread_mutex_unlock(&b->lock);
                 build_tables(b, jobs, count);
                 pthread_mutex_lock(&b->lock);
@@ -180,11 +180,11 @@ void unwind_builder_destroy(struct unwind_builder *b)
                 pthread_mutex_unlock(&b->lock);
                 pthread_join(b->thread, NULL);
         }
-        for (size_t i = 0; i < b->wanted.count; i++)
-                close_job(&b->wanted.items[i]);
+        for (size_t i = 0; i < b->requested.count; i++)
+                close_job(&b->requested.items[i]);
         for (size_t i = 0; i < b->done.count; i++)
                 close_job(&b->done.items[i]);
-        free(b->wanted.items);
+        free(b->requested.items);
         free(b->done.items);
         if (b->event >= 0)
                 close(b->event);
@@ -209,7 +209,7 @@ bool unwind_builder_request(struct unwind_builder *b, uint32_t ticket, int fd)
 
         pthread_mutex_lock(&b->lock);
         added = start_builder_thread(b) && array_reserve(&b->done.items, &b->done.capacity, b->put_count) &&
-                append_job(&b->wanted, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
+                append_job(&b->requested, (struct job){ .ticket = ticket, .in = fd, .out = -1 });
         b->put_count += added;
         pthread_cond_signal(&b->changed);
         pthread_mutex_unlock(&b->lock);

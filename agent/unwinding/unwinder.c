@@ -95,7 +95,7 @@ static uint64_t count_loaded_rows(const struct unwind_loaded_table *p)
         return rows;
 }
 
-#define OF_ANYBODY UINT32_MAX
+#define OF_ANY_OWNER UINT32_MAX
 
 /* Evict the least recently used table of the owner. Returns its row count; 0 when all are in use. */
 static uint64_t evict_unused_table(struct unwinder *u, uint32_t owner)
@@ -106,7 +106,7 @@ static uint64_t evict_unused_table(struct unwinder *u, uint32_t owner)
         for (size_t i = 0; i < u->table_count; i++) {
                 struct unwinder_table *t = &u->tables[i];
 
-                if (t->state == TABLE_READY && !t->users && (owner == OF_ANYBODY || t->owner == owner) &&
+                if (t->state == TABLE_READY && !t->users && (owner == OF_ANY_OWNER || t->owner == owner) &&
                     (!oldest || t->used_at < oldest->used_at))
                         oldest = t;
         }
@@ -171,7 +171,7 @@ static void load_table(struct unwinder *u, uint32_t number, const struct unwind_
         if (unwind_maps_add_table(&u->maps, built, &t->placed, &err)) {
                 /* Evicted space is free at the next drain; the table of this object is requested again then. */
                 for (uint64_t freed = 0, rows = 1; rows && freed < built->row_count; freed += rows)
-                        rows = evict_unused_table(u, OF_ANYBODY);
+                        rows = evict_unused_table(u, OF_ANY_OWNER);
                 t->state = TABLE_UNKNOWN;
                 u->stats.tables_refused++;
                 return;

@@ -165,7 +165,7 @@ static enum status start_sampler(struct recording *r, struct error *err)
 {
         const struct record_target *t = r->target;
         long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-        uint64_t interval_s = LIMIT_AGENT_LATE / 2 / (t->frequency_hz * (cpus > 0 ? (uint64_t)cpus : 1));
+        uint64_t interval_s = LIMIT_AGENT_DEFERRED / 2 / (t->frequency_hz * (cpus > 0 ? (uint64_t)cpus : 1));
         struct recorder_options o = { .sampler = t->sampler,
                                       .frequency_hz = t->frequency_hz,
                                       .pids = t->pids,

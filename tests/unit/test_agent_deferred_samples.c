@@ -124,11 +124,11 @@ END_TEST
 
 START_TEST(without_room_for_copies_stacks_are_walked_by_what_is_known)
 {
-        const size_t fit = LIMIT_AGENT_LATE_BYTES / KiB(64);
+        const size_t fit = LIMIT_AGENT_DEFERRED_BYTES / KiB(64);
 
         for (size_t i = 0; i <= fit; i++)
                 add(KiB(64));
-        ck_assert_uint_eq(deferred_samples.copied_bytes, LIMIT_AGENT_LATE_BYTES);
+        ck_assert_uint_eq(deferred_samples.copied_bytes, LIMIT_AGENT_DEFERRED_BYTES);
         ck_assert_ptr_null(deferred_samples.items[fit].copy);
         ck_assert_uint_eq(deferred_samples.items[fit].end, SAMPLE_END_NO_MAPPING);
         ck_assert_uint_eq(deferred_samples.items[fit].frame_count, 1);
