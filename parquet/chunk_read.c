@@ -9,10 +9,7 @@
 #include "parquet/page_read.h"
 #include "parquet/value_read.h"
 
-/*
- * Memory for the slots is taken once, for the chunk's value_count, which the
- * pages may then not pass.
- */
+/* Slots are allocated once, for the value_count of the chunk's metadata; pages with more values are rejected. */
 struct assembly {
         const struct parquet_node *node;
         struct parquet_column column;
@@ -21,7 +18,7 @@ struct assembly {
         uint64_t value_count; /* from the metadata */
         uint64_t levels_done;
         uint64_t rows_wanted;
-        uint8_t *defs; /* of the page at hand */
+        uint8_t *defs; /* definition levels of the current page */
         uint8_t *reps;
         size_t levels_capacity;
         bool has_null;
@@ -102,7 +99,7 @@ static bool read_levels(struct read_page *p, struct reader *apart, uint8_t max, 
                decode_levels(&runs, max, ret, count);
 }
 
-/* Spread count dense values from slot start on, so that each moves to the slot of its level. */
+/* Move count dense values, from slot start on, to the slots whose levels have a value. */
 static void spread_values(struct assembly *a, size_t start, size_t slots, size_t count)
 {
         struct parquet_column *c = &a->column;
@@ -160,8 +157,8 @@ static bool place_levels(struct assembly *a, size_t count, size_t *slots_ret, si
 }
 
 /*
- * Outside of lists the levels of a page without nulls are one run, which is not expanded. False when they are not; p is
- * then as it was.
+ * Without lists or nulls, a page's levels are a single run: skip it without expanding it.
+ * @return false, with p unchanged, for any other levels.
  */
 static bool skip_full_levels(const struct assembly *a, struct read_page *p, size_t count)
 {
@@ -242,7 +239,7 @@ static enum status read_pages(struct assembly *a, struct error *err)
         return ST_OK;
 }
 
-/* Drop arrays whose values all are the default, so that callers see NULL. */
+/* Free arrays that hold only default values: callers then see NULL. */
 static void finish_column(struct assembly *a)
 {
         struct parquet_column *c = &a->column;
@@ -275,7 +272,7 @@ enum status chunk_check(const struct parquet_node *node, const struct read_chunk
 {
         if (node->max_rep > 1 || node->kind == PARQUET_OTHER)
                 return error_set(err, ST_UNSUPPORTED,
-                                 node->max_rep > 1 ? "a list inside a list" : "a type we do not read");
+                                 node->max_rep > 1 ? "unsupported nested list" : "unsupported type");
         if (chunk->value_count > LIMIT_PARQUET_CHUNK_VALUES)
                 return error_set(err, ST_TOO_BIG, "%ju values, more than %d", (uintmax_t)chunk->value_count,
                                  LIMIT_PARQUET_CHUNK_VALUES);

@@ -5,15 +5,15 @@
 #include "parquet/footer_read.h"
 #include "parquet/reader.h"
 
-/** Read one column chunk of the file at data, which has rows rows; see parquet_read_column(). */
+/** Read one column chunk of `rows` rows from the file at data; see parquet_read_column(). */
 enum status chunk_read(const uint8_t *data, const struct parquet_node *node, const struct read_chunk *chunk,
                        uint64_t rows, struct parquet_column *ret, struct error *err) MUST_CHECK;
 
-/** What chunk_read() refuses before it reads a page: types, and counts that do not fit each other. */
+/** Check what can be checked before any page is read: the type, and that the counts are consistent. */
 enum status chunk_check(const struct parquet_node *node, const struct read_chunk *chunk, uint64_t rows,
                         struct error *err) MUST_CHECK;
 
-/* Of an open file, for other readers of its chunks. */
+/* Accessors of an open file, for other readers of its chunks. */
 const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32_t group, uint32_t node);
 const uint8_t *parquet_file_data(const struct parquet_file *f);
 const char *parquet_file_name(const struct parquet_file *f);

@@ -11,7 +11,7 @@
 #include "parquet/format.h"
 #include "parquet/thrift.h"
 
-/* ---- page index: where each page is and which range its values have, so that readers skip pages ---- */
+/* ---- page index: position and bounds of each page, by which readers skip pages ---- */
 
 struct page_location {
         uint64_t offset;
@@ -39,7 +39,7 @@ static void append_offset_index(struct buf *out, const struct page_location *pag
         thrift_struct_end(&t);
 }
 
-/* Every page that has values must have both bounds, else the chunk has no column index. */
+/* Without both bounds in every page that has values, the chunk has no column index. */
 static bool has_bounds(const struct page_location *pages, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
@@ -49,7 +49,7 @@ static bool has_bounds(const struct page_location *pages, size_t count)
         return count > 0;
 }
 
-/* Pages of nulls alone do not count. */
+/* Pages that hold only nulls are ignored. */
 static int boundary_order(const struct parquet_node *node, const struct page_location *pages, size_t count)
 {
         const struct value_stats *previous = NULL;
@@ -110,7 +110,7 @@ static enum status page_index_append(struct chunk_writer *w, const struct parque
         return w->column_indexes.failed ? w->column_indexes.failed : w->offset_indexes.failed;
 }
 
-#define DICTIONARY_BYTES MiB(2) /* a larger dictionary page is not worth reading whole for a few values */
+#define DICTIONARY_BYTES MiB(2) /* readers load the dictionary page whole, even for a few values */
 
 /* The encoded input of the pages of a chunk. */
 struct chunk_source {
@@ -218,7 +218,7 @@ static enum status choose_for_numbers(struct chunk_source *s, struct buf *scratc
         return s->dictionary.failed;
 }
 
-/* v1 levels: the length of the runs, then the runs. */
+/* v1 levels: length of the runs, then the runs. */
 static void append_levels(struct chunk_writer *w, const struct buf *levels, size_t start, size_t count, uint8_t max)
 {
         size_t at = w->payload.size;
@@ -285,7 +285,7 @@ static enum status append_values_page(struct chunk_writer *w, struct buf *payloa
         ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, w->zstd_level);
         packed = ZSTD_compress2(w->zstd, to, bound, payload->data, payload->size);
         if (ZSTD_isError(packed))
-                return ST_NO_MEMORY; /* with room for the bound nothing else fails */
+                return ST_NO_MEMORY; /* with room for the bound, running out of memory is the only failure */
 
         header = w->pages.size;
         thrift_writer_init(&t, &w->pages);

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Turns the waiting values of one column into the pages of one column chunk.
+ * Encodes the pending values of one column as the pages of one column chunk.
  *
  * One encoding is chosen for the whole chunk, the smallest before compression:
  * RLE_DICTIONARY while the dictionary is small, DELTA_BINARY_PACKED for 64-bit
@@ -37,10 +37,10 @@ struct chunk_writer {
         int zstd_level;
         size_t page_bytes;
         uint64_t page_rows;
-        struct buf pages;   /* the chunk at hand */
-        struct buf payload; /* the page at hand */
+        struct buf pages;   /* the current chunk */
+        struct buf payload; /* the current page */
         struct buf scratch;
-        struct buf locations;      /* struct page_location of the chunk at hand */
+        struct buf locations;      /* struct page_location of the current chunk */
         struct buf column_indexes; /* of the whole file, written before the footer */
         struct buf offset_indexes;
 };
@@ -49,7 +49,7 @@ enum status chunk_writer_init(struct chunk_writer *w, struct error *err) MUST_CH
 void chunk_writer_deinit(struct chunk_writer *w);
 
 /**
- * Encode a column into w->pages, which will stand at file_offset.
+ * Encode a column into w->pages, to be written at file_offset.
  *
  * @return ST_OK; ST_TOO_BIG, ST_NO_MEMORY.
  */

@@ -131,7 +131,7 @@ static enum status replace_invalid_utf8(const char *s, size_t n, struct buf *ret
         return ret->failed;
 }
 
-/* Rows are sorted more often than not: the value before this one needs no hash. */
+/* Rows are usually sorted: a value equal to the one before it needs no hash. */
 static bool is_repeated_value(const struct column_builder *c, const void *data, size_t n, uint32_t *code_ret)
 {
         const struct byte_dict_entry *last;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The values of one column that wait for their row group.
+ * Values of one column, buffered until their row group is written.
  *
  * A slot is one (repetition level, definition level) pair: a value, a null, an
  * empty or a null list. Slots with def == max_def have a value. Since a column
@@ -25,12 +25,12 @@ struct column_builder {
         const struct parquet_node *node;
         struct buf defs;  /* uint8_t a slot; unused when max_def is 0 */
         struct buf reps;  /* uint8_t a slot; unused when max_rep is 0 */
-        struct buf ints;  /* int64_t a value, of all but byte columns; doubles as their bits */
-        struct buf codes; /* uint32_t a value, of byte columns: entry of dict */
+        struct buf ints;  /* int64_t a value, except in byte columns; doubles as their bits */
+        struct buf codes; /* uint32_t a value, in byte columns only: number of its entry in dict */
         struct byte_dict dict;
-        uint64_t plain_bytes; /* the byte column's values as PLAIN */
+        uint64_t plain_bytes; /* size of a byte column's values in PLAIN encoding */
         uint64_t slots;
-        uint64_t announced; /* slots that there will be when all lists are complete */
+        uint64_t announced; /* number of slots once all lists are complete */
         uint64_t rows;
         uint8_t next_rep;
         enum status failed;
@@ -43,7 +43,7 @@ void column_builder_clear(struct column_builder *c);
 bool column_is_bytes(const struct column_builder *c);
 size_t column_value_count(const struct column_builder *c);
 
-/** Memory that the values take. */
+/** Memory used by the values, in bytes. */
 uint64_t column_builder_bytes(const struct column_builder *c);
 
 void column_put_int(struct column_builder *c, int64_t value);

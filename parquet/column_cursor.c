@@ -13,12 +13,10 @@
 #include "parquet/value_read.h"
 
 #define PIECE_ROWS 2048
-#define EMPTY_PAGES_MAX                                                                                                \
-        1000        /* no writer makes them; their headers are parsed without a look at the query's deadline           \
-                     */
+#define EMPTY_PAGES_MAX 1000 /* no known writer emits them; headers are parsed without checking the query's deadline */
 #define RUN_ROWS 32 /* shorter runs are expanded */
 
-/* How the rows of the page at hand are held. */
+/* How the rows of the current page are held. */
 enum page_form {
         PAGE_UNREAD, /* as in the file */
         PAGE_CODES,  /* codes of the dictionary, decoded piece by piece */
@@ -33,19 +31,19 @@ struct parquet_cursor {
         uint32_t group, node_number;
         const struct parquet_node *node;
         bool is_bytes;
-        uint64_t rows_ahead; /* after the page at hand */
+        uint64_t rows_ahead; /* after the current page */
         struct page_source pages;
         struct value_reader values;
         struct parquet_column column; /* dictionary, kept pages; codes and ints of capacity slots */
         size_t capacity, dict_bytes;
-        size_t kept, spare; /* reserved: for pages that this chunk keeps; for nothing at present */
+        size_t kept, spare; /* reserved memory: of pages that this chunk keeps, and unused at present */
         struct page_buffer buffer, dictionary;
         uint8_t *levels;
         size_t levels_capacity;
 
         struct stored_page page;
         enum page_form form;
-        uint32_t page_rows, at; /* at: rows of the page that were read or skipped */
+        uint32_t page_rows, at; /* at: rows of the page already read or skipped */
         struct hybrid_reader codes;
         uint32_t piece_codes[PIECE_ROWS];
         int64_t piece_ints[PIECE_ROWS];
@@ -62,7 +60,7 @@ struct parquet_cursor *parquet_cursor_create(parquet_cursor_reserve *reserve, vo
         return c;
 }
 
-/* Drop what belongs to the last chunk; buffers stay. */
+/* Drop the data of the last chunk; buffers are kept. */
 static void reset_cursor(struct parquet_cursor *c)
 {
         for (size_t i = 0; i < c->column.page_count; i++)
@@ -121,7 +119,8 @@ enum status parquet_cursor_open(struct parquet_cursor *c, const struct parquet_f
         c->is_bytes = c->node->physical == PHYSICAL_BYTE_ARRAY || c->node->physical == PHYSICAL_FIXED;
         st = chunk_check(c->node, chunk, parquet_file_group_rows(f, group), err);
         if (!st && (c->node->max_rep || c->node->max_def > 1 || c->node->kind == PARQUET_DOUBLE))
-                st = error_set(err, ST_UNSUPPORTED, "a list, a group or a number that is not an integer");
+                st = error_set(err, ST_UNSUPPORTED,
+                               "unsupported column: a list, a group or a number other than an integer");
         if (st)
                 return fail_cursor(c, st, err);
         c->values.node = c->node;
@@ -175,7 +174,7 @@ static enum status read_dictionary_page(struct parquet_cursor *c, struct error *
         return st ? st : value_read_dictionary(&c->values, &p, err);
 }
 
-/* Move to the next data page, which stays as it is in the file. */
+/* Move to the next data page without unpacking it. */
 static enum status next_data_page(struct parquet_cursor *c, struct error *err)
 {
         unsigned empty = 0;
@@ -226,7 +225,7 @@ static enum status decode_page_levels(struct parquet_cursor *c, struct reader *l
         return decode_levels(levels, 1, c->levels, c->page_rows) ? ST_OK : report_bad_levels(p, err);
 }
 
-/* How many rows have a value. Without nulls, or with nothing else, the levels are one run and are not expanded. */
+/* Count rows with a value. When all rows have one, or none has, the levels are a single run and are not expanded. */
 static enum status count_page_values(struct parquet_cursor *c, struct read_page *p, uint32_t *ret, struct error *err)
 {
         struct reader levels;
@@ -278,7 +277,7 @@ static enum status reserve_values(struct parquet_cursor *c, struct error *err)
         return ST_OK;
 }
 
-#define NULL_ROWS 8 /* written at a time; levels of as many rows are a word */
+#define NULL_ROWS 8 /* written at a time: the levels of 8 rows are one 64-bit word */
 
 static bool are_null_rows(const uint8_t *levels)
 {
@@ -290,8 +289,8 @@ static bool are_null_rows(const uint8_t *levels)
 }
 
 /*
- * Move the count dense values to the rows whose level says that they have one. From the last row back: a row is never
- * before the last value that has not been moved.
+ * Move the count dense values to the rows whose level has a value, from the last row to the first: a row is never
+ * before the last value still to be moved.
  */
 static void spread_page_values(struct parquet_cursor *c, uint32_t count)
 {
@@ -320,7 +319,7 @@ static bool is_dictionary_page(const struct read_page *p)
         return p->encoding == ENCODING_RLE_DICTIONARY || p->encoding == ENCODING_PLAIN_DICTIONARY;
 }
 
-/* Decode the page at hand, or prepare to. */
+/* Decode the current page, or prepare to decode it piece by piece. */
 static enum status unpack_page(struct parquet_cursor *c, struct error *err)
 {
         bool keeps = c->is_bytes && c->page.header.encoding != ENCODING_RLE_DICTIONARY &&
@@ -402,7 +401,7 @@ static bool read_run(struct parquet_cursor *c, uint32_t max, size_t run, struct 
         return true;
 }
 
-/* Up to max rows, at most PIECE_ROWS; a long run is left for the next piece. */
+/* Up to max rows, at most PIECE_ROWS; a long run is left to the next piece. */
 static bool read_codes_piece(struct parquet_cursor *c, uint32_t max, struct parquet_piece *ret)
 {
         uint32_t entries = c->is_bytes ? c->values.page_dict_count : c->values.dict_ints_count, largest = 0, done = 0;

@@ -55,7 +55,7 @@ enum status byte_dict_add(struct byte_dict *d, const void *data, uint32_t n, uin
         return ST_OK;
 }
 
-#define JUDGED_FROM 1024 /* sample size after which the share of distinct values decides */
+#define JUDGED_FROM 1024 /* values after which a dictionary is given up when over half of them are distinct */
 
 static bool int_dict_equal(const void *context, uint32_t number, const void *key, size_t size)
 {
@@ -65,7 +65,7 @@ static bool int_dict_equal(const void *context, uint32_t number, const void *key
         return d->values[number] == *(const int64_t *)key;
 }
 
-/* The number of a value that is not in the dictionary yet. */
+/* Add a new value, with the next number. */
 static bool int_dict_add(struct int_dict *d, int64_t value, uint32_t hash)
 {
         if (hash_table_reserve(&d->numbers, NULL) || !array_reserve(&d->values, &d->capacity, d->count)) {

@@ -30,7 +30,7 @@ void byte_dict_init(struct byte_dict *d, size_t max_bytes);
 void byte_dict_deinit(struct byte_dict *d);
 void byte_dict_clear(struct byte_dict *d);
 
-/** The number of data, added when it is new. ST_TOO_BIG, ST_NO_MEMORY. */
+/** Find or add data and return its number. ST_TOO_BIG, ST_NO_MEMORY. */
 enum status byte_dict_add(struct byte_dict *d, const void *data, uint32_t n, uint32_t *ret) MUST_CHECK;
 
 static inline const struct byte_dict_entry *byte_dict_entry(const struct byte_dict *d, uint32_t i)
@@ -40,7 +40,7 @@ static inline const struct byte_dict_entry *byte_dict_entry(const struct byte_di
 
 struct int_dict {
         int64_t *values; /* count of them */
-        uint32_t *codes; /* one a value given */
+        uint32_t *codes; /* one for each value given */
         struct hash_table numbers;
         size_t capacity; /* of values */
         uint32_t count;
@@ -50,9 +50,8 @@ struct int_dict {
 /**
  * Number the values.
  *
- * @return false when more than max are distinct, or more than half of the
- *         values seen so far are (a dictionary will not pay), or when memory
- *         ran out, which failed says.
+ * @return false when more than max are distinct, or more than half of those seen so far (a dictionary would not pay
+ *         off), or when memory ran out (d->failed).
  */
 bool int_dict_fill(struct int_dict *d, const int64_t *values, size_t count, uint32_t max) MUST_CHECK;
 void int_dict_deinit(struct int_dict *d);

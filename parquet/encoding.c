@@ -35,7 +35,7 @@ static void pack_bits(struct buf *out, const uint64_t *values, size_t count, uns
         buf_commit(out, bytes);
 }
 
-/* Equal values from i on, at most limit of them. */
+/* Length of the run of equal values that begins at i, at most limit. */
 static size_t measure_run(const uint32_t *values, size_t i, size_t count, size_t limit)
 {
         size_t end = count - i < limit ? count : i + limit;
@@ -309,7 +309,7 @@ bool decode_hybrid(struct reader *r, unsigned width, uint32_t *ret, size_t count
         return true;
 }
 
-/* The next whole bytes of a bit-packed run of width 1, a byte for each bit; returns how many values, at most count. */
+/* Read whole bytes of the current bit-packed run of width 1, one value a byte. Returns the count, at most `count`. */
 static size_t read_level_bits(struct hybrid_reader *h, uint8_t *ret, size_t count)
 {
         size_t n = h->left < count ? (size_t)h->left : count, bytes = h->at % 8 ? 0 : n / 8;
@@ -381,7 +381,7 @@ static bool decode_zigzag(struct reader *r, uint64_t *ret)
         return true;
 }
 
-/* Add count deltas of width bits to previous, one after the other; reads no byte past end. */
+/* Add count deltas of width bits to previous, one after another; reads no byte past end. */
 static uint64_t decode_miniblock(const uint8_t *data, const uint8_t *end, unsigned width, uint64_t min,
                                  uint64_t previous, int64_t *ret, size_t count)
 {

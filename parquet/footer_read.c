@@ -23,7 +23,7 @@ struct element {
         size_t name_size;
 };
 
-/* A union: a struct with one field. Returns the field's id, 0 for none; its content is skipped. */
+/* A union is a struct with one field. Returns the field's id and skips its content; 0 without a field. */
 static int32_t read_union(struct reader *r, uint8_t type)
 {
         struct thrift_fields s = { 0 };
@@ -446,16 +446,16 @@ enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struc
         if (size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES || memcmp(data, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0)
                 return error_set(err, ST_BAD_DATA, "not a Parquet file");
         if (memcmp(data + size - PARQUET_MAGIC_BYTES, "PARE", PARQUET_MAGIC_BYTES) == 0)
-                return error_set(err, ST_UNSUPPORTED, "an encrypted Parquet file");
+                return error_set(err, ST_UNSUPPORTED, "encrypted Parquet files are unsupported");
         if (memcmp(data + size - PARQUET_MAGIC_BYTES, PARQUET_MAGIC, PARQUET_MAGIC_BYTES) != 0)
-                return error_at(err, ST_BAD_DATA, size, "a Parquet file that is cut off: its end has no magic");
+                return error_at(err, ST_BAD_DATA, size, "truncated Parquet file: no magic number at its end");
         memcpy(&footer_size, data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
         footer_size = le32toh(footer_size);
         if (footer_size > size - PARQUET_MAGIC_BYTES - PARQUET_TAIL_BYTES)
                 return error_at(err, ST_BAD_DATA, size - PARQUET_TAIL_BYTES,
-                                "a footer of %u bytes is larger than the file", footer_size);
+                                "footer size of %u bytes exceeds the file", footer_size);
         if (footer_size > LIMIT_PARQUET_FOOTER_BYTES)
-                return error_set(err, ST_TOO_BIG, "a footer of %u bytes", footer_size);
+                return error_set(err, ST_TOO_BIG, "footer of %u bytes is too large", footer_size);
         p.pages_end = size - PARQUET_TAIL_BYTES - footer_size;
         reader_init(&p.r, data + p.pages_end, footer_size);
         p.r.base = p.pages_end;

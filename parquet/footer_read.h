@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A file's metadata, checked: every chunk lies inside the file before its
- * footer, has the type that the schema says, and the row groups' rows add up.
+ * File metadata, validated: every chunk lies inside the file before its footer and has the type of the schema, and the
+ * rows of the row groups add up.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "common/arena.h"
 #include "parquet/schema.h"
 
-/* A min or max as the file has it: PLAIN, without a byte array's length. */
+/* A min or max in PLAIN encoding, as in the file, without the length of a byte array. */
 struct raw_bound {
         const uint8_t *data; /* NULL: none */
         size_t size;
@@ -44,8 +44,8 @@ struct read_footer {
 };
 
 /**
- * @param data the whole file; bounds stay borrowed from it.
- * @param a    holds the rest.
+ * @param data  the whole file; bounds are borrowed from it.
+ * @param a     allocates everything else.
  */
 enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struct read_footer *ret,
                         struct error *err) MUST_CHECK;

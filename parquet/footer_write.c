@@ -97,7 +97,7 @@ static void append_path(struct thrift_writer *t, const struct parquet_schema *s,
                 path[depth++] = node;
         thrift_list(t, 3, THRIFT_BINARY, depth);
         while (depth--) {
-                /* cppcheck-suppress uninitvar ; path[0, depth) was filled above */
+                /* cppcheck-suppress uninitvar ; path[0, depth) is set above */
                 const char *name = s->nodes[path[depth]].name;
 
                 thrift_element_binary(t, name, strlen(name));
@@ -219,7 +219,7 @@ void footer_append(struct buf *out, const struct footer *f)
 
 size_t footer_group_bytes(const struct footer *f, size_t ordinal)
 {
-        const size_t varint_slack = 64; /* a chunk's offsets may still grow with the file */
+        const size_t varint_slack = 64; /* offsets of a chunk may grow with the file */
         _cleanup_buf_ struct buf out;
         struct thrift_writer t;
 

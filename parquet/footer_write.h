@@ -20,7 +20,7 @@ struct footer {
         const struct row_group_meta *row_groups;
         size_t row_group_count;
         uint64_t rows;
-        uint64_t column_indexes_at; /* where the file has chunk_writer.column_indexes */
+        uint64_t column_indexes_at; /* file offset of chunk_writer.column_indexes */
         uint64_t offset_indexes_at;
         const struct parquet_sort *sort;
         const uint32_t *sort_columns; /* column numbers, sort_count of them */
@@ -29,12 +29,12 @@ struct footer {
         size_t metadata_count;
 };
 
-/** Append metadata, its length and the magic. Failures stay in the buf. */
+/** Append metadata, its length and the magic number. Failures are kept in the buf. */
 void footer_append(struct buf *out, const struct footer *f);
 
 /**
- * An upper bound of the bytes that one row group adds to the footer; f needs only its schema, sort order and that
- * group.
+ * An upper bound of the bytes that one row group adds to the footer. Of f only the schema, the sort order and that
+ * group are used.
  */
 size_t footer_group_bytes(const struct footer *f, size_t ordinal);
 

@@ -3,7 +3,7 @@
 #define CAIRN_PARQUET_FORMAT_H
 
 /*
- * The numbers of the Parquet format that we read or write.
+ * Constants of the Parquet format that Cairn reads or writes.
  * Source: apache/parquet-format, src/main/thrift/parquet.thrift.
  */
 #define PARQUET_MAGIC "PAR1"
@@ -25,7 +25,7 @@ enum parquet_repetition { REPETITION_REQUIRED = 0, REPETITION_OPTIONAL = 1, REPE
 
 enum parquet_encoding {
         ENCODING_PLAIN = 0,
-        ENCODING_PLAIN_DICTIONARY = 2, /* name of RLE_DICTIONARY in old writers */
+        ENCODING_PLAIN_DICTIONARY = 2, /* RLE_DICTIONARY as named by old writers */
         ENCODING_RLE = 3,
         ENCODING_DELTA_BINARY_PACKED = 5,
         ENCODING_DELTA_LENGTH_BYTE_ARRAY = 6,

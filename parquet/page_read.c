@@ -101,13 +101,15 @@ static enum status read_page_header(struct page_source *s, struct page_header *h
         if (r->failed)
                 return reader_error(r, err, "a page header");
         if (r->pos - start > LIMIT_PARQUET_PAGE_HEADER_BYTES || h->unpacked > LIMIT_PARQUET_PAGE_BYTES)
-                return error_at(err, ST_TOO_BIG, r->base + start, "a page of %ju bytes", (uintmax_t)h->unpacked);
+                return error_at(err, ST_TOO_BIG, r->base + start, "page of %ju bytes is too large",
+                                (uintmax_t)h->unpacked);
         if (h->value_count > LIMIT_PARQUET_CHUNK_VALUES)
-                return error_at(err, ST_TOO_BIG, r->base + start, "a page of %ju values", (uintmax_t)h->value_count);
+                return error_at(err, ST_TOO_BIG, r->base + start, "page of %ju values is too large",
+                                (uintmax_t)h->value_count);
         return ST_OK;
 }
 
-/* A fuzzer cannot guess checksums. */
+/* Fuzz targets skip checksums: a fuzzer cannot compute them. */
 static bool page_crc_matches(const struct page_header *h, const uint8_t *stored)
 {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -123,7 +125,7 @@ static enum status keep_page_bytes(struct parquet_column *c, void *page)
 {
         void **pages;
 
-        if ((c->page_count & (c->page_count - 1)) == 0) { /* full at each power of two */
+        if ((c->page_count & (c->page_count - 1)) == 0) { /* the array is full at each power of two */
                 pages = realloc(c->pages, (c->page_count ? c->page_count * 2 : 1) * sizeof *pages);
                 if (!pages)
                         return ST_NO_MEMORY;
@@ -133,7 +135,7 @@ static enum status keep_page_bytes(struct parquet_column *c, void *page)
         return ST_OK;
 }
 
-/* Room for an unpacked page: in the buffer, or without one in a block that the column keeps. */
+/* Allocate an unpacked page: in the buffer, or without one as a block that the column owns. */
 static uint8_t *allocate_page(struct page_source *s, struct page_buffer *into, size_t size)
 {
         uint8_t *page;
@@ -226,12 +228,12 @@ enum status page_open(struct page_source *s, const struct stored_page *stored, s
         enum status st;
 
         if (s->codec != CODEC_UNCOMPRESSED && s->codec != CODEC_ZSTD)
-                return error_set(err, ST_UNSUPPORTED, "unsupported compression codec %d, only none and zstd are",
-                                 s->codec);
+                return error_set(err, ST_UNSUPPORTED,
+                                 "unsupported compression codec %d, only none and zstd are supported", s->codec);
         if (!page_crc_matches(h, payload.data))
                 return error_at(err, ST_BAD_DATA, payload.base, "a page's checksum does not match");
         if (h->def_encoding != ENCODING_RLE || h->rep_encoding != ENCODING_RLE)
-                return error_set(err, ST_UNSUPPORTED, "levels in an old encoding");
+                return error_set(err, ST_UNSUPPORTED, "unsupported encoding of levels");
         st = open_page_payload(s, h, &payload, into, &p, err);
         if (!st)
                 *ret = p;

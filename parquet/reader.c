@@ -82,7 +82,7 @@ const char *parquet_file_name(const struct parquet_file *f)
         return f->name;
 }
 
-/* The number of a bound; false when its size is not its type's. */
+/* A bound as a number; false when its size does not match its type. */
 static bool bound_number(const struct parquet_node *n, const struct raw_bound *b, int64_t *int_ret, double *double_ret)
 {
         uint64_t raw = 0;

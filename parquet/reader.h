@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Reads Parquet files of this and other programs that use the common encodings (PLAIN, dictionary, RLE,
+ * Reads Parquet files written by Cairn or by programs that use the common encodings (PLAIN, dictionary, RLE,
  * DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, BYTE_STREAM_SPLIT; data pages v1 and v2; uncompressed or zstd). Input
  * is untrusted: a malformed file is ST_BAD_DATA.
  *
@@ -38,10 +38,10 @@ struct parquet_file;
 enum status parquet_file_open(const void *data, size_t size, const char *name, struct parquet_file **ret,
                               struct error *err) MUST_CHECK;
 
-/** NULL is allowed. Columns that were read stay valid, except for data in the mapping. */
+/** NULL is allowed. Columns already read stay valid, except for data in the mapping. */
 void parquet_file_close(struct parquet_file *f);
 
-/** Borrowed until close, as all below. */
+/** Borrowed until close, like all results below. */
 const struct parquet_schema *parquet_file_schema(const struct parquet_file *f);
 uint32_t parquet_file_row_groups(const struct parquet_file *f);
 uint64_t parquet_file_group_rows(const struct parquet_file *f, uint32_t group);
@@ -55,7 +55,7 @@ struct parquet_stats {
         bool has_min, has_max;
         bool min_exact, max_exact;
         uint64_t null_count;
-        uint64_t value_count; /* nulls and empty lists counted */
+        uint64_t value_count; /* includes nulls and empty lists */
         int64_t min_int, max_int;
         double min_double, max_double;
         const uint8_t *min_bytes, *max_bytes;
@@ -73,14 +73,12 @@ struct parquet_bytes {
 /**
  * One leaf column of one row group.
  *
- * Outside lists slot i is row i. Below a list or map, row r has the slots
- * [offsets[r], offsets[r + 1]). The columns below one list have equal offsets.
- * A struct that is null shows as all of its leaves being null.
+ * Outside lists slot i is row i. Below a list or map, row r has the slots [offsets[r], offsets[r + 1]). The columns
+ * below one list have equal offsets. A null struct shows as nulls in all of its leaves.
  *
- * Byte columns are always dictionary-coded here: slot i is dict[codes[i]], a
- * null slot has PARQUET_NULL_CODE. Entries of dict may repeat when a file's
- * writer left its dictionary midway, so equal codes are equal values, but not
- * the other way round: test each entry of dict once, then compare codes.
+ * Byte columns are always dictionary-coded in memory: slot i is dict[codes[i]], a null slot has PARQUET_NULL_CODE.
+ * Entries of dict may repeat when the file's writer switched from dictionary to PLAIN pages, so equal codes are equal
+ * values, but not vice versa: evaluate each entry of dict once, then compare codes.
  */
 struct parquet_column {
         enum parquet_kind kind;
@@ -92,7 +90,7 @@ struct parquet_column {
         int64_t *ints;       /* BOOL, INT32, DATE, INT64, TIMESTAMP; 0 where null */
         double *doubles;
         uint32_t *codes;
-        struct parquet_bytes *dict; /* into the file or into pages that this column owns */
+        struct parquet_bytes *dict; /* pointers into the file or into pages owned by this column */
         uint32_t dict_count;
 
         void **pages; /* owned unpacked pages */

@@ -6,7 +6,7 @@
 #include "common/limits.h"
 #include "parquet/format.h"
 
-/* Nodes that a field and its descendants become: a list adds one repeated group, so does a map. */
+/* Number of nodes of a field and its descendants: a list or map adds a repeated group. */
 static size_t count_nodes(const struct parquet_field *f, unsigned depth)
 {
         size_t n = f->kind == PARQUET_LIST || f->kind == PARQUET_MAP ? 2 : 1;
@@ -84,7 +84,7 @@ static struct parquet_node *add_schema_node(struct layout *l, const char *name, 
         return n;
 }
 
-/* Depth is bounded by count_nodes(), which ran before. */
+/* Recursion depth is bounded by count_nodes(), which runs first. */
 static enum status add_schema_field(struct layout *l, const struct parquet_field *f, const char *name, bool in_list)
 {
         bool repeats = f->kind == PARQUET_LIST || f->kind == PARQUET_MAP;
@@ -95,7 +95,7 @@ static enum status add_schema_field(struct layout *l, const struct parquet_field
         if (repeats && in_list)
                 return error_set(l->err, ST_USAGE, "column '%s' is a list inside a list", f->name);
         if (f->kind == PARQUET_STRUCT && names_repeat(f->children, f->child_count))
-                return error_set(l->err, ST_USAGE, "two fields of '%s' have one name", f->name);
+                return error_set(l->err, ST_USAGE, "two fields of '%s' have the same name", f->name);
         if (!add_schema_node(l, name, f->kind, repetition, repeats ? 1 : f->child_count))
                 return error_no_memory(l->err);
         if (repeats && !add_schema_node(l, f->kind == PARQUET_LIST ? "list" : "key_value", PARQUET_STRUCT,
@@ -131,7 +131,7 @@ enum status parquet_schema_from_fields(struct arena *a, const struct parquet_fie
                                          LIMIT_PARQUET_NODES);
         }
         if (!count || names_repeat(fields, count))
-                return error_set(err, ST_USAGE, "a schema has no columns, or two of one name");
+                return error_set(err, ST_USAGE, "a schema has no columns, or two with the same name");
         s.nodes = arena_alloc_array(a, n, sizeof *s.nodes);
         if (!s.nodes || !add_schema_node(&l, "schema", PARQUET_STRUCT, REPETITION_REQUIRED, count))
                 return error_no_memory(err);
@@ -149,8 +149,8 @@ enum status parquet_schema_from_fields(struct arena *a, const struct parquet_fie
 
 enum status parquet_schema_resolve(struct arena *a, struct parquet_schema *s, struct error *err)
 {
-        uint32_t open[LIMIT_PARQUET_DEPTH]; /* the ancestors of the node at hand, and */
-        uint32_t left[LIMIT_PARQUET_DEPTH]; /* how many of their children are to come */
+        uint32_t open[LIMIT_PARQUET_DEPTH]; /* ancestors of the current node */
+        uint32_t left[LIMIT_PARQUET_DEPTH]; /* number of their children still to come */
         unsigned depth = 0;
 
         s->columns = arena_alloc_array(a, s->node_count, sizeof *s->columns);

@@ -18,14 +18,14 @@ enum parquet_kind {
         PARQUET_INT32,
         PARQUET_INT64,
         PARQUET_DATE,      /* days since 1970-01-01 */
-        PARQUET_TIMESTAMP, /* microseconds since 1970-01-01 UTC; see unit for files of others */
+        PARQUET_TIMESTAMP, /* microseconds since 1970-01-01 UTC; see unit in files of other programs */
         PARQUET_DOUBLE,
         PARQUET_STRING, /* UTF-8 */
         PARQUET_BINARY,
         PARQUET_STRUCT, /* children: the fields */
         PARQUET_LIST,   /* one child: the element, whatever its name */
         PARQUET_MAP,    /* two children: the key (required) and the value */
-        PARQUET_OTHER,  /* only in files of others: a type we do not decode */
+        PARQUET_OTHER,  /* read only: a type that Cairn does not decode */
 };
 
 struct parquet_field {
@@ -41,17 +41,17 @@ struct parquet_field {
 struct parquet_node {
         const char *name;
         enum parquet_kind kind;
-        uint8_t physical;     /* enum parquet_physical, of leaves */
+        uint8_t physical;     /* enum parquet_physical; leaves only */
         uint8_t repetition;   /* enum parquet_repetition */
         uint8_t unit;         /* enum parquet_time_unit of a timestamp */
-        uint8_t max_def;      /* OPTIONAL and REPEATED nodes from the root down to here */
-        uint8_t max_rep;      /* REPEATED nodes from the root down to here */
+        uint8_t max_def;      /* OPTIONAL and REPEATED nodes on the path from the root, this one included */
+        uint8_t max_rep;      /* REPEATED nodes on the path from the root, this one included */
         uint8_t list_def;     /* max_def of the innermost REPEATED node, 0 without one */
         uint32_t type_length; /* bytes of a PHYSICAL_FIXED value */
         uint32_t parent;
         uint32_t child_count;
         uint32_t end;
-        uint32_t column;       /* of a leaf, else PARQUET_NO_COLUMN */
+        uint32_t column;       /* leaves: column number; else PARQUET_NO_COLUMN */
         uint32_t column_start; /* the leaves below are columns [column_start, column_end) */
         uint32_t column_end;
 };
@@ -75,15 +75,14 @@ enum status parquet_schema_from_fields(struct arena *a, const struct parquet_fie
                                        struct parquet_schema *ret, struct error *err) MUST_CHECK;
 
 /**
- * Compute levels, parents, ends and columns of nodes whose name, kind,
- * repetition and child_count are filled, in depth-first order.
+ * Compute levels, parents, ends and columns of nodes whose name, kind, repetition and child_count are set, in
+ * depth-first order.
  *
- * @return ST_BAD_DATA when the counts do not form one tree; ST_TOO_BIG past
- *         LIMIT_PARQUET_DEPTH.
+ * @return ST_BAD_DATA when the counts do not form one tree; ST_TOO_BIG past LIMIT_PARQUET_DEPTH.
  */
 enum status parquet_schema_resolve(struct arena *a, struct parquet_schema *s, struct error *err) MUST_CHECK;
 
-/** The node of a dotted path, 0 (the root) when there is none. */
+/** The node of a dotted path; 0 (the root) when there is no such node. */
 uint32_t parquet_schema_find(const struct parquet_schema *s, const char *path);
 
 #endif

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Thrift's compact protocol, the part that Parquet's metadata needs.
+ * The part of Thrift's compact protocol that Parquet's metadata uses.
  *
- * Fields of a struct go in ascending order of id. Failures stay in the buf.
+ * Fields of a struct are written in ascending order of id. Write failures are kept in the buf.
  * Source: apache/thrift, doc/specs/thrift-compact-protocol.md.
  */
 #include <stdbool.h>
@@ -69,17 +69,17 @@ struct thrift_fields {
 /** Step to the next field; false at the struct's end and after a failure. */
 bool thrift_field(struct reader *r, struct thrift_fields *s);
 
-/** Keep a failure at the cursor. */
+/** Record a failure at the cursor. */
 void thrift_fail(struct reader *r);
 
 void thrift_skip(struct reader *r, uint8_t type);
-void thrift_read_i64(struct reader *r, uint8_t type, int64_t *ret);   /* of any integer type */
-void thrift_read_i32(struct reader *r, uint8_t type, int32_t *ret);   /* I64 out of range fails */
-void thrift_read_size(struct reader *r, uint8_t type, uint64_t *ret); /* an integer that is not negative */
+void thrift_read_i64(struct reader *r, uint8_t type, int64_t *ret);   /* any integer type */
+void thrift_read_i32(struct reader *r, uint8_t type, int32_t *ret);   /* fails when an I64 is out of range */
+void thrift_read_size(struct reader *r, uint8_t type, uint64_t *ret); /* an integer; fails when it is negative */
 void thrift_read_bool(struct reader *r, uint8_t type, bool *ret);
 void thrift_read_binary(struct reader *r, uint8_t type, const uint8_t **data_ret, size_t *n_ret);
 
-/** The elements follow; each is read with the type element_ret says. */
+/** The elements follow; read each with the type in element_ret. */
 void thrift_read_list(struct reader *r, uint8_t type, uint8_t *element_ret, size_t *count_ret);
 
 /** A list whose elements are structs. */

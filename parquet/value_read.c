@@ -23,7 +23,7 @@ static size_t number_width(uint8_t physical)
         return physical == PHYSICAL_INT32 || physical == PHYSICAL_FLOAT ? 4 : 8;
 }
 
-/* A number of a page as a 64-bit integer or the bits of a double. */
+/* A number as a 64-bit integer or the bits of a double. */
 static int64_t widen_number(uint8_t physical, uint64_t raw)
 {
         uint32_t low = (uint32_t)raw;
@@ -66,7 +66,7 @@ static bool read_plain_numbers(struct reader *r, uint8_t physical, int64_t *ret,
         return true;
 }
 
-/* BYTE_STREAM_SPLIT: the first bytes of all numbers, then the second ones, ... */
+/* BYTE_STREAM_SPLIT: the first bytes of all numbers, then the second bytes, and so on. */
 static bool read_split_numbers(struct reader *r, uint8_t physical, int64_t *ret, size_t count)
 {
         size_t width = number_width(physical);
@@ -155,9 +155,9 @@ enum status value_read_dictionary(struct value_reader *v, struct read_page *p, s
         bool ok;
 
         if (v->dict_ints || v->column->dict_count || v->node->physical == PHYSICAL_BOOLEAN)
-                return error_at(err, ST_BAD_DATA, p->payload.base, "a second dictionary, or one that cannot be");
+                return error_at(err, ST_BAD_DATA, p->payload.base, "unexpected dictionary page");
         if (p->encoding != ENCODING_PLAIN && p->encoding != ENCODING_PLAIN_DICTIONARY)
-                return error_set(err, ST_UNSUPPORTED, "a dictionary in encoding %d", p->encoding);
+                return error_set(err, ST_UNSUPPORTED, "unsupported dictionary encoding %d", p->encoding);
         if (p->value_count > p->payload.size) /* the smallest value has one byte */
                 return report_bad_values(p, err);
         if (is_bytes_node(v->node)) {
@@ -196,7 +196,7 @@ static bool is_equal_value(const struct parquet_bytes *a, const struct parquet_b
         return a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
 }
 
-/* Give PLAIN values, which were read to the end of the dictionary, codes; equal neighbours share an entry. */
+/* Assign codes to PLAIN values, already appended to the dictionary; equal neighbours share an entry. */
 static void number_plain_bytes(struct parquet_column *c, const struct parquet_bytes *values, size_t at, size_t count)
 {
         uint32_t first = c->dict_count;
@@ -236,7 +236,7 @@ static enum status read_byte_values(struct value_reader *v, struct read_page *p,
                 number_plain_bytes(c, dict, at, count);
                 return ST_OK;
         default:
-                return error_set(err, ST_UNSUPPORTED, "byte values in encoding %d", p->encoding);
+                return error_set(err, ST_UNSUPPORTED, "unsupported encoding %d of byte values", p->encoding);
         }
 }
 
@@ -253,7 +253,7 @@ static uint32_t *scratch_codes(struct value_reader *v, size_t count)
         return v->codes;
 }
 
-/* RLE booleans: the length of the runs, then the runs. */
+/* RLE booleans: length of the runs, then the runs. */
 static bool read_rle_bools(struct reader *r, uint32_t *codes, int64_t *ret, size_t count)
 {
         struct reader runs;
@@ -297,7 +297,7 @@ static enum status read_number_values(struct value_reader *v, struct read_page *
                                 to[i] = v->dict_ints[codes[i]];
                 }
         } else {
-                return error_set(err, ST_UNSUPPORTED, "numbers in encoding %d", p->encoding);
+                return error_set(err, ST_UNSUPPORTED, "unsupported encoding %d of numbers", p->encoding);
         }
         return ok ? ST_OK : report_bad_values(p, err);
 }

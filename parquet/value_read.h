@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Decodes the values of a page into the column, densely, nulls left out.
+ * Decodes the values of a page into the column, densely, without nulls.
  *
- * Numbers of a dictionary are looked up at once; byte values stay codes, and
- * PLAIN byte values become new entries of the column's dictionary.
+ * Dictionary-coded numbers are resolved at once; byte values stay codes, and PLAIN byte values become new entries of
+ * the column's dictionary.
  */
 #include "parquet/page_read.h"
 #include "parquet/reader.h"
@@ -17,16 +17,17 @@ struct value_reader {
         struct parquet_column *column;
         int64_t *dict_ints; /* owned: the dictionary page of a number column; doubles as bits */
         uint32_t dict_ints_count;
-        uint32_t dict_capacity;   /* of column->dict */
+        uint32_t dict_capacity;   /* of column->dict, in entries */
         uint32_t page_dict_count; /* entries of column->dict that came from the dictionary page */
         uint32_t *codes;          /* owned: scratch for a number column's codes */
         size_t codes_capacity;
 };
 
-/** Take a dictionary page. */
+/** Read a dictionary page. */
 enum status value_read_dictionary(struct value_reader *v, struct read_page *p, struct error *err) MUST_CHECK;
 
-/** Decode count values of p's payload (levels already taken) to slots [at, at + count) of the column, which has room.
+/**
+ * Decode count values of p's payload (after its levels) to slots [at, at + count) of the column, which are allocated.
  */
 enum status value_read_page(struct value_reader *v, struct read_page *p, size_t at, size_t count,
                             struct error *err) MUST_CHECK;

@@ -55,7 +55,7 @@ static void number_bound(const struct parquet_node *node, int64_t number, struct
         memcpy(ret->bytes, &le, ret->size);
 }
 
-/* The length of the longest prefix of at most STATS_BYTES that does not cut a character. */
+/* Length of the longest prefix of at most STATS_BYTES bytes that does not split a character. */
 static size_t find_prefix_size(const struct parquet_node *node, const uint8_t *s, size_t n)
 {
         size_t len = 0;
@@ -74,7 +74,7 @@ static size_t find_prefix_size(const struct parquet_node *node, const uint8_t *s
 
 /*
  * Make a truncated upper bound valid: drop trailing bytes that cannot be incremented, then increment the last one. In a
- * string only ASCII is incremented, so that it stays UTF-8.
+ * string only ASCII is incremented, to keep it valid UTF-8.
  */
 static bool round_bound_up(const struct parquet_node *node, struct stats_bound *b)
 {
@@ -173,7 +173,7 @@ void value_stats_of(const struct column_builder *c, size_t start, size_t end, ui
                 int_stats(c, start, end, ret);
 }
 
-/* A bound that is missing although there are values makes the whole's missing. */
+/* A bound that is missing on either side, if that side has values, is missing in the result. */
 void value_stats_merge(const struct parquet_node *node, struct value_stats *to, const struct value_stats *from)
 {
         if (from->value_count && !to->value_count) {

@@ -4,11 +4,9 @@
 
 /**
  * @file
- * The smallest and largest of some values, in the order that TYPE_ORDER gives
- * their type: signed numbers, bytes as unsigned. Doubles are without min and
- * max as soon as one is NaN, and zeros become -0.0 as min and +0.0 as max.
- * Byte values are cut to STATS_BYTES; the cut maximum is rounded up so that it
- * stays a bound, and is left out when it cannot be.
+ * Min and max of a range of values, in the order that TYPE_ORDER gives their type: signed numbers, bytes as unsigned.
+ * Doubles have neither as soon as one is NaN; zeros become -0.0 as min and +0.0 as max. Byte values are cut to
+ * STATS_BYTES; a cut maximum is rounded up so that it stays a bound, or left out where that is impossible.
  * Source: parquet.thrift, ColumnOrder and Statistics.
  */
 #include <stdbool.h>
@@ -20,17 +18,17 @@
 #define STATS_BYTES 64
 
 struct stats_bound {
-        uint8_t bytes[STATS_BYTES]; /* the value as PLAIN, without a byte array's length */
+        uint8_t bytes[STATS_BYTES]; /* the value in PLAIN encoding, without the length of a byte array */
         uint8_t size;
         bool exact;
         bool present;
-        int64_t number; /* of all but byte columns; doubles as their bits */
+        int64_t number; /* except in byte columns; doubles as their bits */
 };
 
 struct value_stats {
         uint64_t null_count;
         uint64_t value_count;
-        bool unordered; /* a NaN was among the values */
+        bool unordered; /* there was a NaN */
         struct stats_bound min;
         struct stats_bound max;
 };
@@ -39,7 +37,7 @@ struct value_stats {
 void value_stats_of(const struct column_builder *c, size_t start, size_t end, uint64_t null_count,
                     struct value_stats *ret);
 
-/** Widen to by from; both of one column. */
+/** Merge from into to; both are of the same column. */
 void value_stats_merge(const struct parquet_node *node, struct value_stats *to, const struct value_stats *from);
 
 /** Whether a <= b, both present. */

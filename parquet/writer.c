@@ -21,11 +21,11 @@ struct parquet_writer {
         struct column_builder *columns; /* one a column */
         struct chunk_writer chunks;
         struct buf row_groups; /* struct row_group_meta */
-        uint64_t group_rows;   /* ended, in the row group at hand */
+        uint64_t group_rows;   /* rows ended in the current row group */
         uint64_t rows;
         uint64_t bytes;
-        size_t footer_bytes;  /* of the schema and all row groups: an upper bound */
-        size_t largest_group; /* of these, one row group's */
+        size_t footer_bytes;  /* upper bound for the schema and all row groups */
+        size_t largest_group; /* largest share of a single row group in footer_bytes */
 };
 
 static struct parquet_writer_options with_defaults(const struct parquet_writer_options *given)
@@ -87,7 +87,7 @@ static struct footer estimate_footer_bytes(const struct parquet_writer *w)
                                 .row_group_count = w->row_groups.size / sizeof(struct row_group_meta) };
 }
 
-/* Of a footer without row groups. */
+/* Size of a footer without row groups. */
 static size_t schema_footer_bytes(const struct parquet_writer *w)
 {
         const struct footer f = estimate_footer_bytes(w);
@@ -251,7 +251,7 @@ static enum status check_column_rows(const struct parquet_writer *w, struct erro
 
                 if (st == ST_USAGE)
                         return error_set(err, st,
-                                         "cannot write '%s': column %u '%s' got a value or list it cannot have",
+                                         "cannot write '%s': a value or list does not fit the type of column %u '%s'",
                                          w->name, i, c->node->name);
                 if (st)
                         return error_set(err, st, "cannot write '%s': column %u '%s' is too large or memory ran out",
@@ -273,7 +273,7 @@ static void add_footer_bytes(struct parquet_writer *w)
                 w->footer_bytes = SIZE_MAX;
 }
 
-/* Behind the footer's room for the group at hand and one more of twice the largest size. */
+/* The footer keeps room for the current row group and for another of up to twice the largest size. */
 bool parquet_writer_is_full(const struct parquet_writer *w)
 {
         size_t indexes = w->chunks.column_indexes.size + w->chunks.offset_indexes.size;

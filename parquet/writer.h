@@ -24,11 +24,10 @@
  * is null is parquet_put_null() on the group. The puts never fail visibly: the
  * first failure is kept and reported by the next end_rows or finish.
  *
- * Memory: the values of one row group (8 bytes a number, 4 a string plus each
- * distinct string once, 1 or 2 of levels where the column is optional or
- * repeated) plus the pages of one column. A row group is cut after
- * row_group_rows rows or row_group_bytes of values, whichever comes first, but
- * only in end_rows, so a caller that ends many rows at once adds them to it.
+ * Memory: the values of one row group (8 bytes a number, 4 a string plus each distinct string once, 1 or 2 of levels
+ * where the column is optional or repeated) plus the pages of one column. A row group ends after row_group_rows rows or
+ * row_group_bytes of values, whichever comes first, but only in end_rows: a caller that ends many rows at once adds all
+ * of them to it.
  *
  * The file is written front to back; nothing is synced. It is a Parquet file
  * only after parquet_writer_finish(): write to a temporary name and publish
@@ -65,13 +64,13 @@ struct parquet_writer_options {
         size_t page_bytes;               /* default 1 MiB */
         uint64_t page_rows;              /* granularity of the page index */
         size_t footer_bytes;             /* 0, or a smaller limit than LIMIT_PARQUET_FOOTER_BYTES */
-        const struct parquet_sort *sort; /* the order that the caller keeps the rows in; recorded, not checked */
+        const struct parquet_sort *sort; /* the order in which the caller puts the rows; recorded, not checked */
         size_t sort_count;
         const struct parquet_key_value *metadata;
         size_t metadata_count;
 };
 
-/** The defaults; zero fields of a caller's options mean them too. */
+/** The defaults; they also replace zero fields of a caller's options. */
 #define PARQUET_WRITER_OPTIONS                                                                                         \
         {                                                                                                              \
                 .size = sizeof(struct parquet_writer_options)                                                          \
@@ -83,28 +82,28 @@ struct parquet_writer_options {
  * @param fd     borrowed until finish or destroy; written at its position, which must be the file's start.
  * @param name   for messages; copied.
  * @param fields copied.
- * @return ST_OK; ST_USAGE for a schema or sort column that cannot be; ST_OS; ST_NO_MEMORY.
+ * @return ST_OK; ST_USAGE for an invalid schema or sort column; ST_OS; ST_NO_MEMORY.
  */
 enum status parquet_writer_create(int fd, const char *name, const struct parquet_field *fields, size_t field_count,
                                   const struct parquet_writer_options *options, struct parquet_writer **ret,
                                   struct error *err) MUST_CHECK;
 
-/** NULL is allowed. A file that was not finished stays half-written. */
+/** NULL is allowed. An unfinished file is left incomplete. */
 void parquet_writer_destroy(struct parquet_writer *w);
 
-/** The node of a path; a path that the schema does not have is a broken promise (assert). */
+/** The node of a path, which must be in the schema (assert). */
 uint32_t parquet_writer_node(const struct parquet_writer *w, const char *path);
 
 /** The schema as it is in the file, borrowed until destroy. */
 const struct parquet_schema *parquet_writer_schema(const struct parquet_writer *w);
 
-/** One value of a BOOL (0 or 1), INT32, DATE, INT64 or TIMESTAMP column; a value past 32 bits is kept as ST_USAGE. */
+/** One value of a BOOL (0 or 1), INT32, DATE, INT64 or TIMESTAMP column; ST_USAGE if it does not fit the type. */
 void parquet_put_int(struct parquet_writer *w, uint32_t node, int64_t value);
 /** The same for count values, each a row of its own. */
 void parquet_put_ints(struct parquet_writer *w, uint32_t node, const int64_t *values, size_t count);
 void parquet_put_double(struct parquet_writer *w, uint32_t node, double value);
 
-/** One value of a STRING or BINARY column; copied. In a STRING each byte that is not UTF-8 becomes U+FFFD. */
+/** One value of a STRING or BINARY column; copied. Each byte of a STRING that is not UTF-8 becomes U+FFFD. */
 void parquet_put_bytes(struct parquet_writer *w, uint32_t node, const void *data, size_t n);
 void parquet_put_str(struct parquet_writer *w, uint32_t node, const char *s);
 
@@ -114,18 +113,17 @@ void parquet_put_null(struct parquet_writer *w, uint32_t node);
 /** count rows of nulls of an optional leaf that is not below a list or map. */
 void parquet_put_nulls(struct parquet_writer *w, uint32_t node, size_t count);
 
-/** A list or map with count elements, which follow; 0 is the empty one. */
+/** A list or map of count elements, which are put next; 0: an empty one. */
 void parquet_put_list(struct parquet_writer *w, uint32_t node, uint64_t count);
 
 /** A whole row of a list of numbers. */
 void parquet_put_int_list(struct parquet_writer *w, uint32_t node, const int64_t *values, size_t count);
 
 /**
- * count rows are complete in every column. May write a row group.
+ * Declare count rows complete in every column. May write a row group.
  *
- * @return ST_OK; ST_USAGE when a column has another number of rows or a list
- *         another number of elements than announced; ST_TOO_BIG; ST_OS; ST_NO_MEMORY.
- *         After a failure the writer can only be destroyed.
+ * @return ST_OK; ST_USAGE when a column has another number of rows or a list another number of elements than announced;
+ *         ST_TOO_BIG; ST_OS; ST_NO_MEMORY. After a failure the writer can only be destroyed.
  */
 enum status parquet_writer_end_rows(struct parquet_writer *w, uint64_t count, struct error *err) MUST_CHECK;
 
@@ -148,8 +146,8 @@ uint64_t parquet_writer_bytes(const struct parquet_writer *w);
  * to 64 bytes and stay valid bounds. Bytes are borrowed until destroy.
  */
 struct parquet_column_summary {
-        bool has_min_max;    /* false without any value, with a NaN, or for a string that has no short bound */
-        uint64_t null_count; /* slots without a value: of use outside lists */
+        bool has_min_max;    /* false without any value, with a NaN, or for a string without a short bound */
+        uint64_t null_count; /* slots without a value; meaningful outside lists only */
         int64_t min_int, max_int;
         double min_double, max_double;
         const uint8_t *min_bytes, *max_bytes;
