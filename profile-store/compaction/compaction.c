@@ -24,10 +24,10 @@
 #include "profile-store/part_read.h"
 
 #define DEFAULT_INTERVAL_MS 10000
-#define FAILURES_REPORTED 3 /* in a row, of one partition, until /readyz says so */
+#define FAILURES_REPORTED 3 /* failures in a row of one partition before /readyz reports them */
 #define POSTPONED_S 60
 #define POSTPONED_DOUBLINGS 6
-#define PAUSE_NS 20000000 /* longest sleep of the rate limit between looks at the stop flag */
+#define PAUSE_NS 20000000 /* longest sleep of the rate limit before the stop flag is checked again */
 #define NS_PER_S INT64_C(1000000000)
 
 static struct metric merges = METRIC_COUNTER("cairn_compactions_total", "Merges of small files of a table.", "");
@@ -35,17 +35,18 @@ static struct metric failures = METRIC_COUNTER("cairn_compaction_failures_total"
 static struct metric merged_files =
         METRIC_COUNTER("cairn_compaction_merged_files_total", "Files that a merge replaced.", "");
 static struct metric skipped_files =
-        METRIC_COUNTER("cairn_compaction_skipped_files_total", "Files that no merge can read; they stay.", "");
+        METRIC_COUNTER("cairn_compaction_skipped_files_total", "Files that merges cannot read; they are kept.", "");
 static struct metric read_bytes = METRIC_COUNTER("cairn_compaction_read_bytes_total", "Bytes that merges read.", "");
 static struct metric written_bytes =
         METRIC_COUNTER("cairn_compaction_written_bytes_total", "Bytes of the files that merges wrote.", "");
 static struct metric backlog_files =
-        METRIC_GAUGE("cairn_compaction_backlog_files", "Files that are to be merged now.", "");
-static struct metric backlog_bytes = METRIC_GAUGE("cairn_compaction_backlog_bytes", "Bytes of these files.", "");
+        METRIC_GAUGE("cairn_compaction_backlog_files", "Files waiting to be merged.", "");
+static struct metric backlog_bytes =
+        METRIC_GAUGE("cairn_compaction_backlog_bytes", "Bytes of the files waiting to be merged.", "");
 
 /*
- * Held by the thread of a store for one merge: the stores of a process merge in turns, so that the limits of I/O and
- * memory are those of one store. Taken before the lock of a store's compaction.
+ * Held by a store's thread for one merge: the stores of a process take turns, so that together they stay within the
+ * limits of I/O and memory of a single store. Lock order: before the lock of a store's compaction.
  */
 static struct work_lock turn_of_stores = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
@@ -55,11 +56,11 @@ struct failed_partition {
         unsigned failures;
         int64_t first_ns;   /* wall clock */
         int64_t retry_ns;   /* monotonic */
-        uint64_t skip_call; /* the call of profile_store_compact() that it failed in */
-        struct error err;   /* the last one */
+        uint64_t skip_call; /* the profile_store_compact() call in which it failed */
+        struct error err;   /* last failure */
 };
 
-/* A part that is left as it is, while its file stays as it is. */
+/* A part that merges skip until its file changes. */
 struct unmergeable_part {
         char *path; /* "TABLE/NAME" */
         struct stat seen;
@@ -67,15 +68,15 @@ struct unmergeable_part {
 
 struct compaction {
         struct profile_store *s;
-        struct work_lock lock; /* of all below, from the choice of a merge to its commit */
+        struct work_lock lock; /* protects all members below; held from the choice of a merge to its commit */
         struct failed_partition *failed;
         size_t failed_count, failed_capacity;
         struct unmergeable_part *unmergeable;
         size_t unmergeable_count, unmergeable_capacity;
-        unsigned memory_shift; /* memory was refused: merges are planned with 2^-memory_shift of it */
+        unsigned memory_shift; /* memory was refused: merges are planned with the limit divided by 2^memory_shift */
         uint64_t calls;
-        int64_t told_backlog_files, told_backlog_bytes; /* its part of the metrics */
-        int64_t paid_ns; /* of the rate limit: monotonic time until which what was read and written is paid for */
+        int64_t told_backlog_files, told_backlog_bytes; /* this store's share of the metrics */
+        int64_t paid_ns; /* rate limit: monotonic time until which past reads and writes are paid for */
 
         pthread_mutex_t wake_lock;
         pthread_cond_t wake;
@@ -84,24 +85,24 @@ struct compaction {
         uint64_t interval_ms;
 };
 
-/* Merges that are made one after the other: all that are due, by the thread or by a call. */
+/* All merges that are due, one after another, made by the thread or by a call. */
 struct compaction_run {
         struct compaction *c;
         bool is_full;
-        bool skips_locations; /* their last merge gave way to a re-symbolization: others first */
+        bool skips_locations; /* the last merge of locations gave way to a re-symbolization: merge other tables first */
         struct compaction_result total;
         uint64_t files_due;
 };
 
-/* A merge at work. */
+/* A merge in progress. */
 struct running_merge {
         struct compaction *c;
         const struct compaction_job *job;
         const struct row_removal *removal; /* NULL: a compaction */
-        bool was_ended;                    /* by `proceed`: not a failure */
+        bool was_ended;                    /* ended by `proceed`; not a failure */
 };
 
-/* ---- what failed before ---------------------------------------------------------------------- */
+/* ---- earlier failures --------------------------------------------------------------------------- */
 
 static bool is_same_partition(const struct compaction_partition *x, const struct compaction_partition *y)
 {
@@ -127,7 +128,7 @@ static bool is_postponed_partition(const void *context, const struct compaction_
         return f && (run->is_full ? f->skip_call == run->c->calls : monotonic_ns() < f->retry_ns);
 }
 
-/* All zero when the file is missing. */
+/* All zero when the file does not exist. */
 static struct stat look_at_file(const char *path)
 {
         struct stat ret = { 0 };
@@ -143,7 +144,7 @@ static bool is_same_file_state(const struct stat *x, const struct stat *y)
                x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
 }
 
-/* A file that came back, from a backup or with its disk, is tried again. */
+/* A part is tried again when its file has changed, as after a restore from a backup. */
 bool compaction_leaves_part(struct compaction *c, const struct table_part *part)
 {
         for (size_t i = 0; i < c->unmergeable_count; i++) {
@@ -197,7 +198,7 @@ static void note_failure(struct compaction *c, const struct compaction_partition
         f->skip_call = c->calls;
         f->err = *err;
         describe_compaction_partition(p, name);
-        log_error("store", "cannot compact the %s, trying again later: %s", name, err->text);
+        log_error("store", "cannot compact the %s, retrying later: %s", name, err->text);
         publish_failures(c);
 }
 
@@ -212,7 +213,7 @@ static void note_success(struct compaction *c, const struct compaction_partition
         publish_failures(c);
 }
 
-/* Retention, another writer, or files that cannot be merged: what failed is not to be done any more. */
+/* Failures of partitions without a due merge: retention, another writer or unmergeable files made it unnecessary. */
 static void forget_needless_failures(struct compaction *c, const struct tables *t, const struct compaction_view *view)
 {
         size_t kept = 0;
@@ -238,7 +239,7 @@ static enum status skip_unmergeable_part(struct compaction *c, const struct tabl
         }
         c->unmergeable[c->unmergeable_count++] = (struct unmergeable_part){ path, look_at_file(path) };
         metric_add(&skipped_files, 1);
-        log_error("store", "cannot merge '%s' with other files, leaving it as it is: %s", part->path, why->text);
+        log_error("store", "cannot merge '%s' with other files, skipping it: %s", part->path, why->text);
         return ST_OK;
 }
 
@@ -253,14 +254,14 @@ static bool must_end(const struct running_merge *r)
                (r->job->partition.table == TABLE_LOCATIONS && atomic_load(&s->resymbolize_waiting));
 }
 
-/* Called by the merge after each piece of work. */
+/* Called by the merge after each step. */
 static enum status proceed_at_rate(void *context, uint64_t bytes, struct error *err)
 {
         struct running_merge *r = context;
         struct compaction *c = r->c;
         int64_t now = monotonic_ns();
 
-        if (c->thread_runs) { /* no other work is disturbed in a store without threads */
+        if (c->thread_runs) { /* a store without threads has no other work to slow down */
                 c->paid_ns = (c->paid_ns > now ? c->paid_ns : now) +
                              (int64_t)(bytes * (uint64_t)NS_PER_S / COMPACTION_BYTES_PER_S);
                 while (!must_end(r) && (now = monotonic_ns()) < c->paid_ns) {
@@ -273,12 +274,12 @@ static enum status proceed_at_rate(void *context, uint64_t bytes, struct error *
         if (!must_end(r))
                 return ST_OK;
         r->was_ended = true;
-        return error_set(err, ST_BUSY, "the merge was ended for other work");
+        return error_set(err, ST_BUSY, "the merge was interrupted by other work");
 }
 
 /* ---- one merge ------------------------------------------------------------------------------------ */
 
-/* The outputs exist beside the inputs until the grace period is over; senders of samples come first. */
+/* Outputs exist beside the inputs until the grace period ends; the reserve is kept for incoming samples. */
 static enum status check_free_space(const struct profile_store *s, const struct compaction_job *job, struct error *err)
 {
         struct statvfs fs;
@@ -324,13 +325,13 @@ static enum status merge_and_commit(struct running_merge *r, const struct tables
                 total->bytes_read += merged.bytes_read;
                 total->bytes_written += merged.bytes_written;
                 total->merges++;
-                metric_add(&merges, 1); /* last: tests wait for the count */
+                metric_add(&merges, 1); /* last: tests wait for this counter */
         }
         merge_result_deinit(&merged);
         return st;
 }
 
-/* What is known of the tables may be old: another writer removed a file whose retention it did not respect. */
+/* The loaded tables may be stale: another writer may have removed a file without keeping it for its grace period. */
 static bool is_removed_part(struct profile_store *s, enum table table, const struct table_part *part)
 {
         bool ret;
@@ -342,7 +343,7 @@ static bool is_removed_part(struct profile_store *s, enum table table, const str
         return ret;
 }
 
-/* ST_OK when the next round plans differently: without the part, or with less memory. */
+/* ST_OK when the next round will plan differently: without the part, or with less memory. */
 static enum status handle_failed_merge(struct compaction *c, const struct compaction_job *job, enum status st,
                                        size_t failed_part, struct compaction_result *total, struct error *err)
 {
@@ -394,7 +395,7 @@ static enum status run_job(struct running_merge *r, const struct tables *tables,
 
 /* ---- removal of rows ---- */
 
-/* A caller that waits for the merge of another. */
+/* A removal that waits for a merge to end. */
 struct waiting_removal {
         struct compaction *c;
         bool (*proceed)(void *context);
@@ -415,7 +416,7 @@ enum status compaction_begin_removal(struct compaction *c, bool (*proceed)(void 
 
         if (work_lock_acquire(&c->lock, may_wait_for_merge, &w))
                 return ST_OK;
-        return error_set(err, ST_BUSY, "the work was ended while it waited for a merge");
+        return error_set(err, ST_BUSY, "interrupted while waiting for a merge");
 }
 
 void compaction_end_removal(struct compaction *c)
@@ -492,7 +493,7 @@ enum status compaction_remove_rows(struct compaction *c, const struct tables *ta
 
         if (removal->select) {
                 st = compaction_write_kept_rows(c, tables, removal, &merged, err);
-                if (st || !merged.rows_read) /* an unreadable file that is left alone from now on */
+                if (st || !merged.rows_read) /* an unreadable file, skipped from now on */
                         return st;
         }
         st = commit_merge(c->s, &replaced, &merged, err);
@@ -527,7 +528,7 @@ static struct compaction_rules make_rules(const struct compaction *c)
 
 enum round { ROUND_MERGED, ROUND_NOTHING_DUE, ROUND_GAVE_WAY, ROUND_FAILED, ROUND_WITHOUT_PLAN };
 
-/* The metrics are those of all stores. With c->lock. */
+/* Update the metrics, which sum up all stores. Caller holds c->lock. */
 static void publish_backlog(struct compaction *c, int64_t files, int64_t bytes)
 {
         metric_add(&backlog_files, files - c->told_backlog_files);
@@ -536,7 +537,7 @@ static void publish_backlog(struct compaction *c, int64_t files, int64_t bytes)
         c->told_backlog_bytes = bytes;
 }
 
-/* One merge, with c->lock. A partition that failed is postponed. */
+/* Run one merge; a partition that failed is postponed. Caller holds c->lock. */
 static enum round run_next_merge(struct compaction_run *run, struct error *err)
 {
         struct compaction *c = run->c;
@@ -589,7 +590,7 @@ static void run_due_merges(struct compaction *c, bool skips_locations)
         }
 }
 
-/* Until the work that a merge gave way to is likely to be done. */
+/* Wait until the work that a merge gave way to is probably done. */
 static void pause_compaction(void)
 {
         const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -601,7 +602,7 @@ struct compaction_call {
         struct compaction_run run;
         profile_store_compact_progress *progress;
         void *context;
-        struct error failure; /* the first */
+        struct error failure; /* first failure */
 };
 
 /* Also called while another thread merges. */
@@ -615,7 +616,7 @@ static bool may_go_on_compacting(void *context)
         }
         if (!call->progress || call->progress(call->context, &call->run.total, call->run.files_due))
                 return true;
-        error_set(&call->failure, ST_BUSY, "the compaction was ended before all files were merged");
+        error_set(&call->failure, ST_BUSY, "the compaction was interrupted before all files were merged");
         return false;
 }
 
@@ -642,7 +643,7 @@ static void run_all_merges(struct compaction_call *call)
                 if (why.code && (round == ROUND_FAILED || round == ROUND_WITHOUT_PLAN) && !call->failure.code)
                         call->failure = why;
                 if (round == ROUND_NOTHING_DUE && run->skips_locations) {
-                        run->skips_locations = false; /* only they are left */
+                        run->skips_locations = false; /* only locations are left */
                         round = ROUND_GAVE_WAY;
                         pause_compaction();
                 }
@@ -682,7 +683,7 @@ void compaction_measure_backlog(const struct tables *t, uint64_t *files_ret, uin
 
 /* ---- thread --------------------------------------------------------------------------------------- */
 
-/* Ingest, flushes and queries go before it. Failures of these calls change nothing but that. */
+/* Ingest, flushes and queries take precedence. Failures are ignored: only the priority depends on these calls. */
 static void lower_priority(void)
 {
         const int who_process = 1, best_effort_lowest = 2 << 13 | 7;
@@ -708,7 +709,7 @@ struct sweep_turn {
         bool is_held;
 };
 
-/* The merges of other stores, and of this one. */
+/* Let this store and others merge. */
 static bool give_turn_to_merges(void *context)
 {
         struct sweep_turn *t = context;
@@ -783,7 +784,7 @@ enum status compaction_start(struct profile_store *s, struct error *err)
                 metric_register(all[i]);
         if (c->interval_ms == UINT64_MAX)
                 return ST_OK;
-        c->thread_runs = true; /* before it reads this */
+        c->thread_runs = true; /* before the thread reads it */
         failed = pthread_create(&c->thread, NULL, run_compaction_thread, c);
         if (failed) {
                 c->thread_runs = false;

@@ -6,10 +6,10 @@
 #include "common/limits.h"
 
 #define S_PER_DAY INT64_C(86400)
-#define LATE_S 900 /* after midnight until a day counts as over */
+#define LATE_S 900 /* time after midnight before a day is closed */
 #define GROUP_ROWS KiB(128)
 
-/* Memory of a row of a loaded row group, about. */
+/* Approximate memory of one row of a loaded row group. */
 static uint64_t estimate_row_bytes(const struct tables *t, enum table table)
 {
         switch (table) {
@@ -43,7 +43,7 @@ static enum compaction_mode choose_mode(const struct compaction_partition *p, co
                                                                                                : COMPACTION_OPEN;
 }
 
-/* The merge that is due among parts [0, count) of one partition; ST_NOT_FOUND without one. */
+/* Find the merge that is due among parts [0, count) of one partition; ST_NOT_FOUND without one. */
 static enum status plan_partition(const struct tables *t, const struct compaction_partition *partition,
                                   struct table_part *const *parts, size_t count, const struct compaction_view *view,
                                   struct compaction_job *ret, struct error *err)
@@ -73,7 +73,7 @@ static enum status plan_partition(const struct tables *t, const struct compactio
         return ST_OK;
 }
 
-/* Parts are in the order of their names, so those of a day are neighbours. */
+/* Parts are sorted by name, so those of a day are contiguous. */
 static size_t find_partition_end(const struct tables *t, enum table table, size_t first)
 {
         size_t end = first + 1;

@@ -13,10 +13,10 @@
 
 struct compaction_partition {
         enum table table;
-        int64_t day; /* 0 of locations */
+        int64_t day; /* 0 for locations */
 };
 
-/* What is known beside the snapshot. */
+/* Input of the plan besides the snapshot. */
 struct compaction_view {
         const struct compaction_rules *rules;
         bool is_full; /* COMPACTION_FULL for all partitions */
@@ -35,8 +35,8 @@ struct compaction_job {
 };
 
 /**
- * The smallest merge that is due, so that small files do not wait for large ones.
- * @param files_due_ret, bytes_due_ret  of all merges that are due, postponed ones too.
+ * Choose the smallest merge that is due, so that small files do not wait for large ones.
+ * @param files_due_ret, bytes_due_ret  of all merges that are due, including postponed ones.
  * @return ST_OK; ST_NOT_FOUND when none is due; ST_NO_MEMORY.
  */
 enum status choose_compaction_job(const struct tables *t, const struct compaction_view *view,
@@ -44,7 +44,7 @@ enum status choose_compaction_job(const struct tables *t, const struct compactio
                                   struct error *err) MUST_CHECK;
 void compaction_job_deinit(struct compaction_job *job);
 
-/** Whether a merge of the partition is due, postponed or not. True when that is unknown for lack of memory. */
+/** Whether a merge of the partition is due, postponed or not. Also true when memory runs out. */
 bool is_compaction_due(const struct tables *t, const struct compaction_view *view,
                        const struct compaction_partition *p);
 

@@ -14,7 +14,7 @@ const struct compaction_rules compaction_default_rules = {
         .job_memory = MiB(256),
 };
 
-/* A ratio in eighths. */
+/* Ratios in eighths. */
 enum { RATIO_BUSY = 80, RATIO_IDLE = 16, RATIO_CLOSED = 9, RATIO_ANY = 8 };
 
 struct planned_file {
@@ -31,13 +31,13 @@ static int compare_planned_files(const void *a, const void *b)
         return (x->index > y->index) - (x->index < y->index);
 }
 
-/* A file without a row count in the log is judged by its size. */
+/* A file without a row count in the log is estimated from its size. */
 static uint64_t count_planned_rows(const struct compaction_file *f)
 {
         return f->rows ? f->rows : 1 + f->bytes / 64;
 }
 
-/* Seconds since the partition received its last file. */
+/* Seconds since a file was last added to the partition. */
 static int64_t measure_quiet(const struct compaction_file *files, size_t count, int64_t now_s)
 {
         int64_t last = 0;
@@ -58,9 +58,9 @@ static unsigned choose_ratio(enum compaction_mode mode, int64_t quiet_s)
 }
 
 /*
- * The longest prefix of the files, sorted by rows, that is worth a merge; 0 for none. Where memory ends it before it
- * is, what fits is merged unless one file has most of the rows. Two files are planned whatever they need: the
- * reservation decides.
+ * Length of the longest prefix of the files, sorted by rows, that is worth a merge; 0 if none is. When memory ends the
+ * prefix too early, the files that fit are merged unless one of them has most of the rows. Two files are always
+ * planned: the memory reservation decides.
  */
 static size_t choose_prefix(const struct compaction_file *files, const struct planned_file *small, size_t count,
                             unsigned ratio, const struct compaction_rules *rules)
@@ -82,7 +82,7 @@ static size_t choose_prefix(const struct compaction_file *files, const struct pl
         return best;
 }
 
-/* The smallest final file that a single small file can join; SIZE_MAX without any. */
+/* The smallest final file that a single small file can be merged into; SIZE_MAX without one. */
 static size_t find_smallest_final(const struct compaction_file *files, size_t count, const struct planned_file *single,
                                   const struct compaction_rules *rules)
 {

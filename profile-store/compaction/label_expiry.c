@@ -11,31 +11,31 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define SECONDS_PER_DAY INT64_C(86400)
-#define ATTEMPTS 3     /* of a day, when another writer commits in between */
-#define LABEL_SHARE 16 /* the columns of labels are at most about this fraction of a sorted file */
+#define ATTEMPTS 3     /* per day, when another writer commits meanwhile */
+#define LABEL_SHARE 16 /* label columns take at most about this fraction of a sorted file */
 #define POSTPONED_S 60
 #define POSTPONED_DOUBLINGS 6
 
 static struct metric failed_days = METRIC_COUNTER(
         "cairn_store_label_expiry_failures_total",
-        "Days from which retention could not remove the samples with certain labels; they are tried again.", "");
+        "Failed removals of a day's samples by label rules; each is retried.", "");
 
 void label_expiry_register_metrics(void)
 {
         metric_register(&failed_days);
 }
 
-/* The rules at work on one day. */
+/* Application of the rules to one day. */
 struct label_run {
         struct profile_store *s;
         const struct sample_limits *limits;
-        struct store_limits *current;         /* reference: those of the store at the begin */
-        const struct expiry_request *request; /* NULL: the compaction's thread */
+        struct store_limits *current;         /* reference; the store's limits when the run began */
+        const struct expiry_request *request; /* NULL: called by the compaction thread */
         struct tables *tables;                /* reference */
         int64_t now_s, day;
         struct scan_filter filters[LABEL_RULES_MAX];
-        struct row_selector *selectors[LABEL_RULES_MAX]; /* made when first used */
-        uint32_t due;                                    /* rules for the file at hand */
+        struct row_selector *selectors[LABEL_RULES_MAX]; /* created on first use */
+        uint32_t due;                                    /* rules for the current file */
         bool is_alone;                                   /* merges are excluded for the whole day */
 };
 
@@ -47,7 +47,7 @@ static void label_run_deinit(struct label_run *r)
         store_limits_release(r->current);
 }
 
-/* False when there are no samples. */
+/* False when the store has no samples. */
 static bool begin_label_run(struct label_run *r, struct profile_store *s, const struct sample_limits *limits,
                             const struct expiry_request *request)
 {
@@ -77,11 +77,11 @@ static bool is_label_run_ended(struct label_run *r)
         return atomic_load(&r->s->stopping) || !may_proceed_with_labels(r);
 }
 
-/* ---- merges meanwhile ---- */
+/* ---- exclusion of merges ---- */
 
 /*
- * Merges are excluded for a file at a time, so that neither waits for a whole day of the other; once they replaced
- * files of the day, from all of it.
+ * Merges are excluded for one file at a time, so that neither side waits for a whole day of the other. Once a merge has
+ * replaced files of the day, merges are excluded for the whole day.
  */
 static enum status begin_label_work(struct label_run *r, struct error *err)
 {
@@ -112,7 +112,7 @@ static void end_label_day_alone(struct label_run *r)
         end_label_work(r);
 }
 
-/* Whether no merge replaced a file of the snapshot meanwhile. */
+/* Whether the file of the snapshot is still live: no merge has replaced it. */
 static bool is_part_still_live(struct label_run *r, const struct table_part *part)
 {
         bool ret;
@@ -125,9 +125,9 @@ static bool is_part_still_live(struct label_run *r, const struct table_part *par
         return ret;
 }
 
-/* ---- what is due ---- */
+/* ---- due rules ---- */
 
-/* What was done is noted for the current rules of the store only. */
+/* Applied rules are recorded only if they are the store's current ones. */
 static bool remembers_rules(const struct label_run *r)
 {
         return r->limits == &r->current->limits;
@@ -201,7 +201,7 @@ static enum status mark_expired_rows(void *context, const struct part_file *f, u
         return st;
 }
 
-/* A file of the day; its rows are counted only until it is known that some stay and some go, except for a dry run. */
+/* A file of the day. Counting ends once both kept and expired rows were found, except in a dry run. */
 struct assessed_part {
         struct table_part *part;
         uint32_t due;
@@ -252,7 +252,7 @@ static enum status pace_label_run(struct label_run *r, uint64_t bytes, struct er
 
         if (!is_label_dry_run(r))
                 return compaction_proceed(r->s->compaction, &pace, bytes, err);
-        return may_proceed_with_labels(r) ? ST_OK : error_set(err, ST_BUSY, "the retention was ended");
+        return may_proceed_with_labels(r) ? ST_OK : error_set(err, ST_BUSY, "retention was interrupted");
 }
 
 static enum status assess_part(struct label_run *r, struct assessed_part *a, struct error *err)
@@ -280,12 +280,12 @@ struct label_day {
         size_t count;
         struct expired_day removed;
         uint64_t skipped;
-        bool is_stale;      /* a file vanished, by a merge or another writer: look again */
-        enum status failed; /* of the first file that failed; the others are done */
+        bool is_stale;      /* a merge or another writer replaced a file: load the tables again */
+        enum status failed; /* of the first file that failed; the others are processed */
         struct error why;
 };
 
-/* @return false when the day is to be ended. */
+/* @return false when processing of the day must end. */
 static bool note_label_failure(struct label_run *r, struct label_day *d, enum status st, const struct error *why)
 {
         if (!st)
@@ -301,7 +301,7 @@ static bool note_label_failure(struct label_run *r, struct label_day *d, enum st
         return !is_label_run_ended(r);
 }
 
-/* With merges excluded. */
+/* Caller excludes merges. */
 static enum status assess_live_part(struct label_run *r, struct label_day *d, struct assessed_part *a,
                                     struct error *err)
 {
@@ -369,7 +369,7 @@ static enum status add_dry_run_part(struct label_day *d, const struct assessed_p
         return expiry_add_part(ret, a->part->name, &gone, err);
 }
 
-/* The files with no other rows, in one commit, with merges excluded. */
+/* Remove files whose rows all expire, in one commit. Caller excludes merges. */
 static enum status remove_expired_files(struct label_run *r, struct label_day *d, struct error *err)
 {
         _cleanup_free_ struct table_part **parts = calloc(d->count + 1, sizeof *parts);
@@ -405,7 +405,7 @@ static enum status remove_expired_files(struct label_run *r, struct label_day *d
         return ST_OK;
 }
 
-/* With merges excluded. */
+/* Caller excludes merges. */
 static enum status rewrite_part(struct label_run *r, struct label_day *d, struct assessed_part *a, struct error *err)
 {
         const struct row_removal removal = { .day = r->day,
@@ -435,7 +435,7 @@ static enum status rewrite_part(struct label_run *r, struct label_day *d, struct
         return st;
 }
 
-/* One file, or with NULL those that go whole. */
+/* Process one file, or with a == NULL all files whose rows all expire. */
 static bool apply_label_removal(struct label_run *r, struct label_day *d, struct assessed_part *a)
 {
         struct error why = { 0 };
@@ -448,7 +448,7 @@ static bool apply_label_removal(struct label_run *r, struct label_day *d, struct
         return note_label_failure(r, d, st, &why);
 }
 
-/* With the snapshot at hand. A file that fails does not stop the others. */
+/* Works on the snapshot in r->tables. A file that fails does not stop the others. */
 static enum status expire_labels_of_day(struct label_run *r, struct label_day *d, struct expiry *ret, struct error *err)
 {
         bool goes_on = assess_day(r, d);
@@ -464,10 +464,10 @@ static enum status expire_labels_of_day(struct label_run *r, struct label_day *d
                 goes_on = is_expired_throughout(&d->parts[i]) || apply_label_removal(r, d, &d->parts[i]);
         if (d->failed && err)
                 *err = d->why;
-        return d->failed ? d->failed : d->is_stale ? error_set(err, ST_BUSY, "files changed meanwhile") : ST_OK;
+        return d->failed ? d->failed : d->is_stale ? error_set(err, ST_BUSY, "files changed during retention") : ST_OK;
 }
 
-/* Also to what went before the day was looked at again. */
+/* Add to the entry of the same day, which an earlier attempt may have made. */
 static enum status add_label_day(struct expiry *ret, const struct expired_day *d, struct error *err)
 {
         for (size_t i = 0; i < ret->count; i++) {
@@ -495,8 +495,8 @@ static enum status report_label_day(const struct label_run *r, const struct labe
 }
 
 /*
- * The day after that of the pass, or the first, that has something due, with the tables as they are now.
- * @param day_ret  untouched without such a day, which is ST_NOT_FOUND.
+ * Process the next due day after that of the pass, or the first one.
+ * @param day_ret  untouched when no day is due (ST_NOT_FOUND).
  */
 static enum status run_next_day(struct label_run *r, const struct label_pass *pass, int64_t *day_ret,
                                 struct expiry *ret, struct error *err)
@@ -592,7 +592,7 @@ bool label_expiry_run_next(struct profile_store *s, struct label_pass *pass)
         if (!st || atomic_load(&s->stopping))
                 return true;
         format_table_day(pass->day, date);
-        log_error("store", "cannot remove samples of %s by their labels, trying again later: %s", date, err.text);
+        log_error("store", "cannot remove samples of %s by their labels, retrying later: %s", date, err.text);
         health_set_label_expiry(s, st, &err);
         metric_add(&failed_days, 1);
         pass->failed_days++;

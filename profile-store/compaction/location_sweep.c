@@ -13,17 +13,17 @@
 #include "profile-store/part_read.h"
 
 #define LEAST_PASS_IDS 1024
-#define READ_SHARE 4 /* the column of ids is at most about this fraction of a file of locations */
+#define READ_SHARE 4 /* the id column takes at most about this fraction of a file of locations */
 #define POSTPONED_S 60
 #define POSTPONED_DOUBLINGS 6
 #define NS_PER_S INT64_C(1000000000)
 
 static struct metric sweeps =
-        METRIC_COUNTER("cairn_location_sweeps_total", "Searches for locations that no stack refers to any more.", "");
+        METRIC_COUNTER("cairn_location_sweeps_total", "Sweeps for locations that no stack refers to any more.", "");
 static struct metric failures = METRIC_COUNTER("cairn_location_sweep_failures_total",
-                                               "Of these, those that failed or gave way; they are tried again.", "");
+                                               "Location sweeps that failed or gave way; they are retried.", "");
 static struct metric swept_rows = METRIC_COUNTER("cairn_location_sweep_removed_rows_total",
-                                                 "Rows of locations that no stack referred to any more, removed.", "");
+                                                 "Rows of locations that were removed as unused by any stack.", "");
 
 void location_sweep_register_metrics(void)
 {
@@ -36,7 +36,7 @@ void location_sweep_register_metrics(void)
 struct swept_part {
         struct table_part *part;
         uint64_t rows;
-        uint8_t *unused; /* a bit a row */
+        uint8_t *unused; /* one bit per row */
         uint64_t unused_rows;
         bool is_left; /* unreadable */
 };
@@ -44,20 +44,20 @@ struct swept_part {
 struct sweep {
         struct profile_store *s;
         const struct sweep_request *request;
-        struct tables *tables;          /* the snapshot that is marked, a reference */
-        struct tables *checked;         /* a newer one whose stacks do not need what is removed; NULL: none yet */
+        struct tables *tables;          /* reference; the snapshot being marked */
+        struct tables *checked;         /* a newer snapshot whose stacks use no id of `removed`; NULL: none yet */
         const struct table_part **left; /* stacks of the snapshot that some pass did not read */
         size_t left_count, left_capacity;
         struct swept_part *parts;
         size_t part_count;
         uint64_t row_count;
-        struct memory_reservation memory; /* of the bits and of removed */
-        struct key_map ids;               /* of the pass, to whether they are used */
+        struct memory_reservation memory; /* of unused bits and `removed` */
+        struct key_map ids;               /* ids of the current pass; value: whether used */
         uint64_t pass, pass_count;
         uint64_t *removed; /* ids; sorted before the commit */
         size_t removed_count, removed_capacity;
         bool has_more;
-        struct swept_part *filtered; /* whose rows are being written */
+        struct swept_part *filtered; /* file being rewritten */
         struct merge_result merged;  /* all new files */
 };
 
@@ -90,8 +90,7 @@ static struct tables *ref_tables_of_store(struct profile_store *s)
 typedef enum status visit_location_id(struct sweep *w, struct swept_part *from, uint64_t row, uint64_t id,
                                       struct error *err);
 
-/* The ids in a row group of a file, of lists one after the other; row: of the file, or for lists the element's number.
- */
+/* Visit the ids of a row group. row: the row in the file, or for lists the number of the element. */
 static enum status visit_group_location_ids(struct sweep *w, const struct part_file *f, uint32_t group,
                                             struct swept_part *from, uint64_t first_row, visit_location_id *visit,
                                             struct error *err)
@@ -106,7 +105,7 @@ static enum status visit_group_location_ids(struct sweep *w, const struct part_f
                 struct parquet_stats s;
 
                 parquet_file_stats(f->file, group, node, &s);
-                if (s.value_count <= LIMIT_PARQUET_CHUNK_VALUES) /* else it is refused */
+                if (s.value_count <= LIMIT_PARQUET_CHUNK_VALUES) /* otherwise reading is refused */
                         st = memory_reserve(&memory, s.value_count * sizeof *c.ints, err);
         }
         if (!st)
@@ -118,7 +117,7 @@ static enum status visit_group_location_ids(struct sweep *w, const struct part_f
         return st;
 }
 
-/* All ids of a file of locations, or with from NULL of the references of a file of stacks. */
+/* Visit all ids of a file of locations; with from == NULL, all references of a file of stacks. */
 static enum status visit_part_location_ids(struct sweep *w, const struct table_part *part, struct swept_part *from,
                                            visit_location_id *visit, struct error *err)
 {
@@ -133,17 +132,17 @@ static enum status visit_part_location_ids(struct sweep *w, const struct table_p
         return st;
 }
 
-/* Between files, at the pace of merges, which get a turn here. */
+/* Called between files: lets merges run and keeps to their pace. */
 static enum status pace_sweep(struct sweep *w, uint64_t bytes, struct error *err)
 {
         struct compaction *c = w->s->compaction;
-        const struct row_removal pace = { .table = TABLE_STACKS, /* gives way to no re-symbolization */
+        const struct row_removal pace = { .table = TABLE_STACKS, /* re-symbolizations do not end it */
                                           .proceed = w->request->proceed,
                                           .context = w->request->context };
         enum status st;
 
         if (w->request->pause && !w->request->pause(w->request->context))
-                return error_set(err, ST_BUSY, "the sweep was ended for other work");
+                return error_set(err, ST_BUSY, "the sweep was interrupted by other work");
         st = compaction_begin_removal(c, w->request->proceed, w->request->context, err);
         if (st)
                 return st;
@@ -182,7 +181,7 @@ static enum status mark_used_id(struct sweep *w, struct swept_part *from, uint64
         return ST_OK;
 }
 
-/* ST_NOT_FOUND when no more are removed this time. */
+/* ST_NOT_FOUND when the limit of this sweep is reached. */
 static enum status append_removed_id(struct sweep *w, uint64_t id, struct error *err)
 {
         uint64_t most = w->request->most_ids ? w->request->most_ids : SWEEP_MOST_IDS;
@@ -209,7 +208,7 @@ static enum status note_row_use(struct sweep *w, struct swept_part *from, uint64
                 return ST_OK;
         if (row >= from->rows)
                 return error_set(err, ST_BAD_DATA, "'%s' changed", from->part->path);
-        is_used = key_map_find(&w->ids, &key); /* the file was read before: NULL only if it changed since */
+        is_used = key_map_find(&w->ids, &key); /* NULL only if the file changed since it was first read */
         if (is_used && !*is_used)
                 st = append_removed_id(w, id, err);
         if (!st) {
@@ -219,7 +218,7 @@ static enum status note_row_use(struct sweep *w, struct swept_part *from, uint64
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* A file of locations that cannot be read stays as it is. */
+/* A file of locations that cannot be read is kept. */
 static enum status visit_swept_part(struct sweep *w, struct swept_part *p, visit_location_id *visit, struct error *err)
 {
         struct error why = { 0 };
@@ -237,7 +236,7 @@ static enum status visit_swept_part(struct sweep *w, struct swept_part *p, visit
         return st ? st : pace_sweep(w, p->part->bytes / READ_SHARE, err);
 }
 
-/* Retention and merges remove files while a sweep runs, for hours in a large store; later they are unlinked. */
+/* Record a file that retention or a merge removed from the table since the snapshot; it may be unlinked already. */
 static enum status note_left_stacks(struct sweep *w, const struct table_part *stacks, struct error *err)
 {
         const struct table_part *known = find_live_part(w->tables, TABLE_STACKS, stacks->name);
@@ -274,7 +273,7 @@ static enum status mark_references(struct sweep *w, const struct table_part *sta
         return st ? st : pace_sweep(w, stacks->bytes, err);
 }
 
-/* Of the files that there are now: merges may have replaced those of the snapshot. */
+/* Reads the current files: merges may have replaced those of the snapshot. */
 static enum status mark_all_references(struct sweep *w, struct error *err)
 {
         struct tables *now = ref_tables_of_store(w->s);
@@ -334,7 +333,7 @@ static enum status mark_used_locations(struct sweep *w, struct error *err)
 
 /* ---- begin ---- */
 
-/* The rows that a file has, whatever the log says. */
+/* Counts the rows in the file itself; the log is not trusted. */
 static enum status count_part_rows(struct swept_part *p, struct error *err)
 {
         _cleanup_part_file_ struct part_file f;
@@ -373,7 +372,7 @@ static enum status begin_sweep(struct sweep *w, struct error *err)
         return st;
 }
 
-/* ---- references that came meanwhile ---- */
+/* ---- references added during the sweep ---- */
 
 static int compare_location_ids(const void *a, const void *b)
 {
@@ -385,7 +384,7 @@ static int compare_location_ids(const void *a, const void *b)
 static enum status check_is_kept(struct sweep *w, uint64_t id, struct error *err)
 {
         return bsearch(&id, w->removed, w->removed_count, sizeof id, compare_location_ids)
-                       ? error_set(err, ST_BUSY, "a location that was to be removed is sampled again")
+                       ? error_set(err, ST_BUSY, "a location to be removed is in use again")
                        : ST_OK;
 }
 
@@ -397,7 +396,7 @@ static enum status check_new_reference(struct sweep *w, struct swept_part *from,
         return check_is_kept(w, id, err);
 }
 
-/* Whether each pass has read a file, or the last check has. One that had left the table may have been restored. */
+/* Whether all passes, or the last check, have read the file. A file that had left the table may have been restored. */
 static bool are_references_known(const struct sweep *w, const struct table_part *stacks)
 {
         const struct table_part *known =
@@ -441,7 +440,7 @@ static enum status check_queued_batches(struct sweep *w, struct error *err)
         return st;
 }
 
-/* With the writer lock. */
+/* Caller holds the writer lock. */
 static enum status check_before_commit(void *context, const struct tables *now, struct error *err)
 {
         struct sweep *w = context;
@@ -507,7 +506,7 @@ static enum status write_used_rows(struct sweep *w, struct swept_part *p, struct
         w->filtered = p;
         st = compaction_write_kept_rows(w->s->compaction, w->tables, &removal, &merged, err);
         if (!st && !merged.rows_read)
-                p->is_left = true; /* unreadable by now */
+                p->is_left = true; /* became unreadable */
         if (!st)
                 st = append_merge_result(&w->merged, &merged, err);
         if (st)
@@ -531,7 +530,7 @@ static void count_swept_part(const struct swept_part *p, struct expired_day *d)
         d->bytes += p->part->bytes;
 }
 
-/* With the new files. They are deleted unless the commit was made. */
+/* Commit the new files; they are deleted unless the commit was made. */
 static enum status commit_sweep(struct sweep *w, struct expired_day *removed, struct error *err)
 {
         _cleanup_free_ struct table_part **parts = calloc(w->part_count + 1, sizeof *parts);
@@ -554,7 +553,7 @@ static enum status commit_sweep(struct sweep *w, struct expired_day *removed, st
         removed->bytes -= w->merged.bytes_written < removed->bytes ? w->merged.bytes_written : removed->bytes;
         qsort(w->removed, w->removed_count, sizeof *w->removed, compare_location_ids);
         now = ref_tables_of_store(w->s);
-        st = check_new_stacks(w, now, err); /* most of them, without the lock */
+        st = check_new_stacks(w, now, err); /* checks most of them without the writer lock */
         w->checked = now;
         if (st) {
                 merge_result_discard(&w->s->logs, TABLE_LOCATIONS, &w->merged);
@@ -566,7 +565,7 @@ static enum status commit_sweep(struct sweep *w, struct expired_day *removed, st
         return st == ST_NOT_FOUND ? error_set(err, ST_BUSY, "another commit changed the locations") : st;
 }
 
-/* With merges and re-symbolizations excluded. */
+/* Caller excludes merges and re-symbolizations. */
 static enum status sweep_marked_parts(struct sweep *w, struct expired_day *removed, struct error *err)
 {
         enum status st = ST_OK;
@@ -635,7 +634,7 @@ static void postpone_sweep(struct profile_store *s, const struct error *err)
         atomic_store(&s->sweep_due, true);
         schedule_next_sweep(s, (int64_t)POSTPONED_S << (failed < POSTPONED_DOUBLINGS ? failed : POSTPONED_DOUBLINGS));
         metric_add(&failures, 1);
-        log_info("store", "the locations that no stack refers to are searched later: %s", err->text);
+        log_info("store", "cannot sweep unused locations, retrying later: %s", err->text);
 }
 
 void location_sweep_run_if_due(struct profile_store *s, const struct sweep_request *request, bool is_forced,
@@ -648,7 +647,7 @@ void location_sweep_run_if_due(struct profile_store *s, const struct sweep_reque
         if (!atomic_load(&s->sweep_due) || atomic_load(&s->stopping) ||
             (!is_forced && monotonic_ns() < atomic_load(&s->next_sweep_ns)))
                 return;
-        atomic_store(&s->sweep_due, false); /* before it looks: what is removed meanwhile makes it due again */
+        atomic_store(&s->sweep_due, false); /* reset first: a removal during the sweep makes it due again */
         st = location_sweep_run(s, request, &result, &err);
         if (st) {
                 postpone_sweep(s, &err);
@@ -660,5 +659,5 @@ void location_sweep_run_if_due(struct profile_store *s, const struct sweep_reque
                 if (removed && result.removed.rows && expiry_add_day(removed, &result.removed, &err))
                         log_error("store", "cannot report removed locations: %s", err.text);
         }
-        metric_add(&sweeps, 1); /* last: tests wait for the count */
+        metric_add(&sweeps, 1); /* last: tests wait for this counter */
 }

@@ -13,9 +13,9 @@
 #include "profile-store/compaction/merge_input.h"
 
 #define OUTPUT_GROUP_BYTES MiB(16)
-#define FLUSHED_ROWS 8192 /* copied at once; row groups are larger than asked for by less than this */
+#define FLUSHED_ROWS 8192 /* rows copied at once; row groups exceed the requested size by less than this */
 
-/* Rows [row, row + count) of an input, in its order, go to the output next. */
+/* Rows [row, row + count) of an input, in its order, to be appended to the output next. */
 struct merge_run {
         struct merge_input *input;
         uint64_t row;
@@ -26,19 +26,19 @@ struct merge {
         const struct merge_request *request;
         struct merge_schema schema;
         struct part_file *files; /* one a part */
-        bool *splits;            /* parts whose row groups are merged as if each were a part */
+        bool *splits;            /* parts whose row groups are merged as if each were a part of its own */
         struct merge_input *inputs;
         size_t input_count, input_capacity;
-        struct merge_input **heap; /* inputs with rows left, least key first */
+        struct merge_input **heap; /* inputs with rows left; the least key is first */
         size_t heap_count;
-        struct merge_run *runs; /* not copied yet; their row groups are still loaded */
+        struct merge_run *runs; /* not copied yet; their row groups are loaded */
         size_t run_count, run_rows;
-        struct merge_input **equals; /* inputs whose rows have one id */
-        struct label_columns labels; /* with a value in some input */
+        struct merge_input **equals; /* inputs whose current rows have the same id */
+        struct label_columns labels; /* those with a value in some input */
         struct part_writer output;
         bool is_writing;
         char *path;
-        uint32_t *nodes; /* of the output's writer by leaf; 0: left out */
+        uint32_t *nodes; /* of the output's writer, by leaf; 0: column omitted */
         uint64_t output_rows, rows_in_file, reported_bytes;
         struct merge_result result;
         size_t failed_part;
@@ -145,7 +145,7 @@ static enum status report_bytes(struct merge *m, struct error *err)
         return m->request->proceed(m->request->context, more, err);
 }
 
-/* The name has never been used before: an older snapshot may name a file of any merge. */
+/* The name must never have been used before: an older snapshot may still name the file of an earlier merge. */
 static char *make_output_name(const struct table_part *any)
 {
         uint64_t random[2];
@@ -192,7 +192,7 @@ static enum status begin_output(struct merge *m, struct error *err)
         return st;
 }
 
-/* A file that is not written completely leaves nothing behind. */
+/* An incomplete file is deleted. */
 static void abandon_output(struct merge *m)
 {
         if (!m->is_writing)
@@ -221,7 +221,7 @@ static void put_value(struct parquet_writer *w, uint32_t node, const struct merg
                       const struct parquet_column *c, uint64_t slot)
 {
         if (!c->row_count || (c->valid && !c->valid[slot]) || (c->codes && c->codes[slot] == PARQUET_NULL_CODE)) {
-                if (l->is_key) /* which cannot be null: in a file of another program */
+                if (l->is_key) /* keys of maps cannot be null, but may be in a file of another program */
                         parquet_put_str(w, node, "");
                 else
                         parquet_put_null(w, node);
@@ -242,7 +242,7 @@ static enum status copy_flat_field(struct merge *m, const struct merge_field *f,
 
         if (!node)
                 return c->row_count ? error_set(err, ST_BAD_DATA,
-                                                "'%s' has values in column '%s', and its statistics say it has none",
+                                                "'%s' has values in column '%s', but its statistics say it has none",
                                                 r->input->file->path, l->path)
                                     : ST_OK;
         if (!c->row_count)
@@ -293,7 +293,7 @@ static enum status copy_run(struct merge *m, const struct merge_run *r, struct e
         return st ? st : part_writer_end_rows(&m->output, r->count, err);
 }
 
-/* Copies the runs; afterwards the row groups they are in may be unloaded. */
+/* Copy the pending runs; afterwards their row groups may be unloaded. */
 static enum status flush_runs(struct merge *m, struct error *err)
 {
         enum status st = m->run_count ? report_bytes(m, err) : ST_OK;
@@ -400,7 +400,7 @@ static enum status advance_input(struct merge *m, struct merge_input *in, struct
         return st;
 }
 
-/* Once a row group. */
+/* Called once per row group. */
 static enum status find_dropped_rows(struct merge *m, struct merge_input *in, struct error *err)
 {
         enum status st = report_bytes(m, err);
@@ -416,7 +416,7 @@ static enum status find_dropped_rows(struct merge *m, struct merge_input *in, st
         return st;
 }
 
-/* Whether the row at hand of an input goes to the output. */
+/* Whether the current row of an input is written to the output. */
 static enum status look_at_row(struct merge *m, struct merge_input *in, bool *is_kept_ret, struct error *err)
 {
         enum status st;
@@ -458,7 +458,7 @@ static enum status merge_all_rows(struct merge *m, struct error *err)
 static bool is_same_row(const struct merge *m, const struct merge_input *x, const struct merge_input *y)
 {
         if (m->schema.table == TABLE_STACKS && x->key.a_size != sizeof(struct hash128))
-                return false; /* without an id */
+                return false; /* no id */
         return compare_merge_keys(&x->key, &y->key) == 0;
 }
 
@@ -496,7 +496,7 @@ static bool has_row_frames(const struct merge_input *in)
         return false;
 }
 
-/* Frames are never taken away again, and those of newer or better symbols replace others. */
+/* Frames are never removed; newer or better symbols replace older ones. */
 static bool has_newer_frames(const struct merge_input *x, const struct merge_input *y)
 {
         uint64_t x_generation = (uint64_t)get_int_at_row(x, x->schema->generation),
@@ -509,7 +509,7 @@ static bool has_newer_frames(const struct merge_input *x, const struct merge_inp
         return get_row_quality(x) > get_row_quality(y);
 }
 
-/* Takes the inputs whose rows have the least id out of the heap. */
+/* Pop the inputs whose current row has the least id. */
 static size_t pop_equal_inputs(struct merge *m)
 {
         size_t n = 0;
@@ -520,7 +520,7 @@ static size_t pop_equal_inputs(struct merge *m)
         return n;
 }
 
-/* Of the rows of one id that are not dropped, the one to keep. */
+/* Append the best of the rows with one id that are not dropped. */
 static enum status append_best_row(struct merge *m, size_t count, struct error *err)
 {
         struct merge_input *best = NULL;

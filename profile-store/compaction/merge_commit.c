@@ -35,7 +35,7 @@ static bool are_inputs_live(const struct tables *t, const struct replaced_parts 
 }
 
 /*
- * With writer_lock. After a failure it is not known whether the commit was made until the log is read again.
+ * Caller holds writer_lock. After a failure it is unknown whether the commit was made until the log is read again.
  * @return ST_NOT_FOUND when another commit removed an input.
  */
 static enum status try_commit(struct profile_store *s, const struct replaced_parts *r,
@@ -46,7 +46,7 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
                                              .add_count = merged->add_count,
                                              .removes = r->parts,
                                              .remove_count = r->part_count,
-                                             /* Rows of one stack are equal; those of one location may not be. */
+                                             /* Rows of one stack are equal; those of one location may differ. */
                                              .rearranges =
                                                      !r->loses_rows && (r->table != TABLE_LOCATIONS ||
                                                                         merged->rows_read == merged->rows_written) };
@@ -55,7 +55,7 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
         if (st)
                 return st;
         if (merged->add_count && is_live_name(s->tables, r->table, merged->adds[0].name))
-                return ST_OK; /* by the attempt before */
+                return ST_OK; /* committed by the previous attempt */
         if (!are_inputs_live(s->tables, r))
                 return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
         st = merge_result_check_files(&s->logs, r->table, merged, err);
@@ -65,7 +65,7 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
                 return st;
         s->behind = true;
         if (r->table == TABLE_LOCATIONS && r->loses_rows)
-                known_rows_forget_locations(&s->known); /* a flush writes those that come again */
+                known_rows_forget_locations(&s->known); /* flushes write removed ones that are sampled again */
         st = tables_commit(&s->logs, &change, err);
         if (!st)
                 st = store_publish_tables(s, err);
@@ -74,7 +74,7 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
         return st;
 }
 
-/* What retention did in all inputs is done in the outputs. With writer_lock, after the commit. */
+/* Rules applied to all inputs count as applied to the outputs. Caller holds writer_lock; called after the commit. */
 static void inherit_done_rules(struct profile_store *s, const struct replaced_parts *r,
                                const struct merge_result *merged)
 {
@@ -92,7 +92,6 @@ static void inherit_done_rules(struct profile_store *s, const struct replaced_pa
         }
 }
 
-/* Files of a commit that was not made are deleted; when that is unknown, they are left to the maintenance thread. */
 enum status commit_merge(struct profile_store *s, const struct replaced_parts *r, const struct merge_result *merged,
                          struct error *err)
 {

@@ -67,7 +67,7 @@ static struct merge_key get_slot_key(const struct merge_input *in, uint64_t slot
         case TABLE_STACKS:
                 set_key_stack(in, slot, &k.a, &k.a_size);
                 break;
-        default: /* build-ids are lower-case hexadecimal, which is in the order of the bytes */
+        default: /* build-ids are lower-case hexadecimal, which sorts like their bytes */
                 id = get_leaf_bytes(in, s->build_id, slot);
                 k.a = id ? id->data : NULL;
                 k.a_size = id ? (uint32_t)id->size : 0;
@@ -77,7 +77,7 @@ static struct merge_key get_slot_key(const struct merge_input *in, uint64_t slot
         return k;
 }
 
-/* ---- label sets of a group ---------------------------------------------------------------------- */
+/* ---- label sets of a row group ------------------------------------------------------------------ */
 
 struct set_text {
         const char *name;
@@ -128,7 +128,7 @@ static bool has_same_set(const struct merge_input *in, uint64_t i, uint64_t k)
         return has_equal_rest(in, i, k);
 }
 
-/* Strings that end in NUL compare as bytes like a flush compares them as strings. */
+/* A terminating NUL makes bytewise comparison sort like the string comparison of a flush. */
 static void append_set_string(struct buf *to, const void *data, size_t n)
 {
         if (n)
@@ -195,7 +195,7 @@ static enum status add_set_text(struct merge_input *in, const struct buf *text, 
         return ST_OK;
 }
 
-/* Numbers each change from one row to the next; a set that comes again gets another number. */
+/* Number label sets in order of appearance; a set that returns after another gets a new number. */
 static enum status number_sets(struct merge_input *in, struct error *err)
 {
         _cleanup_buf_ struct buf text;
@@ -237,7 +237,7 @@ static bool is_byte_leaf(enum parquet_kind kind)
         return kind == PARQUET_STRING || kind == PARQUET_BINARY;
 }
 
-/* Numbers are copied out of the pages, so those are not needed any more. */
+/* The numbers have been copied; the pages are not needed any more. */
 static void drop_column_pages(struct parquet_column *c)
 {
         for (size_t i = 0; i < c->page_count; i++)
@@ -263,7 +263,7 @@ static bool is_null_column(const struct parquet_column *c)
                              : !c->offsets && c->valid && !memchr(c->valid, 1, c->count);
 }
 
-/* Before a column is read its memory is reserved as if it had a value a row. */
+/* Memory is reserved before reading, as for one value per row. */
 static enum status load_leaf(struct merge_input *in, size_t leaf, uint64_t rows, struct error *err)
 {
         const struct merge_leaf *l = &in->schema->leaves[leaf];
@@ -344,7 +344,7 @@ static enum status sort_group(struct merge_input *in, struct error *err)
         return ST_OK;
 }
 
-/* Loads in->group, which has rows. */
+/* Load in->group, which has rows. */
 static enum status load_group(struct merge_input *in, struct error *err)
 {
         uint64_t rows = parquet_file_group_rows(in->file->file, in->group);
@@ -369,7 +369,7 @@ static enum status load_group(struct merge_input *in, struct error *err)
         return st;
 }
 
-/* Skips empty groups. */
+/* Skips empty row groups. */
 static enum status load_next_group(struct merge_input *in, struct error *err)
 {
         while (in->group < in->group_end && parquet_file_group_rows(in->file->file, in->group) == 0)
@@ -406,7 +406,7 @@ bool merge_input_is_at_group_end(const struct merge_input *in)
         return in->row + 1 == in->row_count;
 }
 
-/* A key outlives its group. */
+/* Copy a key that must outlive its row group. */
 static enum status copy_key(const struct merge_key *key, struct merge_key *ret, struct buf *bytes, struct error *err)
 {
         buf_append(bytes, key->a, key->a_size);
@@ -428,7 +428,7 @@ enum status merge_input_advance(struct merge_input *in, bool *is_unsorted_ret, s
                 in->key = get_slot_key(in, merge_input_slot(in, in->row));
                 return ST_OK;
         }
-        if (in->group + 1 == in->group_end) { /* the usual last group */
+        if (in->group + 1 == in->group_end) { /* usually the last group */
                 unload_group(in);
                 in->group++;
                 return ST_NOT_FOUND;

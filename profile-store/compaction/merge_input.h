@@ -7,17 +7,17 @@
  * One sorted sequence of rows that a merge reads: the row groups [group, group_end) of a part, one in memory at a time,
  * and the sort key of each row.
  *
- * The rows of a group are put into order when they are not; groups that overlap are reported (is_unsorted), since one
- * group at a time cannot put them into order.
+ * The rows of a row group are sorted if necessary; row groups that overlap are reported (is_unsorted), since they
+ * cannot be sorted one at a time.
  *
- * Memory: the columns of one row group, reserved for MEMORY_COMPACTION. Columns that are null throughout are not read.
+ * Memory: the columns of one row group, reserved for MEMORY_COMPACTION. Columns without a value are not read.
  * Threads: one.
  */
 #include "common/arena.h"
 #include "profile-store/part_read.h"
 #include "profile-store/table_schema.h"
 
-/* A top-level field of a table and the leaf columns of it. */
+/* A top-level field of a table and its leaf columns. */
 struct merge_field {
         const char *name;
         bool is_repeated; /* a list or map */
@@ -27,7 +27,7 @@ struct merge_field {
 struct merge_leaf {
         const char *path;
         enum parquet_kind kind;
-        bool is_key; /* of a map: never null */
+        bool is_key; /* key of a map: never null */
 };
 
 /** The columns of a table, flattened. */
@@ -48,7 +48,7 @@ enum status merge_schema_init(struct merge_schema *ret, enum table t, const stru
                               struct error *err) MUST_CHECK;
 void merge_schema_deinit(struct merge_schema *s);
 
-/** Order of rows: a, b, c, d. Empty before others. */
+/** Sort key of a row: a, b, c, d. Empty values sort first. */
 struct merge_key {
         const uint8_t *a, *b; /* borrowed from the group */
         uint32_t a_size, b_size;
@@ -62,14 +62,14 @@ struct merge_input {
         const struct merge_schema *schema; /* borrowed */
         const struct part_file *file;      /* borrowed */
         uint64_t file_rows;
-        uint32_t group, group_end; /* loaded, when row_count is not 0 */
-        uint64_t row, row_count;   /* of the loaded group */
-        struct merge_key key;      /* of the row at hand */
+        uint32_t group, group_end; /* group is loaded when row_count is not 0 */
+        uint64_t row, row_count;   /* in the loaded group */
+        struct merge_key key;      /* of the current row */
 
-        struct parquet_column *columns; /* by leaf; without rows: null throughout */
-        uint32_t *order;                /* rows in order; NULL: as they are */
-        uint32_t *sets;                 /* samples: the label set of each row */
-        uint8_t *dropped;               /* of the merge, by place in the columns; NULL until it looked */
+        struct parquet_column *columns; /* by leaf; without rows: null in all rows */
+        uint32_t *order;                /* sorted order of the rows; NULL: as stored */
+        uint32_t *sets;                 /* samples: label set number of each row */
+        uint8_t *dropped;               /* rows dropped by the merge, by slot; NULL until they are selected */
         struct parquet_bytes *set_texts;
         size_t set_count, set_capacity;
         struct arena arena; /* of set_texts */
@@ -78,26 +78,29 @@ struct merge_input {
 
 /**
  * Begin with the first row.
- * @return ST_NOT_FOUND without any row; ST_BUSY or ST_TOO_BIG when memory is refused; the failures of part_read.h.
+ * @return ST_NOT_FOUND without any row; ST_BUSY or ST_TOO_BIG when memory is refused; failures as in part_read.h.
  */
 enum status merge_input_begin(struct merge_input *in, const struct merge_schema *schema, const struct part_file *file,
                               uint32_t group, uint32_t group_end, struct error *err) MUST_CHECK;
 void merge_input_deinit(struct merge_input *in);
 
-/** Whether the next row is in the next group: what was borrowed from this one is then invalid after advancing. */
+/** Whether the next row is in the next row group: advancing then invalidates what was borrowed from this one. */
 bool merge_input_is_at_group_end(const struct merge_input *in);
 
-/** Step to the next row. @return ST_NOT_FOUND after the last one; ST_UNSUPPORTED with is_unsorted_ret when the next
- *  group overlaps this one. */
+/**
+ * Step to the next row.
+ * @return ST_NOT_FOUND after the last one; ST_UNSUPPORTED with is_unsorted_ret set when the next row group overlaps
+ *         this one.
+ */
 enum status merge_input_advance(struct merge_input *in, bool *is_unsorted_ret, struct error *err) MUST_CHECK;
 
-/** The place in the columns of row i, counted in order. */
+/** The slot in the columns of row i of the sorted order. */
 static inline uint64_t merge_input_slot(const struct merge_input *in, uint64_t i)
 {
         return in->order ? in->order[i] : i;
 }
 
-/** Whether a file has only columns of the schema. */
+/** Check that a file has only columns of the schema. */
 enum status merge_schema_check_file(const struct merge_schema *schema, const struct part_file *f,
                                     struct error *err) MUST_CHECK;
 

@@ -25,7 +25,7 @@ static char *join_leaf_path(struct arena *a, const char *parent, const char *nam
         return ret;
 }
 
-/* The leaves below a field whose own path is given. Tables nest as deep as a list of structs. */
+/* Add the leaves of a field with this path. Tables nest no deeper than a list of structs. */
 static enum status add_leaves(struct merge_schema *s, const struct parquet_field *f, const char *path,
                               struct error *err)
 {
@@ -78,7 +78,7 @@ static void find_key_leaves(struct merge_schema *s)
         s->generation = find_leaf(s, "generation");
 }
 
-/* Labels are compared in the order of their names, as a flush does. */
+/* Sort labels by name, as a flush does. */
 static enum status sort_label_leaves(struct merge_schema *s, const struct label_columns *columns, struct error *err)
 {
         size_t n = columns ? columns->count : 0;
@@ -153,8 +153,7 @@ enum status merge_schema_check_file(const struct merge_schema *s, const struct p
         for (uint32_t i = 0; i < file->column_count; i++) {
                 if (!known[file->columns[i]])
                         return error_set(err, ST_UNSUPPORTED,
-                                         "'%s' has a column '%s' that the table does not have; it was written by "
-                                         "another program",
+                                         "'%s' was written by another program: its column '%s' is not in the table",
                                          f->path, file->nodes[file->columns[i]].name);
         }
         return ST_OK;

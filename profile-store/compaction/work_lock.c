@@ -43,7 +43,7 @@ bool work_lock_acquire(struct work_lock *l, bool (*may_wait)(void *context), voi
         *find_waiter_link(l, NULL) = &me;
         while (waits && (l->is_held || l->first != &me)) {
                 pthread_mutex_unlock(&l->mutex);
-                waits = may_wait(context); /* which may take other locks */
+                waits = may_wait(context); /* called without the mutex: it may take other locks */
                 pthread_mutex_lock(&l->mutex);
                 if (waits && (l->is_held || l->first != &me))
                         condition_wait_until(&l->changed, &l->mutex,
@@ -52,7 +52,7 @@ bool work_lock_acquire(struct work_lock *l, bool (*may_wait)(void *context), voi
         *find_waiter_link(l, &me) = me.next;
         l->is_held |= waits;
         if (!waits)
-                pthread_cond_broadcast(&l->changed); /* to the next one, when this was the first */
+                pthread_cond_broadcast(&l->changed); /* wakes the next waiter if this was the first */
         pthread_mutex_unlock(&l->mutex);
         return waits;
 }
