@@ -42,7 +42,7 @@ void delta_actions_deinit(struct delta_actions *a)
         *a = (struct delta_actions){ 0 };
 }
 
-/* Percent-decode a path in place. False when it leads out of the table. */
+/* Percent-decode a path in place. False when it leads outside the table. */
 static bool decode_file_path(char *path)
 {
         char *to = path;
@@ -73,14 +73,14 @@ static bool decode_file_path(char *path)
         return true;
 }
 
-/* strdup() that passes NULL on. False without memory. */
+/* strdup() that accepts NULL. False when memory runs out. */
 static bool duplicate_string(const char *s, char **ret)
 {
         *ret = s ? strdup(s) : NULL;
         return !s || *ret;
 }
 
-/* Append a copy of f, without the fields that are no texts, to a list. It is in the list on failure too. */
+/* Append a copy of f without its numbers to a list; *ret is in the list even after a failure. */
 static enum status append_counted_file(struct delta_counted_file ***list, size_t *count, size_t *capacity,
                                        const struct delta_file *from, struct delta_counted_file **ret,
                                        struct error *err)
@@ -165,7 +165,7 @@ enum status delta_actions_set_protocol(struct delta_actions *a, int64_t reader, 
 {
         if (reader > DELTA_READER_VERSION || writer > DELTA_WRITER_VERSION)
                 return error_set(err, ST_UNSUPPORTED,
-                                 "the table needs Delta reader %jd and writer %jd, known are %d and %d",
+                                 "the table needs Delta reader %jd and writer %jd; supported are %d and %d",
                                  (intmax_t)reader, (intmax_t)writer, DELTA_READER_VERSION, DELTA_WRITER_VERSION);
         a->has_protocol = true;
         return ST_OK;
@@ -229,7 +229,7 @@ static bool get_json_int(struct json_object *o, const char *key, int64_t *ret)
         return true;
 }
 
-/* False when they are absent, malformed, or too many. The texts are borrowed. */
+/* False when absent, malformed, or too many. The texts are borrowed. */
 static bool get_partition_values(struct json_object *o, struct delta_partition ret[static PARTITIONS_MAX],
                                  size_t *count_ret)
 {
@@ -261,7 +261,7 @@ static enum status parse_add_action(struct delta_actions *a, struct json_object 
                                       partitions, count, err);
 }
 
-/* Everything but the path is optional (PROTOCOL.md, "Add File and Remove File"). */
+/* All members but the path are optional (PROTOCOL.md, "Add File and Remove File"). */
 static enum status parse_remove_action(struct delta_actions *a, struct json_object *o, struct error *err)
 {
         struct delta_partition partitions[PARTITIONS_MAX];

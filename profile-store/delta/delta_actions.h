@@ -11,16 +11,16 @@
 
 #include "profile-store/delta/delta_log.h"
 
-struct json_object; /* of json-c */
+struct json_object; /* from json-c */
 
 #define DELTA_READER_VERSION 1
 #define DELTA_WRITER_VERSION 2
 
-/* A delta_file with the count of the states, actions and snapshots that hold it. */
+/* A delta_file, reference-counted by the states, actions and snapshots that hold it. */
 struct delta_counted_file {
-        struct delta_file file; /* first: the two are cast to each other */
+        struct delta_file file; /* first member: pointers are cast between the two types */
         atomic_uint refs;
-        char *memory[]; /* owned texts that file borrows */
+        char *memory[]; /* owned texts that `file` points to */
 };
 
 struct delta_txn {
@@ -36,7 +36,7 @@ struct delta_actions {
         size_t remove_count, remove_capacity;
         struct delta_txn *txns;
         size_t txn_count, txn_capacity;
-        struct json_object *metadata; /* owned: the metaData object, NULL for none */
+        struct json_object *metadata; /* owned: the metaData object; NULL when there is none */
         bool has_protocol;
 };
 
@@ -49,13 +49,13 @@ void delta_actions_deinit(struct delta_actions *a);
  */
 enum status delta_actions_parse(const char *text, size_t n, struct delta_actions *ret, struct error *err) MUST_CHECK;
 
-/** Add to a. The path is percent-decoded and must stay inside the table. */
+/** Add a file to a. The path is percent-decoded and must stay inside the table. */
 enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
                                    const char *stats, const struct delta_partition *partitions, size_t partition_count,
                                    struct error *err) MUST_CHECK;
 /**
- * Add a remove to a, with the fields of f that are known: size and partitions may be absent. The path is checked as
- * that of an add.
+ * Add a remove to a, with the known fields of f: size and partitions may be absent. The path is checked as that of an
+ * add.
  */
 enum status delta_actions_remove_file(struct delta_actions *a, const struct delta_file *f,
                                       struct error *err) MUST_CHECK;
@@ -64,14 +64,14 @@ enum status delta_actions_add_txn(struct delta_actions *a, const char *app_id, i
 enum status delta_actions_set_protocol(struct delta_actions *a, int64_t reader, int64_t writer,
                                        struct error *err) MUST_CHECK;
 
-/** Check and take (also on failure) a metaData object. */
+/** Check a metaData object and take it, also on failure. */
 enum status delta_actions_set_metadata(struct delta_actions *a, struct json_object *metadata,
                                        struct error *err) MUST_CHECK;
 
 void delta_counted_file_ref(struct delta_counted_file *f);
 void delta_counted_file_unref(struct delta_counted_file *f);
 
-/** A text value of an object, NULL when it is absent, another type, or has a NUL inside. Borrowed. */
+/** A string member of an object, borrowed; NULL when it is absent, of another type, or contains a NUL. */
 const char *delta_json_get_string(struct json_object *o, const char *key);
 
 /** Parse n bytes as exactly one JSON value, of at most LIMIT_DELTA_LINE_BYTES; NULL otherwise. Owned. */

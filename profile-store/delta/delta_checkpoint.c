@@ -90,7 +90,7 @@ static void put_int_column(struct parquet_writer *w, const char *path, int64_t v
         parquet_put_int(w, parquet_writer_node(w, path), v);
 }
 
-/* A JSON object of texts as a map. */
+/* Put a JSON object of strings into a map column. */
 static void put_map_column(struct parquet_writer *w, const char *map, const char *key_path, const char *value_path,
                            struct json_object *o)
 {
@@ -259,7 +259,7 @@ enum status delta_checkpoint_write(const char *log_dir, const struct delta_state
 
 /* ---- read ---- */
 
-/* The columns that are read; a checkpoint of another writer may lack some. */
+/* The columns that are read; checkpoints of other writers may lack some. */
 enum checkpoint_column {
         ADD_PATH,
         ADD_KEY,
@@ -336,7 +336,7 @@ static bool is_null_slot(const struct parquet_column *c, uint64_t slot)
         return c->valid && !c->valid[slot];
 }
 
-/* The slots of a row; none in a column that is absent. */
+/* Number of slots of a row; 0 in an absent column. */
 static uint64_t get_row_slots(const struct checkpoint_group *g, enum checkpoint_column column, uint64_t row,
                               uint64_t *first_ret)
 {
@@ -358,7 +358,7 @@ static bool get_int_value(const struct checkpoint_group *g, enum checkpoint_colu
         return true;
 }
 
-/* A text of a slot, copied into the arena; NULL when null, absent, or with a NUL inside. */
+/* Copy a slot's text into the arena; NULL when it is null, absent, or contains a NUL. */
 static char *copy_text_value(const struct checkpoint_group *g, enum checkpoint_column column, uint64_t slot,
                              struct arena *a)
 {
@@ -371,7 +371,7 @@ static char *copy_text_value(const struct checkpoint_group *g, enum checkpoint_c
         return b->size && memchr(b->data, 0, b->size) ? NULL : arena_strndup(a, (const char *)b->data, b->size);
 }
 
-/* The partition values of a row, in the arena. */
+/* Read the partition values of a row into the arena. */
 static enum status read_partition_values(const struct checkpoint_group *g, enum checkpoint_column keys,
                                          enum checkpoint_column values, uint64_t row, struct arena *a,
                                          struct delta_partition **ret, size_t *count_ret, struct error *err)
@@ -515,7 +515,7 @@ static enum status read_checkpoint_row(const struct checkpoint_group *g, uint64_
                 (void)get_int_value(g, TXN_UPDATED, row, &y);
                 st = delta_actions_add_txn(ret, app, x, y, err);
         }
-        return a.failed ? arena_error(&a, err, "the texts of an action") : st; /* a text that failed looks like null */
+        return a.failed ? arena_error(&a, err, "the texts of an action") : st; /* a failed copy looks like null */
 }
 
 static enum status read_checkpoint_group(struct parquet_file *f, uint32_t group, struct delta_actions *ret,

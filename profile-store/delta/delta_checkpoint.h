@@ -9,13 +9,13 @@
  */
 #include "profile-store/delta/delta_state.h"
 
-/** Write and publish the checkpoint of s and name it in _last_checkpoint. */
+/** Write and publish the checkpoint of s, and record it in _last_checkpoint. */
 enum status delta_checkpoint_write(const char *log_dir, const struct delta_state *s, struct error *err) MUST_CHECK;
 
-/** The version of the checkpoint that _last_checkpoint names; -1 when it does not name one. */
+/** Version of the checkpoint named by _last_checkpoint; -1 without one. */
 int64_t delta_checkpoint_read_hint(const char *log_dir);
 
-/** Read a checkpoint's actions. ST_BAD_DATA, ST_UNSUPPORTED, ... when it cannot be used. */
+/** Read a checkpoint's actions. ST_BAD_DATA, ST_UNSUPPORTED, ... when it is unusable. */
 enum status delta_checkpoint_read(const char *path, struct delta_actions *ret, struct error *err) MUST_CHECK;
 
 #endif

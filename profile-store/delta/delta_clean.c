@@ -12,11 +12,11 @@
 #include "profile-store/delta/delta_checkpoint.h"
 #include "profile-store/delta/delta_replay.h"
 
-/* A file of the log that a version makes needless. */
+/* A file of the log. */
 struct log_file {
         char *name; /* owned */
         int64_t version;
-        bool is_commit, is_checkpoint; /* of the kinds that this program writes */
+        bool is_commit, is_checkpoint; /* of the kinds that Cairn writes */
 };
 
 struct log_files {
@@ -32,7 +32,7 @@ static void log_files_deinit(struct log_files *l)
         free(l->items);
 }
 
-/* Whether what follows the version is that of a file that PROTOCOL.md knows. */
+/* Whether the text after the version is that of a file kind of PROTOCOL.md. */
 static bool is_log_suffix(const char *s)
 {
         return strcmp(s, DELTA_COMMIT_SUFFIX) == 0 || strcmp(s, ".crc") == 0 || ends_with(s, ".compacted.json") ||
@@ -51,7 +51,7 @@ static enum status append_log_file(struct log_files *l, const char *name, int64_
 {
         struct log_file *more = l->items;
 
-        if ((l->count & (l->count - 1)) == 0) /* a power of two */
+        if ((l->count & (l->count - 1)) == 0) /* capacity is exhausted at each power of two */
                 more = reallocarray(l->items, l->count ? l->count * 2 : 1, sizeof *more);
         if (!more)
                 return error_no_memory(err);
@@ -97,9 +97,8 @@ static enum status list_log(int folder, const char *log_dir, struct log_files *l
 }
 
 /*
- * The newest checkpoint below bound that is not above the last commit of those that were made before before_ms; -1
- * without. Commits are read in order up to the first that is newer: their times may be out of order after
- * the clock was set.
+ * Find the newest checkpoint below bound that is not newer than the last commit made before before_ms; -1 without one.
+ * Commits are read in order up to the first newer one: their times may be out of order if the clock was set.
  */
 static int64_t find_cutoff_checkpoint(int folder, const struct log_files *l, int64_t before_ms, int64_t bound)
 {
@@ -122,7 +121,7 @@ static int64_t find_cutoff_checkpoint(int folder, const struct log_files *l, int
         return ret;
 }
 
-/* Whether a checkpoint and the commits after it give the state s. */
+/* Check that a checkpoint and the commits after it yield the state s. */
 static enum status verify_checkpoint(const char *log_dir, int64_t version, const struct delta_state *s,
                                      struct error *err)
 {
@@ -136,7 +135,7 @@ static enum status verify_checkpoint(const char *log_dir, int64_t version, const
         if (!st && !delta_state_matches(&read, s))
                 st = error_set(
                         err, ST_BAD_DATA,
-                        "checkpoint %jd of '%s' does not give the table's present state; commits are kept until a "
+                        "checkpoint %jd of '%s' does not yield the table's current state; commits are kept until a "
                         "newer one is old enough",
                         (intmax_t)version, log_dir);
         delta_state_deinit(&read);
@@ -180,10 +179,10 @@ enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t 
 
         if (st)
                 return st;
-        if (l.newest_checkpoint > s->version) /* of another writer */
+        if (l.newest_checkpoint > s->version) /* written by another writer */
                 return ST_OK;
         cutoff = l.newest_checkpoint;
-        do { /* a damaged checkpoint is passed over */
+        do { /* a damaged checkpoint is skipped */
                 cutoff = find_cutoff_checkpoint(folder, &l, before_ms, cutoff);
                 assert(cutoff < 0 || l.items);
                 if (cutoff < 0 || !is_needless(&l.items[0], cutoff))
@@ -192,7 +191,7 @@ enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t 
         } while (st == ST_BAD_DATA);
         if (!st && (verify_checkpoint(log_dir, l.newest_checkpoint, s, NULL) ||
                     delta_checkpoint_read_hint(log_dir) < cutoff)) {
-                st = delta_checkpoint_write(log_dir, s, err); /* a good one, and _last_checkpoint names it */
+                st = delta_checkpoint_write(log_dir, s, err); /* an intact one, which _last_checkpoint then names */
                 if (!st) {
                         s->checkpoint_version = s->version;
                         s->recent_actions = 0;

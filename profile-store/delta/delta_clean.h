@@ -9,7 +9,7 @@
  */
 #include "profile-store/delta/delta_state.h"
 
-/** See delta_table_clean_log(). @param s  the present state. */
+/** See delta_table_clean_log(). @param s  the current state. */
 enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t before_ms,
                             struct delta_log_cleaning *ret, struct error *err) MUST_CHECK;
 

@@ -143,7 +143,7 @@ static enum status check_schema_growth(const char *older, const char *newer, str
         enum status st;
 
         if (!json_object_is_type(a_fields, json_type_array) || !json_object_is_type(b_fields, json_type_array))
-                st = error_no_memory(err); /* both were checked before: only memory can lack */
+                st = error_no_memory(err); /* both were checked before: only running out of memory is left */
         else
                 st = check_schema_fields(a_fields, b_fields, err);
         json_object_put(a);
@@ -151,7 +151,7 @@ static enum status check_schema_growth(const char *older, const char *newer, str
         return st;
 }
 
-/* As Spark and delta-rs write and read it. */
+/* The format that Spark and delta-rs write and read. */
 static void format_interval(int64_t seconds, char ret[static 48])
 {
         snprintf(ret, 48, "interval %jd seconds", (intmax_t)seconds);
@@ -184,7 +184,7 @@ bool delta_retention_is_set(const struct delta_state *s, const struct delta_rete
         return true;
 }
 
-/* False without memory. */
+/* False when memory runs out. */
 static bool set_retention_properties(struct json_object *metadata, const struct delta_retention *r)
 {
         struct json_object *configuration = json_object_object_get(metadata, "configuration");
@@ -203,7 +203,7 @@ static bool set_retention_properties(struct json_object *metadata, const struct 
         return ok;
 }
 
-/* Append a metaData action: a copy of metadata with another schema or other properties; NULL leaves either. */
+/* Append a metaData action: a copy of metadata with another schema or other properties; NULL keeps the current ones. */
 static enum status append_changed_metadata(struct buf *out, struct json_object *metadata, const char *schema_json,
                                            const struct delta_retention *retention, struct error *err)
 {
@@ -229,7 +229,7 @@ static enum status append_changed_metadata(struct buf *out, struct json_object *
         return buf_status(out, err, "a commit");
 }
 
-/* Whether the keys of a file's partition values are the table's partition columns, in any order. */
+/* Whether a file's partition values have exactly the table's partition columns as keys, in any order. */
 static bool match_partition_columns(struct json_object *metadata, const struct delta_add *add)
 {
         struct json_object *columns = json_object_object_get(metadata, "partitionColumns");
@@ -269,7 +269,7 @@ static void end_action_line(struct json_out *j)
         buf_append_u8(j->buf, '\n');
 }
 
-/* is_blind_append: the commit reads nothing and only adds, so nothing that others commit conflicts with it. */
+/* is_blind_append: the commit reads nothing and only adds, so no concurrent commit conflicts with it. */
 static void append_commit_info(struct buf *out, const char *operation, bool is_blind_append)
 {
         struct json_out j;
@@ -344,7 +344,8 @@ enum status delta_encode_create(struct buf *out, const struct parquet_field *fie
         json_out_array(&j, "partitionColumns");
         for (size_t i = 0; i < partition_count; i++) {
                 if (!can_partition_by(fields, field_count, partition_columns[i]))
-                        return error_set(err, ST_USAGE, "'%s' cannot partition a table: no such string or date column",
+                        return error_set(err, ST_USAGE,
+                                         "cannot partition a table by '%s': no such string or date column",
                                          partition_columns[i]);
                 json_out_str(&j, NULL, partition_columns[i]);
         }
@@ -445,13 +446,13 @@ enum status delta_encode_commit(struct buf *out, const struct delta_state *s, co
                 const struct delta_counted_file *f = delta_state_find(s, c->removes[i]);
 
                 if (!f)
-                        return error_set(err, ST_NOT_FOUND, "file '%s' to remove is not in the table", c->removes[i]);
+                        return error_set(err, ST_NOT_FOUND, "cannot remove file '%s': not in the table", c->removes[i]);
                 append_remove_action(out, &f->file, !c->rearranges);
         }
         for (size_t i = 0; i < c->add_count; i++) {
                 if (!is_valid_part_path(c->adds[i].path) || !match_partition_columns(s->metadata, &c->adds[i]))
                         return error_set(err, ST_USAGE,
-                                         "file '%s' cannot be added: its path or partition values do not fit",
+                                         "cannot add file '%s': invalid path or partition values",
                                          c->adds[i].path);
                 append_add_action(out, &c->adds[i], !c->rearranges);
         }

@@ -14,10 +14,10 @@ enum status delta_encode_create(struct buf *out, const struct parquet_field *fie
                                 const char *const *partition_columns, size_t partition_count,
                                 const struct delta_retention *retention, struct error *err) MUST_CHECK;
 
-/** Whether the table's properties are those of r. */
+/** Whether the table's properties equal those of r. */
 bool delta_retention_is_set(const struct delta_state *s, const struct delta_retention *r);
 
-/** The commit c on top of s. ST_USAGE for a path or schema that cannot be. */
+/** The commit c on top of s. ST_USAGE for an invalid path or schema. */
 enum status delta_encode_commit(struct buf *out, const struct delta_state *s, const struct delta_commit *c,
                                 struct error *err) MUST_CHECK;
 

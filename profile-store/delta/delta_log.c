@@ -15,14 +15,14 @@
 #include "profile-store/delta/delta_replay.h"
 
 struct delta_table {
-        pthread_mutex_t lock; /* of state */
+        pthread_mutex_t lock; /* protects state and the members below */
         char *log_dir;
         struct delta_state state;
-        int64_t next_checkpoint; /* no checkpoint is written by itself before this version */
-        struct stat last_commit; /* of delta_table_follow(): its file when the state was read; zero: unknown */
+        int64_t next_checkpoint; /* after a failed checkpoint: no automatic one before this version */
+        struct stat last_commit; /* for delta_table_follow(): file of the last commit read; zero: unknown */
 };
 
-/* All zero without. */
+/* All zero when the file does not exist. */
 static struct stat stat_commit(const struct delta_table *t, int64_t version)
 {
         _cleanup_free_ char *path = delta_make_log_path(t->log_dir, version, DELTA_COMMIT_SUFFIX);
@@ -89,7 +89,7 @@ static enum status read_whole_log(struct delta_table *t, bool may_go_back, struc
         return ST_OK;
 }
 
-/* Commits that were made since the last refresh may have been deleted by log cleaning. */
+/* Log cleaning may have deleted commits made since the last refresh. */
 static enum status refresh_state(struct delta_table *t, struct error *err)
 {
         enum status st = read_new_commits(t, err);
@@ -97,7 +97,7 @@ static enum status refresh_state(struct delta_table *t, struct error *err)
         if (!st && delta_replay_has_gap_after(t->log_dir, t->state.version)) {
                 int64_t version = t->state.version;
 
-                st = read_new_commits(t, err); /* those of the last moment */
+                st = read_new_commits(t, err); /* commits made while the log was read */
                 if (!st && t->state.version == version)
                         st = read_whole_log(t, false, err);
         }
@@ -114,16 +114,16 @@ enum status delta_table_refresh(struct delta_table *t, struct error *err)
         return st;
 }
 
-/* ---- tables that are replaced ---- */
+/* ---- replaced tables ---- */
 
-/* Hard links, as of snapshots, change the ctime only. */
+/* Hard links, as made by snapshots, change only the ctime. */
 static bool is_same_commit(const struct stat *x, const struct stat *y)
 {
         return x->st_dev == y->st_dev && x->st_ino == y->st_ino && x->st_size == y->st_size &&
                x->st_mtim.tv_sec == y->st_mtim.tv_sec && x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
 }
 
-/* Cleaning deletes a commit only when there are later ones. */
+/* Cleaning deletes a commit only when later ones exist. */
 static bool is_replaced(const struct delta_table *t)
 {
         struct stat now;
@@ -210,7 +210,7 @@ enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *by
         return ST_OK;
 }
 
-/* Publish a commit file under a name that must not exist. */
+/* Publish a commit file; its name must not exist yet. */
 static enum status publish_commit(const char *log_dir, int64_t version, const struct buf *text, struct error *err)
 {
         _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
@@ -255,9 +255,9 @@ enum status delta_table_create(const char *dir, const struct parquet_field *fiel
 }
 
 /*
- * A checkpoint repeats the whole state. Written each time that the commits since the last one hold a share of it, all
- * checkpoints together cost a multiple of all commits, however large the table grows; and the commits that follow a
- * checkpoint take about as long to read as that share of it.
+ * A checkpoint repeats the whole state. Writing one whenever the commits since the last one amount to a fixed share of
+ * the state keeps the cost of all checkpoints proportional to that of all commits, however large the table grows, and
+ * the commits to replay after a checkpoint take about that share of its reading time.
  */
 static bool is_checkpoint_due(const struct delta_table *t)
 {
@@ -267,7 +267,7 @@ static bool is_checkpoint_due(const struct delta_table *t)
                s->recent_actions >= (s->live.count + s->removed.count) / DELTA_CHECKPOINT_SHARE;
 }
 
-/* After a failure the next interval is waited for: on a full disk each attempt costs the size of the checkpoint. */
+/* After a failure, wait for one interval: on a full disk each attempt costs the size of the checkpoint. */
 static enum status write_checkpoint(struct delta_table *t, struct error *err)
 {
         enum status st = delta_checkpoint_write(t->log_dir, &t->state, err);
@@ -282,9 +282,8 @@ static enum status write_checkpoint(struct delta_table *t, struct error *err)
 }
 
 /*
- * The commit is parsed back from its text before it is published: the new state
- * is the one that readers will see, a text that readers would reject is never
- * published, and after publishing nothing can fail.
+ * The commit's text is parsed before it is published: the new state is the one that readers will see, a text that
+ * readers would reject is never published, and after publishing nothing can fail.
  */
 static enum status commit_under_lock(struct delta_table *t, const struct delta_commit *c, struct error *err)
 {
@@ -293,8 +292,8 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         enum status st;
 
         buf_init(&text, LIMIT_DELTA_COMMIT_BYTES);
-        if (delta_replay_has_gap_after(t->log_dir, t->state.version)) /* a deleted version must not be used again */
-                return error_set(err, ST_BUSY, "another writer changed the table of '%s'; read it again", t->log_dir);
+        if (delta_replay_has_gap_after(t->log_dir, t->state.version)) /* versions are never reused */
+                return error_set(err, ST_BUSY, "another writer changed the table of '%s'; refresh it", t->log_dir);
         st = delta_encode_commit(&text, &t->state, c, err);
         if (st == ST_TOO_BIG)
                 return error_prefix(err, st, "cannot commit to '%s'", t->log_dir);
@@ -310,7 +309,7 @@ static enum status commit_under_lock(struct delta_table *t, const struct delta_c
         }
         delta_state_apply(&t->state, &a, t->state.version + 1);
         if (is_checkpoint_due(t))
-                (void)!write_checkpoint(t, NULL); /* redundant to the commits */
+                (void)!write_checkpoint(t, NULL); /* optional: the commits hold the same state */
         return ST_OK;
 }
 

@@ -6,17 +6,14 @@
  * @file
  * The Delta Lake transaction log of one table directory.
  *
- * A table is the set of Parquet files that its log names: readers see files from
- * the commit that adds them to the commit that removes them; unlinking comes
- * later. A commit is one file, _delta_log/00000000000000000007.json, published
- * under a name that must not exist yet (optimistic concurrency): the second of
- * two writers gets ST_BUSY. After delta_commit() has returned ST_OK the commit is
- * durable; the files that it adds must be durable before.
+ * A table is the set of Parquet files that its log names: a file is visible to readers from the commit that adds it to
+ * the commit that removes it, and is unlinked later. A commit is one file, _delta_log/00000000000000000007.json,
+ * published under a name that must not exist yet (optimistic concurrency): the second of two writers gets ST_BUSY. When
+ * delta_commit() returns ST_OK the commit is durable; the files that it adds must be durable before.
  *
- * From time to time the state is also written as a Parquet checkpoint, so that
- * opening a table reads few files: after DELTA_CHECKPOINT_INTERVAL commits that add
- * and remove a DELTA_CHECKPOINT_SHARE-th of the files. A checkpoint that fails to be
- * written costs time, not data, until delta_table_clean_log() deletes the commits before it.
+ * Periodically the state is also written as a Parquet checkpoint, so that opening a table reads few files: after
+ * DELTA_CHECKPOINT_INTERVAL commits that add and remove a DELTA_CHECKPOINT_SHARE-th of the files. A checkpoint that
+ * cannot be written costs time, not data, until delta_table_clean_log() deletes the commits before it.
  *
  * Threads: every call may come from any thread; a lock in the table orders
  * them. A snapshot is immutable and may be shared.
@@ -31,7 +28,7 @@
 #include "parquet/schema.h"
 #include "parquet/writer.h"
 
-#define DELTA_CHECKPOINT_INTERVAL 100 /* commits, at least */
+#define DELTA_CHECKPOINT_INTERVAL 100 /* minimum number of commits */
 #define DELTA_CHECKPOINT_SHARE 10
 
 struct delta_table;
@@ -41,23 +38,22 @@ struct delta_partition {
         const char *value; /* NULL: null */
 };
 
-/** A file of a table, or one that was removed from it. */
+/** A live or removed file of a table. */
 struct delta_file {
         const char *path; /* relative to the table, "date=2026-11-20/NAME.parquet" */
         uint64_t size;
         int64_t modified_ms;
-        const char *stats; /* JSON as in the log, NULL without; of a removed file NULL */
+        const char *stats; /* JSON as in the log; NULL without statistics, and for a removed file */
         const struct delta_partition *partitions;
         size_t partition_count;
-        int64_t removed_ms;        /* of a removed file: when, Unix milliseconds; 0 when its log does not say */
-        bool removal_changes_data; /* of a removed file: dataChange of its removal; false: the same rows are in other
-                                      files */
+        int64_t removed_ms;        /* removed files: time of removal, Unix milliseconds; 0 when unknown */
+        bool removal_changes_data; /* removed files: dataChange of the removal; false: the rows are in other files */
 };
 
-/** How long readers of older versions are served, in seconds; table properties that other programs read. */
+/** How long older versions can be read, in seconds; stored as table properties that other programs read. */
 struct delta_retention {
         int64_t removed_s; /* delta.deletedFileRetentionDuration: removed files stay this long */
-        int64_t log_s;     /* delta.logRetentionDuration: commits stay this long, and at least till midnight UTC */
+        int64_t log_s;     /* delta.logRetentionDuration: commits stay this long, at least until midnight UTC */
 };
 
 /** A consistent state of a table, ordered by path. */
@@ -69,11 +65,11 @@ struct delta_snapshot {
 };
 
 /**
- * Make a table: directory, _delta_log and version 0.
+ * Create a table: directory, _delta_log and version 0.
  *
- * @param fields  all columns, those of partitions included (STRING or DATE).
+ * @param fields  all columns, including those of partitions (STRING or DATE).
  * @param partition_columns  names among fields, in order.
- * @param retention  NULL: without the properties.
+ * @param retention  NULL: the properties are not set.
  * @return ST_OK; ST_BUSY when the table exists; ST_USAGE for a type without a Delta equivalent; ST_OS.
  */
 enum status delta_table_create(const char *dir, const struct parquet_field *fields, size_t field_count,
@@ -83,21 +79,20 @@ enum status delta_table_create(const char *dir, const struct parquet_field *fiel
 /**
  * Load a table's latest state.
  *
- * @return ST_OK; ST_NOT_FOUND without a log; ST_BAD_DATA for a log with a gap
- *         or a broken commit; ST_UNSUPPORTED for a table that needs newer
- *         readers or writers; ST_TOO_BIG; ST_OS; ST_NO_MEMORY.
+ * @return ST_OK; ST_NOT_FOUND without a log; ST_BAD_DATA for a log with a gap or a broken commit; ST_UNSUPPORTED for a
+ *         table that needs newer readers or writers; ST_TOO_BIG; ST_OS; ST_NO_MEMORY.
  */
 enum status delta_table_open(const char *dir, struct delta_table **ret, struct error *err) MUST_CHECK;
 void delta_table_close(struct delta_table *t);
 
-/** Read what others committed since. */
+/** Read commits that other writers made since. */
 enum status delta_table_refresh(struct delta_table *t, struct error *err) MUST_CHECK;
 
 /**
- * As delta_table_refresh(), for a reader whose table another copy may replace, as when a backup is restored: when the
- * file of the last commit that was read is missing and no later one exists, or it is another file than it was, the
- * state is read anew, and may be of a lower version.
- * @param replaced_ret  files of a path that was there before may have other content.
+ * Like delta_table_refresh(), for a reader whose table may be replaced by another copy, as when a backup is restored.
+ * When the file of the last commit read is missing and no later one exists, or it is another file than before, the
+ * whole state is read again, and may be of a lower version.
+ * @param replaced_ret  set when files of known paths may have other content.
  */
 enum status delta_table_follow(struct delta_table *t, bool *replaced_ret, struct error *err) MUST_CHECK;
 
@@ -106,62 +101,61 @@ enum status delta_snapshot_acquire(struct delta_table *t, struct delta_snapshot 
 void delta_snapshot_release(struct delta_snapshot *s);
 
 /**
- * The removed files that the table remembers, as a snapshot of them (schema_json is NULL). A removed file is
- * remembered by the log and its checkpoints until delta_table_forget().
+ * The removed files that the table remembers, as a snapshot (schema_json is NULL). The log and its checkpoints remember
+ * a removed file until delta_table_forget().
  */
 enum status delta_removed_acquire(struct delta_table *t, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
 
 /**
- * Leave a removed file out of checkpoints from now on: its retention is over and it was unlinked. Nothing happens
- * when the path was added or removed again.
+ * Omit a removed file from checkpoints from now on: its retention is over and it was unlinked. No effect when the path
+ * was added or removed again.
  */
 void delta_table_forget(struct delta_table *t, const struct delta_file *f);
 
-/** Commit the table properties of r unless the table has them. Errors as of delta_commit(). */
+/** Commit the table properties of r unless the table already has them. Errors as of delta_commit(). */
 enum status delta_table_set_retention(struct delta_table *t, const struct delta_retention *r,
                                       struct error *err) MUST_CHECK;
 
-/** The version that the last commit with this application name carried; -1 for none. */
+/** The version recorded by the last commit with this application id; -1 without one. */
 int64_t delta_table_get_txn_version(struct delta_table *t, const char *app_id);
 
 struct delta_add {
         const char *path; /* characters [A-Za-z0-9._=/-] only */
         uint64_t size;
         const char *stats;                        /* from delta_stats_append(); NULL for none */
-        const struct delta_partition *partitions; /* every partition column of the table */
+        const struct delta_partition *partitions; /* one value for each partition column of the table */
         size_t partition_count;
 };
 
 struct delta_commit {
         size_t size;           /* sizeof(struct delta_commit) */
         const char *operation; /* "WRITE", "OPTIMIZE", "DELETE": informational */
-        bool rearranges;       /* the same rows in other files (compaction): dataChange is false */
+        bool rearranges;       /* compaction: the same rows in other files; dataChange is false */
         const struct delta_add *adds;
         size_t add_count;
         const char *const *removes; /* paths of live files */
         size_t remove_count;
         const struct parquet_field *fields; /* NULL, or the new schema: all old columns, and new optional ones */
         size_t field_count;
-        const struct delta_retention *retention; /* NULL leaves the properties */
-        const char *app_id; /* NULL, or the application that txn_version belongs to, for idempotent commits */
+        const struct delta_retention *retention; /* NULL keeps the properties */
+        const char *app_id; /* NULL, or the application id that txn_version belongs to, for idempotent commits */
         int64_t txn_version;
 };
 
 /**
  * Make adds, removes and a new schema visible at once.
  *
- * @return ST_OK; ST_BUSY when another writer took the version: refresh, look
- *         again, retry; ST_NOT_FOUND when a path to remove is not live; ST_USAGE for a
- *         schema that drops or changes columns or a path that is live
- *         already; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure;
- *         after ST_OS the commit may be in the log all the same: refresh.
+ * @return ST_OK; ST_BUSY when another writer took the version: refresh, check again, retry; ST_NOT_FOUND when a path to
+ *         remove is not live; ST_USAGE for a schema that drops or changes columns, or an added path that is already
+ *         live; ST_OS; ST_NO_MEMORY. The table's state is unchanged on failure; after ST_OS the commit may nevertheless
+ *         be in the log: refresh.
  */
 enum status delta_commit(struct delta_table *t, const struct delta_commit *c, struct error *err) MUST_CHECK;
 
-/** Write a checkpoint of the current state; delta_commit() does so by itself. */
+/** Write a checkpoint of the current state; delta_commit() also writes one when it is due. */
 enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHECK;
 
-/** Files and bytes of the log of the table in dir: commits and checkpoints. */
+/** Count files and bytes of the log of the table in dir: commits and checkpoints. */
 enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
 
 struct delta_log_cleaning {
@@ -169,22 +163,21 @@ struct delta_log_cleaning {
 };
 
 /**
- * Delete the files of the log that no reader needs: those below the newest sound checkpoint that is older than
- * before_ms and is not the newest of all. Before that, this checkpoint and the newest are read back, and must give the
- * present state with the commits after them; `_last_checkpoint` is made to name one that stays. Old ones are deleted
+ * Delete the log files that no reader needs: those below the newest intact checkpoint that is older than before_ms and
+ * not the newest of all. First, this checkpoint and the newest one are read back and must yield the current state with
+ * the commits after them, and `_last_checkpoint` is updated if it names a file to be deleted. Old files are deleted
  * first, so that a crash leaves no gap.
- * @param before_ms  Unix milliseconds, compared with the mtime of commits; PROTOCOL.md asks for a midnight.
+ * @param before_ms  Unix milliseconds, compared with the mtime of commits; PROTOCOL.md requires a midnight.
  * @param ret  added to, also on failure.
- * @return ST_OK; ST_BAD_DATA when no such checkpoint gives the present state: nothing was deleted; ST_OS;
- *         ST_NO_MEMORY.
+ * @return ST_OK; ST_BAD_DATA when no such checkpoint yields the current state: nothing is deleted; ST_OS; ST_NO_MEMORY.
  * Memory: another state of the table.
  */
 enum status delta_table_clean_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleaning *ret,
                                   struct error *err) MUST_CHECK;
 
 /**
- * The columns with statistics: those of these names, and the first prefix_count of those whose names begin with
- * prefix. The statistics of a file are repeated in each checkpoint, so they are for columns that queries select by.
+ * The columns with statistics: those of these names, and the first prefix_count of those whose names begin with prefix.
+ * The statistics of a file are repeated in each checkpoint, so only columns that queries select by should have them.
  */
 struct delta_stats_columns {
         const char *const *names;
@@ -194,16 +187,15 @@ struct delta_stats_columns {
 };
 
 /**
- * Append the statistics of a finished file, as an add's JSON: row count, and
- * for its flat columns among these the count of nulls and, but for binary and boolean
- * ones, bounds.
+ * Append the statistics of a finished file, as an add's JSON: row count, and for its flat columns among these the count
+ * of nulls and, except for binary and boolean ones, bounds.
  */
 enum status delta_stats_append(const struct parquet_writer *w, const struct delta_stats_columns *columns,
                                struct buf *out) MUST_CHECK;
 
 /**
- * A file's bounds of an INT64, INT32 or TIMESTAMP column (microseconds UTC; the log keeps
- * milliseconds, so they are rounded outwards).
+ * A file's bounds of an INT64, INT32 or TIMESTAMP column (microseconds UTC; the log has milliseconds, so they are
+ * rounded outwards).
  *
  * @return false without statistics: the file must be read.
  */
@@ -220,12 +212,12 @@ enum status delta_file_get_text_range(const struct delta_file *f, const char *co
 
 /** A file's statistics, parsed. */
 struct delta_stats;
-/** NULL when the file has none, or text that is not JSON, or without memory. */
+/** NULL when the file has no statistics, they are not JSON, or memory runs out. */
 struct delta_stats *delta_stats_parse(const struct delta_file *f);
 void delta_stats_free(struct delta_stats *s);
 bool delta_stats_has_rows(const struct delta_stats *s);
 
-/** What the statistics say of a flat column; texts are borrowed from them. */
+/** Statistics of a flat column; texts are borrowed from them. */
 struct delta_column_stats {
         bool has_null_count, has_int_range;
         uint64_t null_count;

@@ -147,7 +147,7 @@ bool delta_replay_has_gap_after(const char *log_dir, int64_t version)
         _cleanup_free_ char *path = delta_make_log_path(log_dir, version, DELTA_COMMIT_SUFFIX);
         struct listing l = { .bound = INT64_MAX };
 
-        /* Else nothing was deleted after it: cleaning keeps the last commit. The hint alone proves nothing. */
+        /* Otherwise nothing after it was deleted: cleaning keeps the last commit. The hint alone proves nothing. */
         if (delta_checkpoint_read_hint(log_dir) <= version && (!path || access(path, F_OK) == 0 || errno != ENOENT))
                 return false;
         return !list_log_files(log_dir, &l, NULL) && l.last_commit > version;

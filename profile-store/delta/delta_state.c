@@ -8,7 +8,7 @@
 #include "common/limits.h"
 
 struct counted_snapshot {
-        struct delta_snapshot snapshot; /* first: the two are cast to each other */
+        struct delta_snapshot snapshot; /* first member: pointers are cast between the two types */
         atomic_uint refs;
         char *schema_json;
         const struct delta_file *files[];
@@ -76,7 +76,7 @@ static enum status reserve_files(struct delta_file_set *set, size_t more, struct
         return ST_OK;
 }
 
-/* The last file moves into the gap. */
+/* The last file is moved into the gap. */
 static void drop_file(struct delta_file_set *set, const char *path)
 {
         uint32_t number, last = (uint32_t)set->count - 1;
@@ -95,7 +95,7 @@ static void drop_file(struct delta_file_set *set, const char *path)
         set->items[number] = set->items[last];
 }
 
-/* Takes f, which replaces a file of the same path. Room is reserved. */
+/* Takes f, which replaces a file of the same path. Room must be reserved. */
 static void put_file(struct delta_file_set *set, struct delta_counted_file *f)
 {
         uint32_t number;
@@ -167,17 +167,18 @@ enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, 
         s->txns = txns;
         for (size_t i = 0; strict && i < a->remove_count; i++) {
                 if (!delta_state_find(s, a->removes[i]->file.path))
-                        return error_set(err, ST_NOT_FOUND, "file '%s' to remove is not in the table",
+                        return error_set(err, ST_NOT_FOUND, "cannot remove file '%s': not in the table",
                                          a->removes[i]->file.path);
         }
         for (size_t i = 0; strict && i < a->add_count; i++) {
                 if (delta_state_find(s, a->adds[i]->file.path))
-                        return error_set(err, ST_USAGE, "file '%s' is in the table already", a->adds[i]->file.path);
+                        return error_set(err, ST_USAGE, "cannot add file '%s': already in the table",
+                                         a->adds[i]->file.path);
         }
         return ST_OK;
 }
 
-/* A remove need not say the size of the file, its add did. */
+/* A remove may omit the size of the file; its add has it. */
 static void apply_remove(struct delta_state *s, struct delta_counted_file *removed)
 {
         const struct delta_counted_file *live = delta_state_find(s, removed->file.path);

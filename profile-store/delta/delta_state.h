@@ -4,38 +4,38 @@
 
 /**
  * @file
- * The state of a table after some commits: live files by path, removed files that
- * are remembered, metaData, and the transaction version of each application.
+ * The state of a table at one version: live files by path, removed files that are remembered, metaData, and the
+ * transaction version of each application.
  *
  * Threads: a state belongs to one thread at a time; a snapshot is immutable.
  */
 #include "common/hash_table.h"
 #include "profile-store/delta/delta_actions.h"
 
-/* Files found by their path. */
+/* Files, looked up by path. */
 struct delta_file_set {
-        struct delta_counted_file **items; /* owned references, in no order */
+        struct delta_counted_file **items; /* owned references, unordered */
         size_t count, capacity;
-        struct hash_table by_path; /* entries number items */
+        struct hash_table by_path; /* entries are indexes into items */
 };
 
 /* A path is in live, in removed, or in neither. */
 struct delta_state {
         int64_t version;            /* -1: nothing applied yet */
-        int64_t checkpoint_version; /* the newest that was read or written; 0 without */
-        uint64_t recent_actions;    /* files added and removed since then */
+        int64_t checkpoint_version; /* newest one read or written; 0 without one */
+        uint64_t recent_actions;    /* files added and removed since the checkpoint */
         struct delta_file_set live, removed;
         struct json_object *metadata; /* owned */
         bool has_protocol;
         struct delta_txn *txns;
         size_t txn_count;
-        struct delta_snapshot *snapshot; /* of this version when taken before, one reference held */
+        struct delta_snapshot *snapshot; /* of this version if it was requested before; one reference */
 };
 
 void delta_state_init(struct delta_state *s);
 void delta_state_deinit(struct delta_state *s);
 
-/** A live file; NULL without. */
+/** Find a live file; NULL without one. */
 struct delta_counted_file *delta_state_find(const struct delta_state *s, const char *path);
 
 /**
@@ -46,25 +46,25 @@ struct delta_counted_file *delta_state_find(const struct delta_state *s, const c
 enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, bool strict,
                                 struct error *err) MUST_CHECK;
 
-/** The state at version; takes what is in a and empties it. Only after delta_state_prepare(). */
+/** Advance the state to version; takes the contents of a and empties it. Call delta_state_prepare() first. */
 void delta_state_apply(struct delta_state *s, struct delta_actions *a, int64_t version);
 
-/** Assert that by_path finds every file under its number. Debug builds only. */
+/** Assert that by_path finds every file under its index. Debug builds only. */
 void delta_state_check(const struct delta_state *s);
 
 /** Drop a removed file, unless its path was added or removed again. */
 void delta_state_forget(struct delta_state *s, const struct delta_file *f);
 
 /**
- * Whether a, read from the log, is the same table as b: schema, properties, transactions and live files, and all
- * removed files of b.
+ * Whether a, read from the log, is the same table as b: schema, properties, transactions and live files are equal, and
+ * a has all removed files of b.
  */
 bool delta_state_matches(const struct delta_state *a, const struct delta_state *b);
 
-/** A counted snapshot of the live files. */
+/** A reference to a snapshot of the live files. */
 enum status delta_state_get_snapshot(struct delta_state *s, struct delta_snapshot **ret, struct error *err) MUST_CHECK;
 
-/** A counted list of the removed files, released as a snapshot. */
+/** A reference to a list of the removed files; release it as a snapshot. */
 enum status delta_state_get_removed(const struct delta_state *s, struct delta_snapshot **ret,
                                     struct error *err) MUST_CHECK;
 

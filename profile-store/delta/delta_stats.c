@@ -10,7 +10,7 @@
 
 /* ---- write ---- */
 
-/* Milliseconds, as Delta's statistics have; rounded down, or up for a maximum. */
+/* Milliseconds, the precision of Delta's statistics; rounded down, or up for a maximum. */
 static void append_stats_timestamp(struct json_out *j, const char *key, int64_t us, bool up)
 {
         int64_t ms = us / 1000;
@@ -62,7 +62,7 @@ static bool is_stats_column(const struct delta_stats_columns *c, const char *nam
         return c->prefix && strncmp(name, c->prefix, strlen(c->prefix)) == 0 && ++*prefixed <= c->prefix_count;
 }
 
-/* The next flat column with statistics after node; false without. @param prefixed  0 at first. */
+/* Find the next flat column with statistics after node; false without one. @param prefixed  0 at first. */
 static bool next_stats_column(const struct parquet_schema *schema, const struct delta_stats_columns *columns,
                               uint32_t *node, size_t *prefixed)
 {
@@ -129,7 +129,7 @@ static struct json_object *find_bound(struct json_object *stats, const char *whi
         return json_object_object_get(json_object_object_get(stats, which), column);
 }
 
-/* "2026-11-20T22:14:15.123Z" to microseconds; a maximum may lie anywhere in its last digit's span. */
+/* Parse "2026-11-20T22:14:15.123Z" to microseconds; a maximum is rounded up to the end of its last digit. */
 static bool parse_stats_timestamp(const char *s, bool is_max, int64_t *ret)
 {
         struct tm tm = { 0 };
@@ -181,7 +181,7 @@ bool delta_file_get_int_range(const struct delta_file *f, const char *column, in
         return ok;
 }
 
-/* Whether the statistics say that no row has a value. */
+/* Whether the statistics show that no row has a value. */
 static bool is_all_null(struct json_object *stats, const char *column)
 {
         struct json_object *rows = json_object_object_get(stats, "numRecords"),
@@ -230,7 +230,7 @@ bool delta_file_get_row_count(const struct delta_file *f, uint64_t *ret)
         return ok;
 }
 
-/* ---- all statistics of a file ---- */
+/* ---- parsed statistics of a file ---- */
 
 struct delta_stats {
         struct json_object *object;
