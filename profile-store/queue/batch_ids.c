@@ -26,7 +26,7 @@ struct generation {
 
 struct batch_ids {
         char *dir;
-        pthread_mutex_t lock;           /* of the fields below; not held during I/O of an addition */
+        pthread_mutex_t lock;           /* protects the members below; not held during the I/O of an addition */
         struct generation *generations; /* by number; ids are added to the last one */
         size_t count;
         size_t id_count;
@@ -251,7 +251,7 @@ enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, si
         pthread_mutex_unlock(&ids->lock);
         if (!st)
                 st = append_entries_to_file(ids, g, &entries,
-                                            err); /* only this thread changes generations, so g stays */
+                                            err); /* only this thread changes generations, so g stays valid */
         pthread_mutex_lock(&ids->lock);
         for (size_t at = 0; !st && at < entries.size; at += ENTRY_BYTES) {
                 struct hash128 id;

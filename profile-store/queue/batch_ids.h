@@ -4,14 +4,13 @@
 
 /**
  * @file
- * Persistent set of the ids of flushed batches, kept for longer than any spool, so
- * that a batch that is sent again after a lost response counts once.
+ * Persistent set of the ids of flushed batches, for deduplication of batches that are sent again after a lost response.
+ * It keeps ids longer than any spool keeps batches.
  *
- * Kept as generations, DIR/NNNN.ids: appended to, never changed, dropped whole
- * when the newest id is older than LIMIT_BATCH_ID_AGE_S or when all of them
- * together pass LIMIT_BATCH_IDS (docs/formats/raw-queue.md).
+ * Stored as generations, DIR/NNNN.ids: append-only files, each deleted whole when its newest id is older than
+ * LIMIT_BATCH_ID_AGE_S or when all generations together exceed LIMIT_BATCH_IDS (docs/formats/raw-queue.md).
  *
- * Threads: batch_ids_contain() from any; one adds at a time.
+ * Threads: batch_ids_contain() from any thread; additions from one at a time.
  */
 #include <stdbool.h>
 

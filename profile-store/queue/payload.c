@@ -39,9 +39,9 @@ enum status payload_decode(const void *data, size_t n, struct profile *ret, stru
 
         buf_init(&plain, LIMIT_PROFILE_MEMORY_BYTES);
         if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
-                return error_set(err, ST_BAD_DATA, "not a zstd frame with its size");
+                return error_set(err, ST_BAD_DATA, "not a zstd frame with a content size");
         if (size > LIMIT_PROFILE_MEMORY_BYTES)
-                return error_set(err, ST_TOO_BIG, "unpacks to %llu bytes", size);
+                return error_set(err, ST_TOO_BIG, "decompresses to %llu bytes, more than allowed", size);
         to = buf_reserve(&plain, (size_t)size + 1);
         if (!to)
                 return buf_status(&plain, err, "an unpacked batch");

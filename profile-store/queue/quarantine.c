@@ -36,7 +36,7 @@ static char *quarantine_path(const char *dir, uint64_t position, const struct ha
 
 static bool parse_quarantine_name(const char *name, struct quarantine_item *ret)
 {
-        struct build_id id; /* the same reader of hexadecimal */
+        struct build_id id; /* used as a parser of hexadecimal */
         uint64_t position = 0;
 
         if (strlen(name) != NAME_LENGTH || name[POSITION_DIGITS] != '-' ||
@@ -97,7 +97,7 @@ enum status quarantine_remove(const char *dir, const struct quarantine_item *ite
         if (!path)
                 return error_no_memory(err);
         if (unlink(path) < 0)
-                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' is not there any more", path)
+                return errno == ENOENT ? error_set(err, ST_NOT_FOUND, "'%s' does not exist any more", path)
                                        : error_os(err, errno, "cannot unlink '%s'", path);
         return file_sync_parent(path, err);
 }
@@ -128,7 +128,7 @@ static void read_reason(const char *text, size_t n, struct quarantine_item *item
                 snprintf(item->reason, sizeof item->reason, "%s", json_object_get_string(value));
 }
 
-/* The record of a file and the line behind it; ST_BAD_DATA when the record is damaged. */
+/* Parse a file: the record and the line after it; ST_BAD_DATA when the record is damaged. */
 static enum status parse_quarantine_file(const char *path, struct buf *file, struct quarantine_item *item,
                                          struct raw_record *ret, struct error *err)
 {

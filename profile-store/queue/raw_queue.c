@@ -13,11 +13,11 @@
 #include "common/limits.h"
 
 struct raw_queue_segment {
-        uint64_t first, last; /* positions; last < first while it is empty */
+        uint64_t first, last; /* positions; last < first when empty */
         uint64_t bytes;
 };
 
-/* Positions that were written but not acknowledged, and dropped by a recovery. */
+/* Positions that were written but never acknowledged, dropped by a recovery. */
 struct raw_queue_gap {
         uint64_t first, last;
 };
@@ -26,12 +26,12 @@ struct raw_queue {
         char *dir;
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct raw_queue_segment *segments; /* by position; the last one is written to while fd >= 0 */
+        struct raw_queue_segment *segments; /* by position; the last one is open for writing while fd >= 0 */
         size_t segment_count;
         int fd;
         uint64_t written, synced;   /* positions */
-        bool syncing;               /* a thread is in fdatasync() without the lock; fd stays open */
-        struct error failure;       /* code is not ST_OK: all writes are refused */
+        bool syncing;               /* a thread is in fdatasync() without the lock; fd must stay open */
+        struct error failure;       /* if code is not ST_OK, all writes are refused */
         struct raw_queue_gap *gaps; /* one per recovery that dropped positions */
         size_t gap_count, gap_capacity;
 };
@@ -84,7 +84,7 @@ static enum status set_queue_failure(struct raw_queue *q, int os_errno, const ch
         return report_queue_failure(q, err);
 }
 
-/* The name of an empty segment is used again by the next one. */
+/* The next segment reuses the name of an empty one. */
 static enum status drop_empty_segment(struct raw_queue *q, struct error *err)
 {
         const struct raw_queue_segment *segment = &q->segments[q->segment_count - 1];
@@ -101,7 +101,7 @@ static enum status drop_empty_segment(struct raw_queue *q, struct error *err)
         return ST_OK;
 }
 
-/* Locked. Syncs the current segment and closes it. */
+/* Sync the current segment and close it. Caller holds the lock. */
 static enum status end_queue_segment(struct raw_queue *q, struct error *err)
 {
         while (q->syncing)
@@ -119,7 +119,7 @@ static enum status end_queue_segment(struct raw_queue *q, struct error *err)
         return drop_empty_segment(q, err);
 }
 
-/* Locked. */
+/* Caller holds the lock. */
 static enum status begin_queue_segment(struct raw_queue *q, struct error *err)
 {
         uint64_t first = q->written + 1;
@@ -145,7 +145,7 @@ static enum status begin_queue_segment(struct raw_queue *q, struct error *err)
         return st;
 }
 
-/* Locked. A disk that cannot begin a segment refuses every batch until recovery. A full disk needs none. */
+/* Unless the disk is full, a failure makes the queue refuse batches until recovery. Caller holds the lock. */
 static enum status begin_segment_or_fail(struct raw_queue *q, struct error *err)
 {
         struct error local = { 0 };
@@ -172,7 +172,7 @@ static enum status write_queue_record(struct raw_queue *q, const struct raw_reco
                 st = file_write_all(q->fd, record->payload, record->payload_size, q->dir, err);
         if (st) {
                 if (ftruncate(q->fd, (off_t)segment->bytes) < 0)
-                        return set_queue_failure(q, errno, "cut a half-written record off", err);
+                        return set_queue_failure(q, errno, "truncate a partial record in", err);
                 return st;
         }
         segment->bytes += size;
@@ -259,7 +259,7 @@ uint64_t raw_queue_get_synced(struct raw_queue *q)
 
 /* ---- seal, release ------------------------------------------------------- */
 
-/* Locked, after a failure: close the segment without a sync, as if it ended at the last synced position. */
+/* After a failure: close the segment without a sync, ending it at the last synced position. Caller holds the lock. */
 static void abandon_segment(struct raw_queue *q)
 {
         struct raw_queue_segment *segment;
@@ -326,8 +326,8 @@ bool raw_queue_has_failed(struct raw_queue *q)
 }
 
 /*
- * The unlinked names are synced first: the abandoned segment must not come back beside one that is written from now on.
- * The new segment shows that batches can be written again.
+ * Unlinked names are synced first: the abandoned segment must not reappear beside newly written ones. Beginning a
+ * segment proves that batches can be written again.
  */
 static enum status recover_under_lock(struct raw_queue *q, struct error *err)
 {
@@ -387,7 +387,7 @@ enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *f
                         return ST_OK;
         }
         return st ? st
-                  : error_set(err, ST_BAD_DATA, "'%s' does not have position %ju any more", path, (uintmax_t)position);
+                  : error_set(err, ST_BAD_DATA, "'%s' no longer has position %ju", path, (uintmax_t)position);
 }
 
 uint64_t raw_queue_count_bytes(struct raw_queue *q)
@@ -459,8 +459,8 @@ static enum status save_damaged_tail(const char *path, const void *tail, size_t 
 }
 
 /*
- * Intact records that were not synced when the process died are replayed: a sender
- * that repeats one is answered "duplicate", so they are made durable first.
+ * Intact records that were not synced when the process died are replayed. They are made durable first: if a sender
+ * repeats one, the answer is "duplicate".
  */
 static enum status sync_segment(const char *path, uint64_t size, bool torn, struct error *err)
 {
@@ -474,13 +474,13 @@ static enum status sync_segment(const char *path, uint64_t size, bool torn, stru
 struct opening {
         struct raw_queue *q;
         bool read_only;
-        uint64_t known; /* records up to here were replayed before */
+        uint64_t known; /* records up to this position were replayed earlier */
         raw_queue_replay *replay;
         void *context;
         struct raw_queue_report report;
 };
 
-/* Replay one segment. *keep_ret: it has records. */
+/* Replay one segment. *keep_ret is set when it has records. */
 static enum status replay_segment(struct opening *o, struct raw_queue_segment *segment, bool is_last, bool *keep_ret,
                                   struct error *err)
 {
@@ -495,7 +495,7 @@ static enum status replay_segment(struct opening *o, struct raw_queue_segment *s
                 return error_no_memory(err);
         st = file_read(path, &bytes, err);
         if (st == ST_NOT_FOUND && o->read_only)
-                return ST_OK; /* flushed and unlinked since it was listed */
+                return ST_OK; /* flushed and unlinked since the folder was listed */
         if (st)
                 return st;
         st = raw_segment_begin(&s, bytes.data, bytes.size, path, err);
@@ -576,7 +576,7 @@ enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, ra
         return ST_OK;
 }
 
-/* Read a segment again when it is not as it was: `known` is what was read of it; NULL: nothing. */
+/* Read a segment again if it has changed. known: its state at the last read; NULL: never read. */
 static enum status refresh_segment(struct opening *o, struct raw_queue_segment *segment,
                                    const struct raw_queue_segment *known, bool *keep_ret, struct error *err)
 {
@@ -616,7 +616,7 @@ enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, voi
                 if (at < before_count && before[at].first == segment->first)
                         st = refresh_segment(&o, segment, &before[at], &keep, err);
                 else if (segment->first <= o.known)
-                        st = error_set(err, ST_BAD_DATA, "positions of the queue in '%s' were used again", q->dir);
+                        st = error_set(err, ST_BAD_DATA, "positions of the queue in '%s' were reused", q->dir);
                 else
                         st = refresh_segment(&o, segment, NULL, &keep, err);
                 if (!st && keep)

@@ -4,31 +4,23 @@
 
 /**
  * @file
- * The raw queue: write-ahead log of acknowledged batches that are not in the tables
- * yet, with group commit.
+ * The raw queue: write-ahead log, with group commit, of acknowledged batches that are not yet in the tables.
  *
- * Records have consecutive positions and are appended to segments, which are named
- * by their first position. Durability:
- *  1. A new segment is written with its header under a temporary name,
- *     synced, renamed, and its directory synced, before a record goes in.
- *  2. raw_queue_write() only writes. raw_queue_sync(position) returns when one
- *     fdatasync() that began after that write has ended; callers that wait at
- *     the same time share it.
- *  3. Before a new segment is begun the old one is synced: only the last
- *     segment can have a torn tail.
- *  4. raw_queue_release(position) unlinks whole segments. Nothing is synced:
- *     a segment that reappears after a power cut is recognized as flushed by its
- *     positions, and dropped again.
- * Positions up to raw_queue_get_synced() are durable; those above it were never
- * acknowledged.
+ * Records have consecutive positions and are appended to segments, which are named by their first position. Durability:
+ *  1. A new segment is written with its header under a temporary name, synced, renamed, and its directory synced,
+ *     before records are appended.
+ *  2. raw_queue_write() only writes. raw_queue_sync(position) returns after an fdatasync() that began after that write;
+ *     concurrent callers share it.
+ *  3. The old segment is synced before a new one is begun: only the last segment can have a torn tail.
+ *  4. raw_queue_release(position) unlinks whole segments without a sync: a segment that reappears after a power failure
+ *     is recognized as flushed by its positions and dropped again.
+ * Positions up to raw_queue_get_synced() are durable; later ones were never acknowledged.
  *
- * After a failed sync the kernel may have dropped the pages and report success the
- * next time. The queue then refuses writes, and the file is neither trusted nor
- * synced again. Recovery (docs/internals/durability.md): raw_queue_seal() ends the
- * segment at the last position that a successful sync covered; the caller commits
- * the batches up to it to the tables from memory, releases the segments, and calls
- * raw_queue_recover(). Later positions were never acknowledged: syncing one of
- * them keeps failing, and they are not used again.
+ * After a failed sync the kernel may have dropped the pages and report success the next time. The queue then refuses
+ * writes, and the file is neither trusted nor synced again. Recovery (docs/internals/durability.md): raw_queue_seal()
+ * ends the segment at the last position covered by a successful sync; the caller commits the batches up to it to the
+ * tables from memory, releases the segments, and calls raw_queue_recover(). Later positions were never acknowledged:
+ * syncing them keeps failing, and they are not reused.
  *
  * Threads: any, except open, refresh and close.
  */
@@ -41,17 +33,17 @@ typedef enum status raw_queue_replay(void *context, const struct raw_record *rec
 
 struct raw_queue_report {
         uint64_t torn_bytes;       /* truncated from the last segment */
-        uint64_t damaged_segments; /* with missing synced bytes; the rest is kept as NAME.damaged */
+        uint64_t damaged_segments; /* with missing synced bytes; their remains are kept as NAME.damaged */
 };
 
 /**
  * Open, replay and (unless read_only) truncate a torn tail.
- * @param flushed  positions up to here are in the tables: new ones start after it.
+ * @param flushed  positions up to this one are in the tables; new ones start after it.
  */
 enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
                            struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
 /**
- * Of a queue that is open for reading only: replay what was written since. Segments of the same size are not read.
+ * Replay records written since; for a queue opened read-only. Segments of unchanged size are not read.
  * @return ST_BAD_DATA also when a segment is shorter than before; after a failure close the queue.
  */
 enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, void *context,
@@ -59,8 +51,8 @@ enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, voi
 void raw_queue_close(struct raw_queue *q);
 
 /**
- * Append; record->position is chosen here. Not durable yet. ST_OS when the disk is full: the queue is as before; also
- * when no segment can be created for another reason: the queue has failed, and needs recovery.
+ * Append a record and set record->position. It is not durable yet. ST_OS when the disk is full: the queue is unchanged.
+ * ST_OS also when a segment cannot be created for another reason: the queue has failed and needs recovery.
  */
 enum status raw_queue_write(struct raw_queue *q, struct raw_record *record, struct error *err) MUST_CHECK;
 
@@ -71,8 +63,8 @@ enum status raw_queue_sync(struct raw_queue *q, uint64_t position, struct error 
 uint64_t raw_queue_get_synced(struct raw_queue *q);
 
 /**
- * Sync and end the current segment, so that it can be released; the last position in it or before. After a failure
- * nothing is synced: position_ret is the last durable one.
+ * Sync and end the current segment, so that it can be released. After a failure nothing is synced.
+ * @param position_ret  the last position in the segment or before it; after a failure the last durable one.
  */
 enum status raw_queue_seal(struct raw_queue *q, uint64_t *position_ret, struct error *err) MUST_CHECK;
 
@@ -83,12 +75,12 @@ enum status raw_queue_release(struct raw_queue *q, uint64_t position, struct err
 bool raw_queue_has_failed(struct raw_queue *q);
 
 /**
- * Accept writes again, in a new segment, once every segment is released. ST_OS when the folder cannot be synced or the
- * segment not be created: the queue stays failed, try again later.
+ * Accept writes again, in a new segment. Every segment must be released before. ST_OS when the folder cannot be synced
+ * or the segment cannot be created: the queue stays failed, retry later.
  */
 enum status raw_queue_recover(struct raw_queue *q, struct error *err) MUST_CHECK;
 
-/** Read one record back. @param file  receives the whole segment, from which the payload is borrowed. */
+/** Read one record. @param file  receives the whole segment, from which the payload is borrowed. */
 enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *file, struct raw_record *ret,
                            struct error *err) MUST_CHECK;
 

@@ -28,7 +28,7 @@ struct raw_record {
 struct raw_segment {
         struct reader reader;
         uint64_t next_position;
-        size_t valid_end; /* the bytes before it are the header and whole records */
+        size_t valid_end; /* end of the header and all whole records */
 };
 
 void raw_segment_encode_header(uint64_t first_position, uint8_t ret[static RAW_SEGMENT_HEADER_BYTES]);
@@ -39,8 +39,8 @@ enum status raw_segment_begin(struct raw_segment *s, const void *data, size_t n,
                               struct error *err) MUST_CHECK;
 
 /**
- * The next whole, intact record; false at the end of those. Bytes after
- * valid_end are then a torn tail: unacknowledged records that a crash interrupted.
+ * The next whole, intact record; false after the last one. Bytes after valid_end are then a torn tail: unacknowledged
+ * records that a crash interrupted.
  */
 bool raw_segment_next(struct raw_segment *s, struct raw_record *ret);
 
