@@ -8,23 +8,23 @@
 #include "common/limits.h"
 #include "common/text.h"
 
-#define UNCOUNTED_ENTRIES 4096   /* arrays of so few are not reserved */
-#define CHUNK_TEXT_BYTES MiB(64) /* of the key columns of a row group */
+#define UNCOUNTED_ENTRIES 4096   /* smaller arrays are not reserved */
+#define CHUNK_TEXT_BYTES MiB(64) /* limit of the texts of a row group's key columns */
 
-/* The rows before `end`, from where the run before it ended, have one text. */
+/* Rows with the same text, from the end of the run before up to `end`. */
 struct key_run {
         uint32_t end, text;
 };
 
-/* A column that the group depends on. */
+/* A column by which rows are grouped. */
 struct key_column {
         const char *label; /* in column spelling; NULL: not a label */
-        bool has_column;   /* else the label is among those without a column */
+        bool has_column;   /* false: the label has no column of its own */
         struct key_run *runs;
         size_t run_count, run_capacity;
-        struct parquet_bytes *texts; /* in the arena */
+        struct parquet_bytes *texts; /* allocated in the arena */
         size_t text_count, text_capacity;
-        size_t at; /* the run of the row at hand */
+        size_t at; /* run of the current row */
 };
 
 enum { KEY_TYPE, KEY_UNIT, KEY_PERIOD, KEY_IDS, KEY_LABELS = KEY_IDS + ID_KEYS };
@@ -74,7 +74,7 @@ struct key_visit {
         struct group_keys *keys;
         struct key_column *column;
         struct parquet_cursor *cursor;
-        const struct id_key *id; /* the column has ids of samples; NULL: texts */
+        const struct id_key *id; /* id columns only; NULL: a text column */
 };
 
 static enum status add_key_run(struct group_keys *k, struct key_column *c, uint32_t end, uint32_t text,
@@ -107,7 +107,7 @@ static enum status add_key_text(struct group_keys *k, struct key_column *c, cons
         return ST_OK;
 }
 
-/* Of ids, which are shorter than their text: "" for what is none. */
+/* Text of an id; "" when absent. */
 static enum status add_id_text(struct key_visit *v, const struct parquet_bytes *id, struct error *err)
 {
         char hex[2 * ID_BYTES_MAX + 1];
@@ -176,7 +176,7 @@ static enum status visit_key_texts(void *context, uint32_t row, const struct par
         return st;
 }
 
-/* The text of a period is its eight bytes. */
+/* A period's text is its eight bytes. */
 static enum status visit_key_periods(void *context, uint32_t row, const struct parquet_piece *piece, struct error *err)
 {
         struct key_visit *v = context;
@@ -198,7 +198,7 @@ static enum status visit_key_periods(void *context, uint32_t row, const struct p
         return st;
 }
 
-/* kind: PARQUET_INT64 of periods, PARQUET_BINARY of ids, else PARQUET_STRING. */
+/* kind: PARQUET_INT64 for periods, PARQUET_BINARY for ids, otherwise PARQUET_STRING. */
 static enum status read_key_runs(struct group_keys *k, struct key_column *c, const char *column, enum parquet_kind kind,
                                  struct error *err)
 {
@@ -229,7 +229,7 @@ static enum status read_label_runs(struct group_keys *k, const char *name, struc
         return ST_OK;
 }
 
-/* The key column with a sample's ids, where the label is one; NULL for other labels. */
+/* The key column of a label that is an id of samples; NULL for other labels. */
 static struct key_column *find_id_column(const struct group_keys *k, const char *label)
 {
         const struct id_key *id = scan_find_id_key(label);
@@ -237,7 +237,7 @@ static struct key_column *find_id_column(const struct group_keys *k, const char 
         return id ? &k->columns[KEY_IDS + (id - scan_id_keys)] : NULL;
 }
 
-/* The ids that are among the labels asked for, where the row group has any. */
+/* Read an id that is among the requested labels, if the row group has any. */
 static enum status read_id_runs(struct group_keys *k, const char *label, struct error *err)
 {
         const struct id_key *id = scan_find_id_key(label);
@@ -280,7 +280,7 @@ static bool has_same_rest(const struct group_keys *k, uint32_t a, uint32_t b)
         return true;
 }
 
-/* Labels without a column as one more key column: in place of a text its runs have their first row. */
+/* Labels without a column form one more key column. Its runs have their first row in place of a text. */
 static enum status find_rest_runs(struct group_keys *k, struct error *err)
 {
         const struct row_ranges *rows = k->chunk->rows;
@@ -334,7 +334,7 @@ enum status group_keys_read(struct group_keys *k, const struct scan_chunk *chunk
 
 /* ---- the group of a row ---- */
 
-/* The text of a key column at a row; rows are asked for in order. */
+/* The text of a key column at the current row. Rows must be visited in order. */
 static struct parquet_bytes get_key_text(const struct key_column *c)
 {
         return c->texts[c->runs[c->at].text];
@@ -345,7 +345,7 @@ static struct parquet_bytes get_rest_text(const struct parquet_column *c, uint32
         return c->codes[slot] == PARQUET_NULL_CODE ? as_text_bytes("") : c->dict[c->codes[slot]];
 }
 
-/* The row with the labels of the row at hand that have no column. */
+/* The first row of the run whose rows have the same labels without a column as the current row. */
 static uint32_t get_rest_row(const struct group_keys *k)
 {
         const struct key_column *c = &k->columns[k->column_count - 1];
@@ -353,7 +353,7 @@ static uint32_t get_rest_row(const struct group_keys *k)
         return c->runs[c->at].text;
 }
 
-/* The value of a label that has no column; "" without one. */
+/* Value of a label that has no column; "" if missing. */
 static struct parquet_bytes find_rest_label(const struct group_keys *k, const char *name)
 {
         return k->needs_rest ? scan_find_rest_value(&k->rest_keys, &k->rest_values, get_rest_row(k), name)
@@ -365,7 +365,7 @@ static bool is_same_key_text(const struct parquet_bytes *x, const struct parquet
         return x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
 }
 
-/* Of a repeated key the last value counts that is not null, as scan_find_rest_value() has it. */
+/* Of a repeated key the last non-null value counts, as in scan_find_rest_value(). */
 static bool is_repeated_later(const struct group_keys *k, uint32_t slot, uint32_t end)
 {
         const struct parquet_bytes name = get_rest_text(&k->rest_keys, slot);
@@ -393,7 +393,7 @@ static enum status collect_rest_labels(const struct group_keys *k, struct group_
         return st;
 }
 
-/* The value of a label that is asked for: of an id the sample's own, else the label with that name. */
+/* Value of a requested label: the sample's id, or else the label of that name. */
 static struct parquet_bytes get_row_label(const struct group_keys *k, const struct key_column *c)
 {
         const struct key_column *id = find_id_column(k, c->label);

@@ -6,7 +6,7 @@
 
 #include "common/limits.h"
 
-#define UNCOUNTED_ENTRIES 4096 /* arrays of so few are not reserved */
+#define UNCOUNTED_ENTRIES 4096 /* smaller arrays are not reserved */
 
 /* Reads a column at ascending rows. */
 struct row_reader {
@@ -15,18 +15,18 @@ struct row_reader {
         uint32_t first, next; /* row of the piece, and row after it */
 };
 
-/* Of rows with one step or stack. */
+/* Sum of the rows with one step or stack. */
 struct item_sum {
         int64_t value; /* saturates */
         uint64_t samples;
-        uint32_t stack; /* its number and 1; 0 unknown */
+        uint32_t stack; /* 1 + its number; 0: unknown */
 };
 
-/* The step of the last time that was looked up: of times in [from_us, to_us). */
+/* The last step looked up, of the times in [from_us, to_us). */
 struct known_step {
         int64_t from_us, to_us;
         uint32_t step;
-        bool is_inside; /* of the steps asked for */
+        bool is_inside; /* within the requested steps */
 };
 
 struct group_rows {
@@ -34,13 +34,13 @@ struct group_rows {
         const struct scan_group_by *by;
         struct group_keys keys;
 
-        /* of the row group at hand */
+        /* of the current row group */
         const struct scan_chunk *chunk;
-        struct row_reader values, stacks, times; /* those that are not needed have no cursor */
+        struct row_reader values, stacks, times; /* no cursor when the column is not needed */
 
-        /* by step or code of a stack; sums are zero between groups */
+        /* by step or by code of a stack; all sums are zero between groups */
         struct item_sum *items;
-        uint32_t *touched; /* items whose sum is not zero */
+        uint32_t *touched; /* items with a nonzero sum */
         size_t item_capacity, touched_count;
         struct memory_reservation memory; /* of both */
         struct known_step known;
@@ -85,7 +85,7 @@ bool find_time_step(const struct scan_group_by *by, int64_t time_us, uint32_t *r
         return step < by->step_count;
 }
 
-/* As find_time_step(), without a division while the step is the one before. */
+/* As find_time_step(), without a division while the step does not change. */
 static bool find_known_step(struct group_rows *g, int64_t time_us, uint32_t *ret)
 {
         struct known_step *k = &g->known;
@@ -142,7 +142,7 @@ static void add_item_value(struct group_rows *g, uint32_t at, int64_t value)
                 sum->value = value > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* Make the piece of the reader one that has the row. */
+/* Advance the reader to the piece with the row. */
 static enum status read_piece_at(struct row_reader *r, uint32_t row, uint32_t end, struct error *err)
 {
         enum status st;
@@ -171,7 +171,7 @@ static enum status check_code_range(struct group_rows *g, uint32_t row, uint32_t
         return st;
 }
 
-/* Rows [row, end), which are in the pieces of both readers. */
+/* Add rows [row, end), which must lie in the current pieces of both readers. */
 static enum status add_rows_by_stack(struct group_rows *g, uint32_t row, uint32_t end, struct error *err)
 {
         const struct row_reader *v = &g->values, *k = &g->stacks;
@@ -207,7 +207,7 @@ static void add_row_totals(struct group_rows *g, uint32_t row, uint32_t end)
                 add_item_value(g, 0, values[v->piece.is_run ? 0 : i]);
 }
 
-/* The end of the rows from `row` on that are in the pieces of all readers, at most `end`. */
+/* Read the pieces at `row`. *ret is the end of the rows covered by the pieces of all readers, at most `end`. */
 static enum status read_pieces(struct group_rows *g, uint32_t row, uint32_t end, uint32_t *ret, struct error *err)
 {
         struct row_reader *const readers[] = { &g->values, &g->stacks, &g->times };
@@ -242,7 +242,7 @@ static enum status add_group_rows(struct group_rows *g, uint32_t first, uint32_t
         return st;
 }
 
-/* The number of the stack with a code, which is looked up once in a row group. */
+/* The number of the stack with this code; looked up once per row group. */
 static enum status number_code_stack(struct group_rows *g, uint32_t code, uint32_t *ret, struct error *err)
 {
         uint32_t count, *known = &g->items[code].stack;
@@ -263,7 +263,7 @@ static enum status number_code_stack(struct group_rows *g, uint32_t code, uint32
         return st;
 }
 
-/* The table gets each step or stack of the group once; the sums are zero again then, also after a failure. */
+/* Add each step or stack of the group to the table once, and reset the sums, also after a failure. */
 static enum status add_item_sums(struct group_rows *g, uint32_t group, struct error *err)
 {
         enum status st = ST_OK;

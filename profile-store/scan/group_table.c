@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "common/limits.h"
 
-#define UNCOUNTED_ENTRIES 1024 /* arrays of so few are not reserved: a small query needs no budget */
+#define UNCOUNTED_ENTRIES 1024 /* smaller arrays are not reserved: small queries need no budget */
 
 void scan_group_sums_deinit(struct scan_group_sums *s)
 {
@@ -54,7 +54,7 @@ bool group_by_selects_type(const struct scan_group_by *by, struct parquet_bytes 
         return by->type_count == 0;
 }
 
-/* Make room for one more entry of an array of the sums. */
+/* Reserve room for one more entry of an array of sums. */
 static enum status reserve_entry(struct group_table *t, void *array_pointer, size_t *capacity, size_t count,
                                  size_t size, struct error *err)
 {
@@ -164,7 +164,7 @@ enum status group_table_add_label(struct group_table *t, struct parquet_bytes na
         return ST_OK;
 }
 
-/* The hash of a series is a sum over its labels, and so does not depend on their order. */
+/* The hash of a series is a sum over its labels, so it does not depend on their order. */
 enum status group_table_collect_label(struct group_table *t, struct parquet_bytes name, struct parquet_bytes value,
                                       struct error *err)
 {
@@ -235,7 +235,7 @@ enum status group_table_add_value(struct group_table *t, uint32_t group, uint32_
         return ST_OK;
 }
 
-/* ---- of several threads ---- */
+/* ---- merging the tables of threads ---- */
 
 static enum status merge_group(struct group_table *into, const struct scan_group *g, uint32_t *ret, struct error *err)
 {
@@ -319,7 +319,7 @@ static int compare_group_sums(const void *x, const void *y, void *context)
         return a->item < b->item ? -1 : a->item > b->item;
 }
 
-/* Sort what the array has, and return where each element went. */
+/* Sort the array. ret: new index by old index. */
 static enum status sort_by_number(struct work_meter *meter, void *array, size_t count, size_t size,
                                   int (*compare)(const void *, const void *, void *), uint32_t **ret, struct error *err)
 {

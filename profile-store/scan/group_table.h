@@ -3,9 +3,8 @@
 #define CAIRN_PROFILE_STORE_SCAN_GROUP_TABLE_H
 
 /*
- * Groups of samples, and their sums by stack or step: what one thread of
- * store_scan_sum_groups() has found. A group is looked up by its labels, which
- * are collected first:
+ * Groups of samples, and their sums by stack or step, as found by one thread of store_scan_sum_groups(). To look up a
+ * group, collect its labels first:
  *
  *     group_table_clear_labels(t);
  *     group_table_add_label(t, name, value, err);          one of by->labels, in their order
@@ -25,15 +24,15 @@ struct collected_label {
 struct group_table {
         const struct scan_group_by *by;
         struct arena *arena;       /* of texts; borrowed */
-        struct key_map group_keys; /* identity of a group to its number */
+        struct key_map group_keys; /* identity of a group to its index */
         struct key_map stack_keys; /* stack id to its number */
-        struct key_map sum_keys;   /* (group, item) to the number of the sum */
+        struct key_map sum_keys;   /* (group, item) to the index of the sum */
         struct scan_group_sums sums;
         size_t group_capacity, sum_capacity, stack_capacity;
-        struct buf identity; /* of the group that is looked up */
+        struct buf identity; /* of the group being looked up */
         struct collected_label *labels;
         size_t label_count, label_capacity;
-        uint64_t series[2]; /* of all labels that were collected */
+        uint64_t series[2]; /* hash of all collected labels */
 };
 
 void group_table_init(struct group_table *t, const struct scan_group_by *by, struct arena *arena);
@@ -47,7 +46,7 @@ bool group_by_selects_type(const struct scan_group_by *by, struct parquet_bytes 
 void group_table_clear_labels(struct group_table *t);
 enum status group_table_add_label(struct group_table *t, struct parquet_bytes name, struct parquet_bytes value,
                                   struct error *err) MUST_CHECK;
-/* Counts for the series, and is a label of the group where by->all_labels. */
+/* Adds the label to the series; with by->all_labels it is also a label of the group. */
 enum status group_table_collect_label(struct group_table *t, struct parquet_bytes name, struct parquet_bytes value,
                                       struct error *err) MUST_CHECK;
 
@@ -65,13 +64,13 @@ enum status group_table_number_stack(struct group_table *t, const struct hash128
 enum status group_table_add_value(struct group_table *t, uint32_t group, uint32_t item, int64_t value, uint64_t samples,
                                   struct error *err) MUST_CHECK;
 
-/* Add all of `from`, whose texts are copied. */
+/* Add all sums of `from`; texts are copied. */
 enum status group_table_merge(struct group_table *into, const struct group_table *from, struct work_meter *meter,
                               struct error *err) MUST_CHECK;
 
 /*
- * Order groups by kind and labels, stacks by id and sums by both, so that an answer does not depend on which thread saw
- * what. The result is the caller's; the table is empty then.
+ * Sort groups by kind and labels, stacks by id and sums by both, so that the result does not depend on threads. The
+ * caller owns the result; the table is left empty.
  */
 enum status group_table_finish(struct group_table *t, struct work_meter *meter, struct scan_group_sums *ret,
                                struct error *err) MUST_CHECK;

@@ -36,7 +36,7 @@ void row_ranges_deinit(struct row_ranges *r)
         *r = (struct row_ranges){ 0 };
 }
 
-/* Make the ranges that a filter step left the selected ones. */
+/* Make the ranges that a filter step produced the selected rows. */
 static void take_narrowed_rows(struct scan_thread *t)
 {
         struct row_ranges before = t->selected;
@@ -46,7 +46,7 @@ static void take_narrowed_rows(struct scan_thread *t)
         row_ranges_clear(&t->narrowed);
 }
 
-/* The rows of both, in t->selected; a and b have no row in common. */
+/* Select the rows of both; a and b are disjoint. */
 static enum status select_union(struct scan_thread *t, const struct row_ranges *a, const struct row_ranges *b,
                                 struct error *err)
 {
@@ -82,7 +82,7 @@ const uint8_t *scan_get_sample_id(const struct batch_sample *s, const struct id_
         return s->has_span ? s->span_id : NULL;
 }
 
-/* Matchers of a sample's profile type: of the whole id, or of one of its parts. */
+/* Label names that match a sample's profile type: the whole id, or one of its parts. */
 static const struct type_key {
         const char *name;
         bool is_whole;
@@ -101,7 +101,7 @@ static const struct type_key *find_type_key(const char *name)
         return NULL;
 }
 
-/* What a type key says of a type id; "" for a part that the id does not have. */
+/* The text of a type id that a type key matches; "" for a part that the id lacks. */
 static struct parquet_bytes get_type_text(const struct type_key *key, const char *id, size_t n)
 {
         const char *end = id + n, *colon;
@@ -193,7 +193,7 @@ static bool match_id_bytes(struct scan_thread *t, const struct label_matcher *m,
         return scan_match_label(t, m, hex_encode(id, n, hex), 2 * n);
 }
 
-/* The matchers of trace_id and span_id. */
+/* Evaluate the matchers of trace_id and span_id. */
 static bool match_sample_ids(struct scan_thread *t, const struct row_filter *r, const struct batch *b,
                              const struct batch_sample *s)
 {
@@ -285,7 +285,7 @@ static int compare_bound(const void *a, size_t an, const void *b, size_t bn)
         return order ? order : (an > bn) - (an < bn);
 }
 
-/* Whether the bounds of a column admit a text that is not empty. */
+/* Whether the bounds of a column admit a non-empty text. */
 static bool group_may_hold_text(const struct part_file *f, uint32_t group, const char *column, const char *text)
 {
         size_t n = strlen(text);
@@ -338,8 +338,8 @@ enum verdict { VERDICT_UNKNOWN, VERDICT_NO, VERDICT_YES };
 struct text_filter {
         struct scan_thread *thread;
         struct parquet_cursor *cursor;
-        const char *type;                /* the text itself; NULL: as the matcher says */
-        const struct type_key *type_key; /* the column has type ids, the matcher is of a part; NULL: of the text */
+        const char *type;                /* must be equal; NULL: use the matcher */
+        const struct type_key *type_key; /* the part of type ids that is matched; NULL: the whole text */
         const struct label_matcher *matcher;
         enum verdict null_verdict;
 };
@@ -418,7 +418,7 @@ static enum status filter_text_piece(void *context, uint32_t row, const struct p
         return st;
 }
 
-/* Keep the rows whose text in a column is as it should be; each entry of the dictionary is evaluated once. */
+/* Select the rows whose text in a column matches; each dictionary entry is evaluated once. */
 static enum status filter_by_text(struct text_filter *f, const struct part_file *file, uint32_t group,
                                   const char *column, struct error *err)
 {
@@ -517,7 +517,7 @@ struct id_filter {
         struct parquet_cursor *cursor;
         const struct label_matcher *matcher;
         size_t size;      /* of an id */
-        bool skips_nulls; /* rows without an id cannot match by a label either */
+        bool skips_nulls; /* rows without an id cannot match by label either */
         struct row_ranges matched, without_id;
 };
 
@@ -558,7 +558,7 @@ static enum status filter_id_piece(void *context, uint32_t row, const struct par
         return st;
 }
 
-/* Whether a row group has no label of a matcher in any row, and the matcher does not match the absence of a label. */
+/* Whether no row of the row group has the label of a matcher that does not match the empty string. */
 static bool group_lacks_matches(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
                                 uint32_t group, size_t i)
 {
@@ -574,7 +574,7 @@ bool group_has_ids(const struct part_file *f, uint32_t group, const struct id_ke
                !(get_column_stats(f, group, key->name, &s) && s.has_null_count && s.null_count == s.value_count);
 }
 
-/* Rows with the id match by it, the others by the label with that name. */
+/* Rows with the id match by id, the others by the label of that name. */
 static enum status filter_by_id(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
                                 uint32_t group, size_t i, const struct id_key *key, struct error *err)
 {
@@ -661,8 +661,7 @@ static enum status filter_by_time(struct scan_thread *t, const struct row_filter
         return st;
 }
 
-/* The column that is dearest to read, time, comes last, and only where a bound of the range falls into the row group.
- */
+/* Time is the most expensive column: it is read last, and only if a bound of the range falls into the row group. */
 enum status select_group_rows(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
                               uint32_t group, struct error *err)
 {

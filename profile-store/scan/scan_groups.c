@@ -8,19 +8,19 @@
 #include "common/text.h"
 #include "profile-store/scan/group_rows.h"
 
-#define NO_GROUP UINT32_MAX /* of samples whose type was not asked for */
+#define NO_GROUP UINT32_MAX /* of samples whose type was not requested */
 
-/* What one thread sums. */
+/* State of one thread. */
 struct group_summing {
         struct group_table table;
         struct group_rows *rows;
-        struct arena arena;      /* of the table's texts; the calling thread's are in the scan's arena */
+        struct arena arena;      /* texts of the table; the calling thread uses the scan's arena */
         const char *const *keys; /* by->labels in column spelling; borrowed */
-        bool by_ids;             /* an id of samples is among these */
-        char ids[ID_KEYS][2 * ID_BYTES_MAX + 1]; /* of the sample at hand, as text */
+        bool by_ids;             /* they include an id of samples */
+        char ids[ID_KEYS][2 * ID_BYTES_MAX + 1]; /* of the current sample, as text */
 };
 
-/* arena: of the texts; NULL: one of its own. */
+/* arena: for the texts; NULL: creates its own. */
 static enum status group_summing_init(struct group_summing *s, const struct scan_group_by *by, const char *const *keys,
                                       const struct label_columns *columns, struct arena *arena, struct error *err)
 {
@@ -55,7 +55,7 @@ static enum status add_batch_sample(struct group_table *t, uint32_t group, const
         return st ? st : group_table_add_value(t, group, item, sample->value, 1, err);
 }
 
-/* The value of a label: of an id the sample's own, else the label with that name. */
+/* Value of a label: the sample's id, or else the label of that name. */
 static const char *get_sample_label(struct group_summing *s, const struct batch_label_set *set,
                                     const struct batch_sample *sample, const char *name)
 {
@@ -71,7 +71,7 @@ static bool has_same_ids(const struct batch_sample *a, const struct batch_sample
                memcmp(a->span_id, b->span_id, sizeof a->span_id) == 0;
 }
 
-/* Whether samples are in one group: of a type that is asked for, or not. */
+/* Whether samples are in the same group, or both of a type that was not requested. */
 static bool is_same_batch_group(const struct group_summing *s, const struct batch_sample *a,
                                 const struct batch_sample *b)
 {

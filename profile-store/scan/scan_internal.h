@@ -13,17 +13,17 @@
 
 struct store_scan {
         struct symbol_index *symbols; /* for locations of the head; NULL: none */
-        struct arena arena;           /* of results */
+        struct arena arena;           /* holds results */
         struct batch **head;
         size_t head_count;
         struct tables *tables;
-        struct stack_cache *stack_cache; /* of the store; NULL: none */
+        struct stack_cache *stack_cache; /* the store's; NULL: none */
         struct work_meter *meter;        /* NULL: unlimited; borrowed */
 };
 
 /* ---- rows ---- */
 
-/* Rows of a row group, or samples of a batch: [first, first + count). */
+/* Rows of a row group, or indexes of samples of a batch: [first, first + count). */
 struct row_range {
         uint32_t first, count;
 };
@@ -32,7 +32,7 @@ struct row_range {
 struct row_ranges {
         struct row_range *items; /* owned */
         size_t count, capacity;
-        uint64_t rows; /* in all ranges */
+        uint64_t rows; /* total of all ranges */
 };
 enum status row_ranges_add(struct row_ranges *r, uint32_t first, uint32_t count, struct error *err) MUST_CHECK;
 void row_ranges_clear(struct row_ranges *r);
@@ -44,41 +44,41 @@ void row_ranges_deinit(struct row_ranges *r);
 struct row_filter {
         const struct scan_filter *filter;
         int64_t from_us, to_us;
-        char **names;   /* of each matcher: its label in column spelling */
-        char **columns; /* of each matcher: the column of its label */
-        bool any_id;    /* a matcher is of trace_id or span_id */
+        char **names;   /* label of each matcher, in column spelling */
+        char **columns; /* name of the column of each matcher's label */
+        bool any_id;    /* some matcher is of trace_id or span_id */
 };
 enum status row_filter_init(struct row_filter *r, const struct scan_filter *filter, struct error *err) MUST_CHECK;
 void row_filter_deinit(struct row_filter *r);
 
-/* A label whose value is an id of the sample, in hexadecimal, where it has one. */
+/* A label whose value is an id of the sample in hexadecimal, if the sample has one. */
 struct id_key {
         const char *name;
-        size_t size; /* of an id in bytes, at most ID_BYTES_MAX */
+        size_t size; /* bytes of an id, at most ID_BYTES_MAX */
 };
 #define ID_KEYS 2
 #define ID_BYTES_MAX 16
 extern const struct id_key scan_id_keys[ID_KEYS]; /* trace_id, span_id */
-/* By its name in column spelling; NULL for any other label. */
+/* By name in column spelling; NULL for other labels. */
 const struct id_key *scan_find_id_key(const char *name);
-/* The id of a sample; NULL when it has none. */
+/* The id of a sample; NULL if it has none. */
 const uint8_t *scan_get_sample_id(const struct batch_sample *s, const struct id_key *key);
-/* Whether a row group has ids of that kind. */
+/* Whether a row group has ids of this kind. */
 bool group_has_ids(const struct part_file *f, uint32_t group, const struct id_key *key);
 
 /* Whether a part can have rows of the time range. */
 bool part_may_match(const struct row_filter *r, const struct table_part *part);
 
 /*
- * The value of a label in the map of a row, or "": of several that have a value, the last, as the Parquet format says
- * of maps. For filters, groups and lists alike.
+ * Value of a label in a row's map, or "". Of several values the last non-null one counts, as the Parquet format
+ * specifies for maps. Used by filters, groups and lists.
  */
 struct parquet_bytes scan_find_rest_value(const struct parquet_column *keys, const struct parquet_column *values,
                                           uint32_t row, const char *name);
 
 struct scan_thread;
 
-/* The selected rows of a row group or batch, in thread->selected. */
+/* Select the rows of a row group or samples of a batch, in thread->selected. */
 enum status select_group_rows(struct scan_thread *t, const struct row_filter *r, const struct part_file *f,
                               uint32_t group, struct error *err) MUST_CHECK;
 enum status select_batch_samples(struct scan_thread *t, const struct row_filter *r, const struct batch *b,
@@ -89,27 +89,27 @@ enum status select_batch_samples(struct scan_thread *t, const struct row_filter 
 /* Cursors of a thread; each is for one column at a time. */
 enum scan_cursor { CURSOR_FILTER, CURSOR_KEY, CURSOR_TIME, CURSOR_STACK, CURSOR_VALUE, SCAN_CURSORS };
 
-/* What one thread of a scan has for itself. */
+/* State of one thread of a scan. */
 struct scan_thread {
-        struct work_thread *work; /* NULL: a single thread, which is not of a scan */
+        struct work_thread *work; /* NULL: a single thread outside of a scan */
         struct scan_run *run;
         struct work_meter *meter;                     /* of the thread */
-        struct parquet_cursor *cursors[SCAN_CURSORS]; /* made when first used */
+        struct parquet_cursor *cursors[SCAN_CURSORS]; /* created on first use */
         struct row_ranges selected, narrowed;
         uint8_t *verdicts;
         size_t verdict_capacity;
         struct memory_reservation memory; /* of the cursors */
-        size_t uncounted;                 /* of their next bytes so many are not reserved */
+        size_t uncounted;                 /* bytes that the cursors may still allocate without a reservation */
         void *context;                    /* of the visitor */
 };
 
 /*
- * Evaluate a matcher. Its regular expression and the scan's meter belong to one thread at a time, so this takes a lock:
- * call it once for each entry of a dictionary.
+ * Evaluate a matcher. Takes a lock, since regular expressions and the scan's meter are used by one thread at a time:
+ * call once per dictionary entry.
  */
 bool scan_match_label(struct scan_thread *t, const struct label_matcher *m, const char *text, size_t n);
 
-/* One row group or batch with selected rows; exactly one of batch and file is set. */
+/* A row group or a batch, with its selected rows; exactly one of batch and file is set. */
 struct scan_chunk {
         struct scan_thread *thread;
         const struct batch *batch;
@@ -120,8 +120,8 @@ struct scan_chunk {
 typedef enum status visit_chunk(void *context, const struct scan_chunk *chunk, struct error *err);
 
 /*
- * Visit every chunk with selected rows: on up to context_count threads, each with a context of its own, in any order;
- * with one context in the order of the parts, on the calling thread. A failure ends it.
+ * Visit every chunk with selected rows, on up to context_count threads, each with its own context, in any order. With
+ * one context: on the calling thread, in the order of the parts. A failure ends the visit.
  */
 enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
                               void *const *contexts, size_t context_count, struct error *err) MUST_CHECK;
@@ -129,46 +129,45 @@ enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter 
 /* ---- columns ---- */
 
 /*
- * Open a cursor of the thread on a column of the chunk's row group. ST_BAD_DATA when it is missing, in a list or of
+ * Open a cursor of the thread on a column of a row group. ST_BAD_DATA when the column is missing, in a list or of
  * another kind.
  */
 enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
                              const char *column, enum parquet_kind kind, struct parquet_cursor **ret,
                              struct error *err) MUST_CHECK;
 
-/* A row group, and the reservation of what is read from it as a whole; of MEMORY_QUERIES. */
+/* A row group, and the memory reserved for columns that are read whole. */
 struct column_source {
         const struct part_file *file;
         uint32_t group;
-        struct memory_reservation memory; /* its use: who is charged */
+        struct memory_reservation memory; /* its `use` determines the budget */
 };
-void column_source_deinit(struct column_source *s); /* after the columns */
+void column_source_deinit(struct column_source *s); /* call after freeing the columns */
 #define _cleanup_column_source_ _cleanup_(column_source_deinit)
 
 /* As part_file_read_column(), charged to the source. */
 enum status scan_read_column(struct column_source *from, const char *column, enum parquet_kind kind,
                              struct parquet_column *ret, struct error *err) MUST_CHECK;
 
-/* One byte for each entry of the dictionary at hand, zero at first: at least count of them. */
+/* Reserve one byte per entry of the current dictionary, zero at first: at least count bytes. */
 enum status scan_reserve_verdicts(struct scan_thread *t, size_t count, struct error *err) MUST_CHECK;
 void scan_clear_verdicts(struct scan_thread *t);
 
-/* Called for the pieces of the selected rows, in order; row is that of piece->count rows. */
+/* Called for the pieces of the selected rows, in order; row is the first of the piece->count rows. */
 typedef enum status visit_piece(void *context, uint32_t row, const struct parquet_piece *piece, struct error *err);
 enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, const struct row_ranges *rows,
                               visit_piece *visit, void *context, struct error *err) MUST_CHECK;
 
-/*
- * Called once for each distinct text of the selected rows of a column (equal texts may come twice), "" for null.
- */
+/* Called for each distinct text of the selected rows of a column, "" for null. Equal texts may be repeated. */
 typedef enum status visit_text(void *context, const char *text, size_t n, struct error *err);
 enum status scan_visit_texts(const struct scan_chunk *chunk, const char *column, visit_text *visit, void *context,
                              struct error *err) MUST_CHECK;
 
-/* Whether no row of the row group has labels without a column. */
+/* Whether no row of the row group has a label without a column. */
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group);
 
-/* store_scan_sum() for its sample counts: with values of several units the unit is "" and the values are meaningless.
+/*
+ * As store_scan_sum(), but only the sample counts are meaningful when values have several units; the unit is then "".
  */
 enum status scan_count_samples(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
                                struct error *err) MUST_CHECK;

@@ -5,16 +5,16 @@
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
 
-/* A set of texts, in an arena: of one thread, and at last of the scan. */
+/* A set of texts in an arena: one per thread, merged at the end. */
 struct name_list {
         struct arena arena;
-        struct arena *texts; /* where they are */
-        struct key_map seen; /* hash of the text to its number */
+        struct arena *texts; /* arena of the texts */
+        struct key_map seen; /* hash of a text to its index */
         const char **items;
         size_t count, capacity;
         const char *column;                  /* label to collect, in column spelling; NULL: profile types */
         const struct label_columns *columns; /* of the table */
-        bool *known;                         /* for each of the columns: whether the list has its name */
+        bool *known;                         /* per column: the list has its name */
 };
 
 static void name_list_deinit(struct name_list *n)
@@ -69,7 +69,7 @@ static enum status finish_name_list(struct store_scan *scan, struct name_list *n
         return ST_OK;
 }
 
-/* The lists of all threads become one, whose texts are in the scan's arena. */
+/* Merge the lists of all threads; texts are copied to the scan's arena. */
 static enum status merge_name_lists(struct store_scan *scan, struct name_list *lists, size_t count,
                                     struct scan_names *ret, struct error *err)
 {
@@ -122,7 +122,7 @@ static bool is_rest_key(const struct parquet_bytes *k, const char *key)
         return !key || (k->size == strlen(key) && memcmp(k->data, key, k->size) == 0);
 }
 
-/* The labels of one row that have no column: the values of one key (key NULL: the keys). */
+/* Collect from the labels without a column of one row: values of a key, or the keys (key NULL). */
 static enum status collect_row_rest(struct name_list *n, const struct parquet_column *keys,
                                     const struct parquet_column *values, uint32_t row, const char *key,
                                     struct error *err)
@@ -245,7 +245,7 @@ static enum status has_selected_value(const struct scan_chunk *chunk, const char
 
         *ret = false;
         if (parquet_file_schema(chunk->file->file)->nodes[node].column == PARQUET_NO_COLUMN)
-                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has another type than it should", column,
+                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column,
                                  chunk->file->path);
         parquet_file_stats(chunk->file->file, chunk->group, node, &stats);
         if (stats.has_null_count && stats.null_count == stats.value_count)

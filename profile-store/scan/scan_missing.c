@@ -16,7 +16,7 @@ static bool is_resolved_location(const struct scan_location *l)
         return symbol_state_parse(l->state, &state) && !symbol_state_is_reason(state);
 }
 
-/* Objects are distinguished by build-id, or by path without one, and by reason. */
+/* Objects are distinguished by build-id, or by path if they have none, and by reason. */
 static enum status make_missing_key(const struct scan_location *l, struct buf *scratch, struct hash128 *ret,
                                     struct error *err)
 {
@@ -36,9 +36,9 @@ static enum status make_missing_key(const struct scan_location *l, struct buf *s
 
 struct missing_counts {
         struct work_meter *meter;
-        struct key_map objects;    /* key to number in items */
-        uint32_t *location_object; /* location to number in items, UINT32_MAX: resolved */
-        size_t *counted_in;        /* item to the last stack + 1 that counted for it */
+        struct key_map objects;    /* key to index in items */
+        uint32_t *location_object; /* location to index in items; UINT32_MAX: resolved */
+        size_t *counted_in;        /* by item: 1 + the last stack that counted for it */
         struct scan_missing *items;
         size_t count;
 };
@@ -186,7 +186,7 @@ enum status store_scan_count_unresolved(struct store_scan *scan, const struct sc
         return st;
 }
 
-/* ---- objects whose debuginfo would help ---- */
+/* ---- objects for which debuginfo would help ---- */
 
 enum gain { GAIN_NONE, GAIN_NAMES, GAIN_LINES };
 
@@ -194,13 +194,13 @@ struct upload_object {
         struct scan_upload shown;
         enum gain gain;
         uint64_t by_state[SYMBOL_STATE_COUNT]; /* samples, one for each frame */
-        size_t counted_in;                     /* the last stack + 1 that counted for it */
+        size_t counted_in;                     /* 1 + the last stack that counted for it */
 };
 
 struct upload_counts {
         struct work_meter *meter;
-        struct key_map numbers;    /* of (build-id, gain), into objects */
-        uint32_t *location_object; /* of each location; UINT32_MAX: nothing to gain */
+        struct key_map numbers;    /* (build-id, gain) to index in objects */
+        uint32_t *location_object; /* by location: index in objects; UINT32_MAX: no gain */
         struct upload_object *objects;
         size_t count, capacity;
 };
@@ -228,7 +228,7 @@ static bool has_source_file(const struct scan_location *l)
         return false;
 }
 
-/* Addresses that full debuginfo does not cover are padding or data, or belong to no object: nothing can be gained. */
+/* Addresses not covered by full debuginfo are padding or data, or belong to no object: no gain. */
 static enum gain get_location_gain(const struct scan_location *l)
 {
         enum symbol_state state = get_location_state(l);
@@ -238,7 +238,7 @@ static enum gain get_location_gain(const struct scan_location *l)
         switch (state) {
         case SYMBOL_RESOLVED:
                 return l->quality <= QUALITY_SYMTAB ? GAIN_LINES : GAIN_NONE;
-        case SYMBOL_SENDER: /* names without files, as from kallsyms: symbols with lines add most there */
+        case SYMBOL_SENDER: /* names without files, as from kallsyms: symbols with lines help most */
                 return l->address && !has_source_file(l) ? GAIN_LINES : GAIN_NONE;
         case SYMBOL_UNCOVERED:
         case SYMBOL_OUTSIDE:

@@ -8,10 +8,10 @@
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"
 
-#define HEAD_SLICE 65536 /* locations that are looked up at once */
-/* Fewer do not pay for a thread: */
+#define HEAD_SLICE 65536 /* locations looked up at once */
+/* Work that is worth another thread: */
 #define PARTS_PER_THREAD 4
-#define LOCATIONS_PER_THREAD 200000 /* of parts, wanted or not */
+#define LOCATIONS_PER_THREAD 200000 /* rows of locations in parts, selected or not */
 
 /* ---- stacks ----------------------------------------------------------------------------------- */
 
@@ -22,13 +22,13 @@ struct stack_ids {
 
 struct resolving {
         struct store_scan *scan;
-        struct key_map stack_numbers; /* id to number in the sum; read by several threads */
-        pthread_mutex_t lock;         /* of what follows, and of the scan's arena, while parts are read */
+        struct key_map stack_numbers; /* id to index in the sum; read by several threads */
+        pthread_mutex_t lock;         /* protects the members below, and the scan's arena while parts are read */
         struct stack_ids *stacks;
         size_t stack_count, missing;
-        size_t parts_left;               /* of stacks, the newest first */
-        struct key_map location_numbers; /* location id to number */
-        struct scan_location *locations; /* of the scan's arena, for all that have an id in the map */
+        size_t parts_left;               /* parts of stacks left to read; newest first */
+        struct key_map location_numbers; /* location id to index */
+        struct scan_location *locations; /* in the scan's arena; room for all ids of the map */
         size_t location_count;           /* so far */
 };
 
@@ -89,7 +89,7 @@ static enum status load_head_stacks(struct resolving *r, struct error *err)
         return st;
 }
 
-/* What one thread reads of a row group of stacks. */
+/* A row group of stacks as read by one thread. */
 struct stack_group {
         struct column_source from;
         struct parquet_column ids, lists;
@@ -103,7 +103,7 @@ static void stack_group_deinit(struct stack_group *g)
         column_source_deinit(&g->from);
 }
 
-/* The number of the row's stack if it was not found yet, else NULL. */
+/* The index of the row's stack if it has not been found yet, else NULL. */
 static const uint64_t *find_missing_stack(struct resolving *r, const struct stack_group *g, uint64_t row,
                                           struct hash128 *id)
 {
@@ -136,12 +136,12 @@ static enum status copy_stack_list(struct resolving *r, const struct stack_group
         if (!copy)
                 return set_scan_too_big(err);
         identity = hash_stack_identity(copy, count);
-        if (r->scan->stack_cache && hash128_equal(&identity, id)) /* not of a damaged file */
+        if (r->scan->stack_cache && hash128_equal(&identity, id)) /* skips stacks of a damaged file */
                 stack_cache_add(r->scan->stack_cache, id, copy, count);
         return ST_OK;
 }
 
-/* The lists are read once a row needs them: they are much more than the ids. */
+/* The lists are only read when a row needs them: they are much larger than the ids. */
 static enum status load_group_stacks(struct resolving *r, struct stack_group *g, struct error *err)
 {
         bool have_lists = false;
@@ -187,7 +187,7 @@ static const struct table_part *take_stack_part(struct resolving *r)
         return part;
 }
 
-/* A stack has a row in each day with samples of it; newest days first. */
+/* A stack has a row in each day with samples of it; the newest days are read first. */
 static enum status load_part_stacks(void *context, struct work_thread *t, struct error *err)
 {
         struct resolving *r = context;
@@ -209,7 +209,7 @@ static enum status load_part_stacks(void *context, struct work_thread *t, struct
         return st;
 }
 
-/* Threads that pay: each reads at least a few parts. */
+/* The number of threads is limited so that each reads at least a few parts. */
 static enum status load_parts_of_stacks(struct resolving *r, struct error *err)
 {
         r->parts_left = r->scan->tables->part_count[TABLE_STACKS];
@@ -242,7 +242,7 @@ static enum status find_stacks(struct resolving *r, const struct stack_sums *sum
 
 /* ---- locations ---------------------------------------------------------------------------------- */
 
-/* Values of location_numbers that are no numbers yet. */
+/* Reserved values of location_numbers: not numbered yet. */
 #define NOT_FOUND UINT64_MAX
 #define FOUND_IN_PART (UINT64_MAX - 1)
 
@@ -251,7 +251,7 @@ static uint32_t get_batch_size(size_t left)
         return left < KEY_MAP_BATCH ? (uint32_t)left : KEY_MAP_BATCH;
 }
 
-/* Most ids are there already. */
+/* Most ids are in the map already. */
 static enum status add_location_ids(struct key_map *m, const uint64_t *ids, uint32_t count, struct error *err)
 {
         uint64_t *found[KEY_MAP_BATCH];
@@ -282,7 +282,7 @@ static enum status collect_location_ids(struct resolving *r, struct error *err)
         return st;
 }
 
-/* The wanted rows of one row group. */
+/* The selected rows of one row group. */
 struct location_group {
         uint32_t part, group;
         struct location_rows rows;
@@ -291,9 +291,9 @@ struct location_group {
 /* Shared by the threads that read locations. */
 struct location_reading {
         struct resolving *r;
-        _Atomic uint32_t *next_groups; /* of each part: its first row group that no thread has taken */
-        _Atomic size_t missing;        /* locations that no thread has found */
-        struct location_group *groups; /* under the lock of r */
+        _Atomic uint32_t *next_groups; /* by part: first row group not taken by a thread */
+        _Atomic size_t missing;        /* locations not found by any thread yet */
+        struct location_group *groups; /* protected by r->lock */
         size_t count, capacity;
 };
 
@@ -305,7 +305,7 @@ static void location_reading_deinit(struct location_reading *l)
         free(l->next_groups);
 }
 
-/* The numbers of the next rows from `at` on, which are all wanted. @return how many. */
+/* Indexes of the next rows, from `at` on; all their ids are in the map. @return the number of rows. */
 static size_t find_row_numbers(struct resolving *r, const struct location_rows *rows, size_t at, uint64_t **ret)
 {
         size_t n = get_batch_size(rows->count - at);
@@ -317,7 +317,7 @@ static size_t find_row_numbers(struct resolving *r, const struct location_rows *
         return n;
 }
 
-/* Several threads may find the same location, in different parts. */
+/* Several threads may find the same location in different parts. */
 static void note_found_locations(struct location_reading *l, const struct location_rows *rows)
 {
         uint64_t *numbers[KEY_MAP_BATCH];
@@ -375,7 +375,7 @@ static enum status read_location_groups(struct location_reading *l, uint32_t par
         return st;
 }
 
-/* Each thread goes over all parts, and takes row groups that no other has taken. */
+/* Each thread visits all parts and takes row groups that no other thread has taken. */
 static enum status read_part_locations(void *context, struct work_thread *t, struct error *err)
 {
         struct location_reading *l = context;
@@ -405,7 +405,7 @@ static int compare_location_groups(const void *a, const void *b)
         return (x->group > y->group) - (x->group < y->group);
 }
 
-/* In the order of the tables, whichever thread read them. Of a location that is in two parts, the first row counts. */
+/* Number rows in the order of the tables, independent of threads. The first row of a location counts. */
 static enum status number_location_rows(struct location_reading *l, struct error *err)
 {
         struct resolving *r = l->r;
@@ -436,7 +436,7 @@ static enum status number_location_rows(struct location_reading *l, struct error
         return st;
 }
 
-/* Threads that pay: each reads at least a few parts, or many rows. */
+/* The number of threads is limited so that each reads at least a few parts or many rows. */
 static enum status load_part_locations(struct resolving *r, struct error *err)
 {
         const struct tables *t = r->scan->tables;
@@ -456,7 +456,7 @@ static enum status load_part_locations(struct resolving *r, struct error *err)
         return st ? st : number_location_rows(&l, err);
 }
 
-/* Looks rows of the head up in slices, between which the query may end. */
+/* Look up rows of the head in slices; the query can be cancelled between slices. */
 static enum status resolve_head_rows(struct resolving *r, struct location_rows *rows, struct error *err)
 {
         enum status st = ST_OK;
@@ -472,7 +472,7 @@ static enum status resolve_head_rows(struct resolving *r, struct location_rows *
         return st;
 }
 
-/* Locations that are only in the head are looked up. */
+/* Look up locations that are only in the head. */
 static enum status load_head_locations(struct resolving *r, struct error *err)
 {
         _cleanup_(location_rows_deinit) struct location_rows rows = { .memory.use = MEMORY_QUERIES };
@@ -503,7 +503,7 @@ static enum status load_head_locations(struct resolving *r, struct error *err)
 
 /* ---- the answer ----------------------------------------------------------------------------------- */
 
-/* A location without a row is damage; its stack is shown with an empty frame. */
+/* A location without a row means damage; its stack is shown with an empty frame. */
 static uint64_t append_lost_location(struct resolving *r, uint64_t id)
 {
         assert(r->location_count < r->location_numbers.count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Row groups are spread over threads. Files are opened by the thread that takes them; their row groups are then free
- * for all.
+ * Spreads row groups over threads. A file is opened by the thread that takes it; its row groups may then be taken by
+ * any thread.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -11,11 +11,11 @@
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan_rows.h"
 
-#define ROWS_PER_THREAD 200000   /* fewer do not pay for a thread */
-#define UNCOUNTED_BYTES KiB(256) /* memory of a thread's cursors that is not reserved */
-#define CHUNK_UNITS 1024         /* of the work meter, for opening a row group */
+#define ROWS_PER_THREAD 200000   /* fewer are not worth a thread */
+#define UNCOUNTED_BYTES KiB(256) /* cursor memory of a thread that is not reserved */
+#define CHUNK_UNITS 1024         /* units of the work meter for opening a row group */
 
-/* A samples part of which row groups are left or being read. */
+/* A samples part with row groups still to be read or being read. */
 struct open_part {
         struct part_file file;
         uint32_t next_group, group_count, running;
@@ -26,13 +26,13 @@ struct scan_run {
         struct store_scan *scan;
         const struct row_filter *filter;
         visit_chunk *visit;
-        void *const *contexts; /* of the visitor, one a thread */
+        void *const *contexts; /* of the visitor, one per thread */
 
-        pthread_mutex_t lock; /* of the fields below */
+        pthread_mutex_t lock; /* protects the members below */
         pthread_cond_t changed;
-        struct table_part **parts; /* that may match */
+        struct table_part **parts; /* those that may match */
         size_t part_count, next_part, next_batch;
-        unsigned opening; /* threads that open a part */
+        unsigned opening; /* threads that are opening a part */
         struct open_part *open;
 };
 
@@ -106,7 +106,7 @@ static size_t get_column_bytes(const struct parquet_column *c)
         return n;
 }
 
-/* Values and offsets are reserved before they are read; pages, whose size only they say, afterwards. */
+/* Values and offsets are reserved before reading; pages afterwards, since their size is known only then. */
 enum status scan_read_column(struct column_source *from, const char *column, enum parquet_kind kind,
                              struct parquet_column *ret, struct error *err)
 {
@@ -119,7 +119,7 @@ enum status scan_read_column(struct column_source *from, const char *column, enu
                 struct parquet_stats s;
 
                 parquet_file_stats(from->file->file, from->group, node, &s);
-                if (s.value_count <= LIMIT_PARQUET_CHUNK_VALUES) /* else it is refused */
+                if (s.value_count <= LIMIT_PARQUET_CHUNK_VALUES) /* otherwise reading is refused */
                         n = s.value_count * sizeof *c.ints;
         }
         if (n > UNCOUNTED_COLUMN_BYTES)
@@ -229,7 +229,7 @@ struct scan_task {
         const struct batch *batch;
 };
 
-/* With the lock. */
+/* Caller holds run->lock. */
 static bool take_open_group(struct scan_run *run, struct scan_task *ret)
 {
         for (struct open_part *p = run->open; p; p = p->next) {
@@ -242,7 +242,7 @@ static bool take_open_group(struct scan_run *run, struct scan_task *ret)
         return false;
 }
 
-/* Called with the lock, which it releases while it opens the file. */
+/* Caller holds run->lock, which is released while the file is opened. */
 static enum status open_next_part(struct scan_run *run, struct error *err)
 {
         const struct table_part *part = run->parts[run->next_part++];
@@ -270,7 +270,7 @@ static enum status open_next_part(struct scan_run *run, struct error *err)
         return ST_OK;
 }
 
-/* A file is closed after its last row group. */
+/* The file is closed after its last row group. */
 static void finish_group(struct scan_run *run, struct open_part *p)
 {
         struct open_part **at;

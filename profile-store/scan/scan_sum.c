@@ -6,7 +6,7 @@
 
 /* ---- units and types ---- */
 
-/* What the values of a selection are, as far as one thread has seen. */
+/* Units and types of the values seen by one thread. */
 struct value_kinds {
         char unit[32], type[256];
         bool any_unit, any_type, several_units, several_types;
@@ -39,19 +39,19 @@ static void note_type(struct value_kinds *k, const char *text, size_t n)
 
 /* ---- one thread ---- */
 
-/* The sum of the rows of a row group with one stack. */
+/* Sum of a row group's rows with one stack. */
 struct code_sum {
         int64_t value;
         uint64_t samples;
 };
 
-#define UNCOUNTED_CODES 4096 /* memory for so few is not reserved */
+#define UNCOUNTED_CODES 4096 /* smaller arrays are not reserved */
 
 struct stack_summing {
         struct stack_table table;
         struct value_kinds kinds;
-        bool any_unit;          /* values of several units may be summed: only their counts matter */
-        struct code_sum *codes; /* by code of the row group at hand; zero between row groups */
+        bool any_unit;          /* only counts are used: values of several units may be summed */
+        struct code_sum *codes; /* by code of the current row group; zero between row groups */
         size_t code_capacity;
         struct memory_reservation memory; /* of codes */
 };
@@ -69,7 +69,7 @@ static void summing_deinit(struct stack_summing *s)
         memory_release(&s->memory);
 }
 
-/* Summed values must have one unit, unless only sample counts are used. */
+/* Summed values must have the same unit, unless only sample counts are used. */
 static enum status check_one_unit(const struct stack_summing *s, const char *unit, size_t n, struct error *err)
 {
         if (!s->kinds.several_units || s->any_unit)
@@ -131,7 +131,7 @@ struct group_sum {
         struct stack_summing *summing;
         const struct scan_chunk *chunk;
         struct parquet_cursor *stacks, *values;
-        uint32_t value_row; /* of the next value */
+        uint32_t value_row; /* first row of the next values */
         const struct parquet_bytes *dict;
 };
 
@@ -166,7 +166,7 @@ static enum status add_code_total(struct group_sum *g, uint32_t code, __int128 v
         return stack_table_add(&g->summing->table, id->data, value, samples, err);
 }
 
-/* A sum that leaves 64 bits goes to the table, which is exact, and begins again. */
+/* A sum that overflows 64 bits is moved to the table, which is exact, and starts again. */
 static enum status add_overflowing(struct group_sum *g, uint32_t code, int64_t value, struct error *err)
 {
         struct code_sum *sum = &g->summing->codes[code];
@@ -189,7 +189,7 @@ static enum status add_equal_values(struct group_sum *g, uint32_t code, int64_t 
         return ST_OK;
 }
 
-/* All rows have one stack. */
+/* Adds rows that all have one stack. */
 static enum status add_stack_run(struct group_sum *g, uint32_t code, const struct parquet_piece *values,
                                  struct error *err)
 {
@@ -264,7 +264,7 @@ static enum status sum_piece(void *context, uint32_t row, const struct parquet_p
         return st;
 }
 
-/* The table gets each stack of the row group once. */
+/* Adds each stack of the row group to the table once. */
 static enum status add_group_totals(struct group_sum *g, struct error *err)
 {
         struct stack_summing *s = g->summing;

@@ -14,7 +14,7 @@ static struct metric misses =
         METRIC_COUNTER("cairn_stack_cache_misses_total", "Stacks of queries that were not in the cache.", "");
 static struct metric stacks = METRIC_GAUGE("cairn_stack_cache_stacks", "Stacks in the cache.", "");
 
-/* In the arena. */
+/* Allocated in the arena. */
 struct cached_stack {
         uint32_t count;
         uint64_t ids[];
@@ -23,8 +23,8 @@ struct cached_stack {
 struct stack_cache {
         pthread_mutex_t lock;
         struct arena arena;
-        struct key_map stacks; /* to the address of a struct cached_stack */
-        size_t limit;          /* of arena and map together */
+        struct key_map stacks; /* stack id to the address of a struct cached_stack */
+        size_t limit;          /* of arena and map together, in bytes */
 };
 
 static void empty_stack_cache(struct stack_cache *c)

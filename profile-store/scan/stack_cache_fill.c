@@ -8,8 +8,8 @@
 #include "profile-store/store_internal.h"
 
 /*
- * Add the stacks of one row group. An id is the hash of the list, so the column of ids need not be read. The column is
- * charged as that of a query, and left out when it has no room there.
+ * Add the stacks of one row group. An id is the hash of the list, so the id column is not read. The column is charged
+ * as that of a query, and skipped when memory is refused.
  */
 static enum status add_group_stacks(struct stack_cache *c, const struct part_file *f, uint32_t group, struct error *err)
 {
@@ -59,7 +59,7 @@ void store_fill_stack_cache(struct profile_store *s)
                         break;
                 left_bytes -= part->bytes;
                 if (add_part_stacks(s, part, &err))
-                        log_debug("store", "%s, left out of the cache of stacks", err.text);
+                        log_debug("store", "%s, not caching its stacks", err.text);
         }
         tables_unref(t);
 }

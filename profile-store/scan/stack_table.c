@@ -7,7 +7,7 @@
 #include "common/hash_table.h"
 #include "common/huge_pages.h"
 
-#define LEAST_SLOTS 1024 /* these, and items for half of them, are not reserved: a small query needs no budget */
+#define LEAST_SLOTS 1024 /* these, and half as many items, are not reserved: small queries need no budget */
 
 void stack_table_init(struct stack_table *t)
 {
@@ -26,7 +26,7 @@ void stack_table_deinit(struct stack_table *t)
         t->count = t->capacity = t->slot_count = 0;
 }
 
-/* Ids are hashes of what senders choose, so which slot they take depends on secret seeds. */
+/* Ids are hashes of content that senders choose, so a secret seed determines the slot. */
 static uint64_t hash_stack_id(const struct stack_table *t, const uint8_t id[16])
 {
         unsigned __int128 product;
@@ -163,7 +163,7 @@ void stack_sums_deinit(struct stack_sums *s)
         s->count = 0;
 }
 
-/* Give up what the sums do not need, and keep the rest reserved. */
+/* Shrink the items to the sums, which stay reserved. */
 static void hand_over_items(struct stack_table *t, struct stack_sum *sums, struct stack_sums *ret)
 {
         size_t counted = t->capacity > LEAST_SLOTS / 2 ? t->count * sizeof *sums : 0;

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Totals by stack id. Sums are exact in 128 bits, so that their order does not matter; results saturate at 64.
+ * Totals by stack id. Sums are exact in 128 bits, so the order of additions does not matter; results saturate at 64
+ * bits.
  *
- * Memory: 40 bytes a stack, up to twice that while growing, and 8 to 16 bytes of slots; reserved from the budget for
+ * Memory: 40 bytes per stack, up to twice that while growing, and 8 to 16 bytes of slots; reserved from the budget for
  * queries. Threads: one at a time.
  */
 #include "common/memory_budget.h"
@@ -19,11 +20,11 @@ struct stack_total {
         uint64_t value_low;
 };
 
-/* Start with stack_table_init(). */
+/* Initialize with stack_table_init(). */
 struct stack_table {
         struct stack_total *items;
         size_t count, capacity;
-        uint32_t *slots; /* number of the item + 1; 0: free */
+        uint32_t *slots; /* 1 + index of the item; 0: free */
         size_t slot_count;
         uint64_t seeds[2];
         struct memory_reservation memory;
@@ -39,7 +40,10 @@ enum status stack_table_add(struct stack_table *t, const uint8_t id[16], __int12
 enum status stack_table_merge(struct stack_table *into, struct stack_table *from, struct work_meter *meter,
                               struct error *err) MUST_CHECK;
 
-/** The totals by id, in the memory of the table, which is empty afterwards. @param ret  its items, count and memory. */
+/**
+ * Move the totals, sorted by id, to ret in the memory of the table, which is empty afterwards.
+ * @param ret  items, count and memory are set.
+ */
 enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, struct stack_sums *ret,
                                struct error *err) MUST_CHECK;
 
