@@ -17,7 +17,7 @@ struct reduction {
         const char **strings;                /* by the profile's string number; copied on first use */
         uint64_t *location_ids;              /* by the profile's location number */
         uint32_t *stacks;                    /* by the profile's stack number: number in the batch */
-        uint8_t *stack_used, *location_used; /* by the profile's numbers: whether a sample leads there */
+        uint8_t *stack_used, *location_used; /* by the profile's numbers: whether a sample refers to it */
         struct build_id **build_ids;         /* by the profile's mapping number */
         struct batch_label_set *label_sets;
         size_t label_set_capacity;
@@ -32,7 +32,7 @@ static int64_t convert_ns_to_us(int64_t ns)
 {
         int64_t us = ns / 1000 - (ns % 1000 < 0);
 
-        return us < INT64_MIN / 1000 ? INT64_MIN / 1000 : us; /* the nanoseconds still fit 64 bits */
+        return us < INT64_MIN / 1000 ? INT64_MIN / 1000 : us; /* the value in nanoseconds must fit 64 bits */
 }
 
 static const char *copy_string_to_batch(struct reduction *r, uint32_t string)
@@ -59,7 +59,7 @@ static enum status reduce_location(struct reduction *r, uint32_t number, struct 
         struct sent_frame *frames = arena_alloc_array(&r->b->arena, from->line_count, sizeof *frames);
         struct location_identity *l = &ret->identity;
 
-        if (from->line_count > LIMIT_LINES_PER_LOCATION) /* the queue's copy could not be decoded */
+        if (from->line_count > LIMIT_LINES_PER_LOCATION) /* the copy in the queue could not be decoded */
                 return error_set(err, ST_TOO_BIG, "a location has %u lines, more than %d", from->line_count,
                                  LIMIT_LINES_PER_LOCATION);
         *l = (struct location_identity){ .mapping = "",
@@ -179,7 +179,7 @@ static int compare_label_names(const void *a, const void *b)
         return strcmp(x->name, y->name);
 }
 
-/* Keys that share a column spelling become one label: the value of the key that is first in byte order. */
+/* Keys with the same column spelling become one label, with the value of the key that is first in byte order. */
 static enum status reduce_label_set(struct reduction *r, const struct profile_sample *from, struct batch_label_set *ret,
                                     struct error *err)
 {
@@ -215,7 +215,7 @@ static enum status reduce_label_set(struct reduction *r, const struct profile_sa
         return ST_OK;
 }
 
-/* Samples of one sender share few label sets, and a set is known by the labels it is made of. */
+/* Samples of one sender share few label sets. `seen` finds a set by the labels as the profile stores them. */
 static enum status find_or_add_label_set(struct reduction *r, struct key_map *seen, const struct profile_sample *from,
                                          uint32_t *ret, struct error *err)
 {

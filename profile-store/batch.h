@@ -59,10 +59,10 @@ struct batch {
         struct batch_type *types;
         struct batch_sample *samples;
         uint32_t location_count, stack_count, label_set_count, type_count, sample_count;
-        int64_t oldest_us, newest_us; /* of samples; oldest > newest without any */
+        int64_t oldest_us, newest_us; /* of samples; oldest > newest when there are none */
 };
 
-/** Reduce a profile; nothing is borrowed from it. ST_TOO_BIG past LIMIT_BATCH_DATES days or the arena. */
+/** Reduce a profile; nothing is borrowed from it. ST_TOO_BIG past LIMIT_BATCH_DATES days or when the arena is full. */
 enum status batch_create(const struct profile *p, struct batch **ret, struct error *err) MUST_CHECK;
 
 struct batch *batch_ref(struct batch *b);
@@ -74,7 +74,7 @@ void batch_check(const struct batch *b);
 /** The value of a label in column spelling, or "". */
 const char *batch_find_label(const struct batch_label_set *set, const char *name);
 
-/** Days since 1970 of a time, also before it. */
+/** Day since 1970-01-01 of a time, which may be negative. */
 int64_t day_of_us(int64_t time_us);
 
 #endif

@@ -15,7 +15,7 @@
 
 static struct metric flushes = METRIC_COUNTER("cairn_flushes_total", "Flushes that committed at least one group.", "");
 static struct histogram duration =
-        HISTOGRAM("cairn_flush_duration_seconds", "Time of a flush that committed at least one group.", "");
+        HISTOGRAM("cairn_flush_duration_seconds", "Duration of flushes that committed at least one group.", "");
 static struct metric failures = METRIC_COUNTER("cairn_flush_failures_total", "Failed flushes; each is repeated.", "");
 #define UNRESOLVED(r)                                                                                                  \
         METRIC_COUNTER("cairn_unresolved_frames_total", "New locations without frames when they were flushed.", r)
@@ -36,12 +36,12 @@ static struct metric quarantined = METRIC_COUNTER("cairn_quarantined_batches_tot
                                                   "Batches that failed alone and were moved to the quarantine.", "");
 
 #define NO_MEMORY_ATTEMPTS                                                                                             \
-        3 /* consecutive flushes in which one batch alone runs out of memory, until it is quarantined */
+        3 /* consecutive flushes in which a batch alone runs out of memory before it is quarantined */
 
 /*
- * All stores of a process flush with the memory of MEMORY_FLUSH. A batch that lacked memory alone is tried again while
- * no other store flushes, so that it is quarantined for its own size and not for what another store held. Taken after
- * writer_lock; whoever waits for it alone goes first.
+ * Held shared by the flushes of all stores of the process, which share the memory of MEMORY_FLUSH. Held exclusively to
+ * retry a batch that alone ran out of memory, so that it is quarantined for its own size and not for what another store
+ * held. Lock order: after writer_lock. Exclusive waiters take precedence.
  */
 static pthread_rwlock_t flush_turn = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
@@ -51,15 +51,15 @@ struct flush {
         struct batch *const *batches;
         size_t batch_count;
         uint64_t first, last;                           /* positions */
-        bool blames_batches;                            /* a failure now is due to the batches, not to disk or tables */
+        bool blames_batches;                            /* a failure now is caused by the batches, not disk or tables */
         bool committing;                                /* a commit was attempted: the logs may be ahead of s->tables */
-        struct memory_reservation memory;               /* of the arrays below and in the functions called */
+        struct memory_reservation memory;               /* of the arrays below and of called functions */
         uint64_t unresolved_counts[SYMBOL_STATE_COUNT]; /* new locations by state */
         struct build_id *missing_ids;                   /* of new locations that lack debuginfo */
         size_t missing_count;
         struct sample_row *samples; /* sorted by day, then in the order of a part */
         size_t sample_count;
-        struct table_add *adds; /* of the commit being made */
+        struct table_add *adds; /* of the current commit */
         size_t add_count;
 };
 
@@ -80,15 +80,15 @@ static void flush_deinit(struct flush *f)
         memory_release(&f->memory);
 }
 
-/* Refused memory counts as a lack of it: the group is halved, and a lone batch is tried again later. */
+/* Refused memory is reported as ST_NO_MEMORY: the group is halved, and a single batch is retried later. */
 static enum status reserve_flush_memory(struct flush *f, size_t bytes, struct error *err)
 {
         return memory_reserve(&f->memory, bytes, err) ? ST_NO_MEMORY : ST_OK;
 }
 
 /*
- * The next file of the commit; its name is by the positions and its number among the files of its day, and below the
- * day's folder when it has one.
+ * Add the next file of the commit. Its name is made of the positions and its number among the files of its day; it is
+ * below the day's folder if it has a day.
  */
 static enum status append_table_add(struct flush *f, const int64_t *day, unsigned number, struct table_add **ret,
                                     struct error *err)
@@ -123,7 +123,7 @@ static enum status commit_adds(struct flush *f, struct table_change change, stru
         return st;
 }
 
-/* Shutdown waits for one file at most: queued batches are durable. */
+/* Shutdown waits for at most one file: queued batches are durable. */
 static enum status check_stopping(struct profile_store *s, struct error *err)
 {
         return atomic_load(&s->stopping) ? error_set(err, ST_BUSY, "the store is being closed") : ST_OK;
@@ -131,11 +131,11 @@ static enum status check_stopping(struct profile_store *s, struct error *err)
 
 /* ---- locations ---------------------------------------------------------------------- */
 
-/* Distinct locations of the batches, with those of the table left out. */
+/* Distinct locations of the batches that the table lacks. */
 struct new_locations {
         const struct batch_location **items; /* owned */
         size_t count;
-        struct key_map ids; /* id to number in items, or KNOWN_ROW */
+        struct key_map ids; /* id to index in items, or KNOWN_ROW */
 };
 
 static void new_locations_deinit(struct new_locations *n)
@@ -186,7 +186,7 @@ static void drop_known_locations(struct new_locations *n)
         n->count = kept;
 }
 
-/* Rows sorted by build-id. Notes the objects that lack debuginfo, each once per call. */
+/* rows are sorted by build-id. Collect the objects that lack debuginfo, each once per call. */
 static enum status append_missing_ids(struct flush *f, const struct location_row *rows, size_t count, struct error *err)
 {
         struct build_id *ids;
@@ -228,9 +228,9 @@ static enum status write_location_files(struct flush *f, struct location_row *ro
 }
 
 /*
- * Looks a slice of locations up and writes it. ST_BUSY or ST_NO_MEMORY when memory was refused: a smaller slice may
- * succeed. A slice of LEAST_SLICE_ROWS needs no reservation: locations whose names do not fit into
- * LEAST_SLICE_BYTES become SYMBOL_TOO_LARGE, so the flush always proceeds.
+ * Look up a slice of locations and write it. ST_BUSY or ST_NO_MEMORY when memory was refused: a smaller slice may
+ * succeed. A slice of LEAST_SLICE_ROWS needs no reservation: locations whose names do not fit into LEAST_SLICE_BYTES
+ * become SYMBOL_TOO_LARGE, so the flush always makes progress.
  */
 #define LEAST_SLICE_ROWS 256
 #define LEAST_SLICE_BYTES MiB(4)
@@ -326,7 +326,7 @@ static int compare_stack_ids(const void *a, const void *b)
         return memcmp((*x)->id.bytes, (*y)->id.bytes, sizeof(*x)->id.bytes);
 }
 
-/* Distinct stacks of samples of one day, with those that the day has already left out; ids: those of all of them. */
+/* Collect the distinct stacks of one day's samples that the day lacks. ids: receives the ids of all of them. */
 static enum status collect_day_stacks(struct flush *f, size_t first, size_t end, int64_t day, struct key_map *ids,
                                       const struct batch_stack **stacks, size_t *count_ret, struct error *err)
 {
@@ -489,7 +489,7 @@ static enum status flush_samples(struct flush *f, struct error *err)
 
 /* ---- batch ids ------------------------------------------------------------------------ */
 
-/* Step 4. After a failure the segments are kept, so that replay remembers the ids. */
+/* Step 4. On failure the segments are kept; their replay remembers the ids. */
 static enum status remember_batch_ids(struct flush *f, struct error *err)
 {
         _cleanup_free_ struct hash128 *ids = calloc(f->batch_count + 1, sizeof *ids);
@@ -541,12 +541,12 @@ static uint64_t count_batch_days(const struct batch *b, struct key_map *days)
                 struct hash128 key = make_u64_key((uint64_t)day_of_us(b->samples[i].time_us));
 
                 if (key_map_put(days, &key, 0, NULL, NULL, NULL))
-                        return UINT64_MAX; /* out of memory: end the group */
+                        return UINT64_MAX; /* out of memory: the group ends before this batch */
         }
         return days->count;
 }
 
-/* Number of batches for one commit, at least one. */
+/* Number of batches for one commit, at least 1. */
 static size_t choose_group_size(struct batch *const *batches, size_t count)
 {
         _cleanup_key_map_ struct key_map days = { 0 };
@@ -601,7 +601,7 @@ static enum status quarantine_batch(struct profile_store *s, const struct batch 
         return raw_queue_release(s->queue, b->position, err);
 }
 
-/* Claims are counted, and each store has at most one. */
+/* Claims are reference-counted; each store holds at most one. */
 static void claim_flush_memory(struct profile_store *s)
 {
         if (!s->claims_memory)
@@ -616,22 +616,22 @@ void store_end_memory_claim(struct profile_store *s)
         s->claims_memory = false;
 }
 
-/* Whether the batch lacked memory alone in the last flush. */
+/* Whether the batch alone ran out of memory in the last flush. */
 static bool is_starved_batch(const struct profile_store *s, const struct batch *b)
 {
         return s->starved_attempts && s->starved_position == b->position;
 }
 
 /*
- * Handle the failure of a single batch. ST_OK when it is quarantined. One that lacks memory is tried again without
- * other stores' flushes, and while the flush claims what others release, so it is quarantined only if it needs more
- * than the flush's ceiling, or if others release too little during all attempts.
+ * Handle the failure of a single batch. ST_OK when it is quarantined. A batch that ran out of memory is retried while
+ * no other store flushes and with a claim on memory that others release. It is quarantined only if it needs more than
+ * the flush's ceiling, or if too little is released during all attempts.
  */
 static enum status isolate_batch(struct profile_store *s, const struct batch *b, enum status why, struct error *err)
 {
         struct error reason = *err;
 
-        if (why == ST_NO_MEMORY) { /* may be a temporary shortage */
+        if (why == ST_NO_MEMORY) { /* the shortage may be temporary */
                 s->starved_attempts = s->starved_position == b->position ? s->starved_attempts + 1 : 1;
                 s->starved_position = b->position;
                 if (s->starved_attempts < NO_MEMORY_ATTEMPTS) {
@@ -649,7 +649,7 @@ struct flush_run {
         struct profile_store *s;
         struct batch **batches;
         size_t batch_count;
-        uint64_t sealed; /* position up to which the queue is durable */
+        uint64_t sealed; /* the queue is durable up to this position */
         struct build_id *missing_ids;
         size_t missing_count;
         bool wrote;
@@ -661,7 +661,7 @@ static void flush_run_deinit(struct flush_run *r)
         free(r->missing_ids);
 }
 
-/* The objects of a group whose locations may be committed: they are new in this flush only. */
+/* Add the objects of a group to those of the flush. Each is new to one group only. */
 static enum status take_missing_ids(struct flush_run *r, const struct flush *f, struct error *err)
 {
         struct build_id *more;
@@ -677,7 +677,7 @@ static enum status take_missing_ids(struct flush_run *r, const struct flush *f, 
         return ST_OK;
 }
 
-/* The batches [at, at + count). */
+/* Flush the batches [at, at + count) as one group. */
 static enum status flush_batch_range(struct flush_run *r, size_t at, size_t count, bool *blames_batches_ret,
                                      struct error *err)
 {
@@ -705,7 +705,7 @@ static enum status flush_batch_range(struct flush_run *r, size_t at, size_t coun
         return st;
 }
 
-/* The memory of the flush is released when this returns. */
+/* All memory of the flush is released on return. */
 static enum status flush_range_in_turn(struct flush_run *r, size_t at, size_t count, bool *blames_batches_ret,
                                        struct error *err)
 {
@@ -757,7 +757,7 @@ static enum status flush_queued_batches(struct flush_run *r, struct error *err)
         }
 }
 
-/* Batches above the last synced position were never acknowledged, and their positions are not used again. */
+/* Batches after the last synced position were never acknowledged, and their positions are not reused. */
 static enum status take_durable_batches(struct flush_run *r, struct error *err)
 {
         struct profile_store *s = r->s;
@@ -830,6 +830,6 @@ enum status store_flush(struct profile_store *s, struct error *err)
                 health_set_flush(s, st, err);
         if (r.missing_count)
                 s->options.missing_debuginfo(s->options.missing_context, r.missing_ids, r.missing_count);
-        metric_add(st ? &failures : &flushes, st || r.wrote); /* last: tests wait for the count */
+        metric_add(st ? &failures : &flushes, st || r.wrote); /* last: tests wait for this counter */
         return st;
 }

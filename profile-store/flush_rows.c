@@ -12,7 +12,7 @@ static int compare_column_names(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A key without room for a column goes to labels_rest. Existing columns stay. */
+/* A label without room for a column is stored in labels_rest. Existing columns stay. */
 static enum status add_column_if_room(struct label_columns *all, size_t *bytes, const char *name, struct error *err)
 {
         size_t n = strlen(name);
@@ -56,7 +56,7 @@ enum status extend_label_columns(struct batch *const *batches, size_t count, con
 
 /* ---- order --------------------------------------------------------------------------- */
 
-/* A type or label set of a batch, and the place of its rank. */
+/* A type or label set of a batch, and where to store its rank. */
 struct ranked {
         const struct batch *batch;
         uint32_t number;

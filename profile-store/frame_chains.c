@@ -26,7 +26,7 @@ struct scan_frame *frame_chain_begin(struct frame_chains *c, uint32_t count)
 {
         if (!array_reserve_many(&c->scratch, &c->scratch_capacity, 0, (size_t)count + 1))
                 return NULL;
-        memset(c->scratch, 0, count * sizeof *c->scratch); /* padding too, which is hashed and compared */
+        memset(c->scratch, 0, count * sizeof *c->scratch); /* including padding, which is hashed and compared */
         return c->scratch;
 }
 

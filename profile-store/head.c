@@ -23,7 +23,7 @@ static uint64_t get_batch_bytes(const struct batch *b)
         return sizeof *b + b->arena.used;
 }
 
-/* Reserve a slot first: after the write to the queue nothing may fail. */
+/* Reserve the slot first: after the write to the queue nothing may fail. */
 static enum status reserve_head_slot(struct profile_store *s, struct error *err)
 {
         return array_reserve(&s->head, &s->head_capacity, s->head_count) ? ST_OK : error_no_memory(err);
@@ -40,7 +40,7 @@ static void append_to_head(struct profile_store *s, struct batch *b)
 
 /* ---- append --------------------------------------------------------------------- */
 
-/* The batch's position if it is queued, UINT64_MAX if it is flushed, 0 if it is new. */
+/* Position of the batch if it is queued, UINT64_MAX if it is flushed, 0 if it is new. */
 static uint64_t find_known_position(struct profile_store *s, const struct hash128 *batch_id)
 {
         const uint64_t *queued = key_map_find(&s->queued, batch_id);
@@ -59,7 +59,7 @@ static enum status check_queue_room(const struct profile_store *s, struct error 
                          (unsigned long long)s->head_bytes);
 }
 
-/* With lock. Takes the batch when it returns ST_OK and *known_ret is 0. */
+/* Takes the batch on ST_OK with *known_ret 0. Caller holds s->lock. */
 static enum status enqueue_batch(struct profile_store *s, struct batch *b, const struct buf *payload,
                                  uint64_t *known_ret, struct error *err)
 {
@@ -102,7 +102,7 @@ static enum status check_admission(struct profile_store *s, const struct hash128
         return st;
 }
 
-/* After a failed write or sync the flush thread recovers at once, and retries at its interval. */
+/* After a failed write or sync, wake the flush thread to recover at once; it then retries at its interval. */
 static void note_queue_failure(struct profile_store *s, enum status st, const struct error *err)
 {
         if (!raw_queue_has_failed(s->queue) || !health_set_sync(s, st, err))
@@ -188,7 +188,7 @@ enum status profile_store_append(struct profile_store *s, const struct profile *
 
 struct replay {
         struct profile_store *s;
-        struct buf flushed_ids; /* of records in the tables that s->ids may lack */
+        struct buf flushed_ids; /* ids of flushed records that s->ids may lack */
         int64_t newest_unix_ns;
 };
 
@@ -198,7 +198,7 @@ static enum status collect_flushed_id(struct replay *r, const struct raw_record 
         return buf_status(&r->flushed_ids, err, "batch ids");
 }
 
-/* The checksums match, so the payload was written by a faulty or different version: keep it and continue. */
+/* The checksums match, so a faulty or different version wrote the payload: quarantine it and continue. */
 static enum status quarantine_unreadable(struct replay *r, const struct raw_record *record, const struct error *why,
                                          struct error *err)
 {
@@ -208,7 +208,7 @@ static enum status quarantine_unreadable(struct replay *r, const struct raw_reco
         if (r->s->options.read_only)
                 return ST_OK;
         st = quarantine_add(r->s->dir, record, why->text, NULL, err);
-        health_add_quarantined(r->s, 0, 0, why->text); /* counted when all is replayed */
+        health_add_quarantined(r->s, 0, 0, why->text); /* counted after the replay */
         return st ? st : collect_flushed_id(r, record, err);
 }
 
@@ -260,7 +260,7 @@ static enum status replay_record(void *context, const struct raw_record *record,
         return replay_batch(r, record, err);
 }
 
-/* Remove the files of batches that were queued again before a crash. */
+/* Remove the quarantine files of batches that were queued again before a crash. */
 static enum status finish_retries(struct profile_store *s, struct error *err)
 {
         _cleanup_free_ struct quarantine_item *items = NULL;
@@ -371,7 +371,7 @@ enum status profile_store_discard(struct profile_store *s, const struct quaranti
         return st;
 }
 
-/* ---- for scans and the flush --------------------------------------------------------- */
+/* ---- used by scans and the flush ------------------------------------------------------ */
 
 enum status head_copy_durable(struct profile_store *s, struct batch ***ret, size_t *count_ret, struct error *err)
 {
@@ -397,7 +397,7 @@ void batches_unref(struct batch **batches, size_t count)
         free(batches);
 }
 
-/* Rebuild the map without removed batches. Without memory, the stale entries stay with position 0. */
+/* Rebuild the map without removed batches. If memory runs out, stale entries stay, with position 0. */
 static void rebuild_queued_ids(struct profile_store *s)
 {
         struct key_map left = { 0 };

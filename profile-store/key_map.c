@@ -7,14 +7,13 @@
 #include "common/hash_table.h"
 #include "common/huge_pages.h"
 
-/* Bits of the hash that do not choose the slot, and never 0: nearly all keys that differ are told apart by their tags.
- */
+/* Hash bits that do not select the slot, never 0: nearly all unequal keys are told apart by their tags. */
 static uint8_t make_key_tag(uint64_t hash)
 {
         return (uint8_t)(hash >> 56) | 1;
 }
 
-/* The first slot from i on that is free or has the tag. */
+/* The first slot, from i on, that is free or has the tag. */
 static size_t find_tagged_slot(const struct key_map *m, size_t i, uint8_t tag)
 {
         assert(m->capacity && m->count < m->capacity);
@@ -23,7 +22,7 @@ static size_t find_tagged_slot(const struct key_map *m, size_t i, uint8_t tag)
         return i;
 }
 
-/* The slot of the key, or the free one where it belongs, from slot i on. */
+/* The slot of the key, or the free slot for it, searching from slot i on. */
 static size_t find_slot_from(const struct key_map *m, size_t i, uint8_t tag, const struct hash128 *key)
 {
         for (;; i = (i + 1) & (m->capacity - 1)) {
@@ -62,7 +61,7 @@ uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key)
         return m->tags[i] ? &m->slots[i].value : NULL;
 }
 
-/* Each pass asks memory for what the next one reads, so that the waits of all keys overlap. */
+/* Each pass prefetches what the next one reads, so that the cache misses of all keys overlap. */
 void key_map_find_batch(const struct key_map *m, const struct hash128 *keys, size_t count, uint64_t **ret)
 {
         size_t slots[KEY_MAP_BATCH];
@@ -110,7 +109,7 @@ static enum status grow_key_map(struct key_map *m, struct error *err)
                                  ? ST_OK
                                  : memory_reserve(&bigger.memory, bigger.capacity * KEY_MAP_SLOT_BYTES, err);
 
-        if (st) /* to a query the refusal says how to narrow it; other users wait for memory of either kind */
+        if (st) /* a query gets the refusal, which suggests narrowing it; other users retry on either status */
                 return m->memory.use == MEMORY_QUERIES ? st : ST_NO_MEMORY;
         bigger.slots = reallocarray(NULL, bigger.capacity, sizeof *bigger.slots);
         bigger.tags = calloc_huge(bigger.capacity, 1);

@@ -39,7 +39,7 @@ struct key_map_slot {
 /* A zeroed map is empty and usable; set memory.use before the first key_map_put(). */
 struct key_map {
         struct key_map_slot *slots;
-        uint8_t *tags;          /* of each slot: 0 free, else bits of its key's hash, which save looks at other keys */
+        uint8_t *tags;          /* of each slot: 0 free, else bits of its key's hash, to skip most key comparisons */
         size_t count, capacity; /* capacity is 0 or a power of two */
         struct memory_reservation memory;
 };
@@ -48,36 +48,36 @@ struct key_map {
 void key_map_deinit(struct key_map *m);
 #define _cleanup_key_map_ _cleanup_(key_map_deinit)
 
-/** The value of a key, or NULL. Valid until the next key_map_put(). */
+/** Find the value of a key; NULL if absent. Valid until the next key_map_put(). */
 uint64_t *key_map_find(const struct key_map *m, const struct hash128 *key);
 
-/** Keys of one batch, at most. */
+/** Maximum number of keys of one batch lookup. */
 #define KEY_MAP_BATCH 32
 
 /**
- * Look several keys up at once, in a map that does not fit into the caches several times faster than one by one.
- * @param ret  of each key: as from key_map_find().
+ * Look up several keys at once: in a map larger than the CPU caches several times faster than one by one.
+ * @param ret  for each key as from key_map_find().
  */
 void key_map_find_batch(const struct key_map *m, const struct hash128 *keys, size_t count, uint64_t **ret);
-/** The same for 64-bit ids, which are the keys of make_u64_key(). */
+/** The same for 64-bit ids, whose keys are those of make_u64_key(). */
 void key_map_find_ids(const struct key_map *m, const uint64_t *ids, size_t count, uint64_t **ret);
 
 /**
- * The key's value if the map has it (added_ret false), else a new entry with this value.
+ * Find the key's value (added_ret false), or add the key with this value.
  * @param value_ret  pointer as from key_map_find().
- * @return ST_OK; ST_NO_MEMORY, also when the budget refuses, except that of MEMORY_QUERIES, whose refusal is as of
- *         memory_reserve(). The map is unchanged on failure.
+ * @return ST_OK; ST_NO_MEMORY, also when the budget refuses memory, except for MEMORY_QUERIES, which returns the status
+ *         of memory_reserve(). The map is unchanged on failure.
  */
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
                         uint64_t **value_ret, struct error *err) MUST_CHECK;
 
-/** Add every key of from that into lacks, with the value 0. */
+/** Add each key of `from` that `into` lacks, with the value 0. */
 enum status key_map_merge(struct key_map *into, const struct key_map *from, struct error *err) MUST_CHECK;
 
 /** A 64-bit id as a key. */
 struct hash128 make_u64_key(uint64_t id);
 
-/** Assert the invariants: count of used slots, load, and that each key is reachable by probing. Debug builds only. */
+/** Assert the invariants: count of used slots, load factor, and that probing reaches each key. Debug builds only. */
 void key_map_check(const struct key_map *m);
 
 static inline bool hash128_equal(const struct hash128 *a, const struct hash128 *b)

@@ -60,8 +60,8 @@ static enum status visit_stack_ids(const struct part_file *f, uint32_t group, vi
 }
 
 /*
- * The rows of a part that is missing or damaged count as not written, and are written again when they are next
- * sampled. *readable_ret is false then, although some ids may have been visited: the whole file will be replaced.
+ * The rows of a missing or damaged part count as absent and are written again when next sampled. *readable_ret is then
+ * false; some ids may have been visited already, but the whole file will be replaced.
  */
 static enum status visit_part_ids(const struct table_part *part, enum table table, visit_id *visit, void *context,
                                   bool *readable_ret, struct error *err)
@@ -76,7 +76,7 @@ static enum status visit_part_ids(const struct table_part *part, enum table tabl
         *readable_ret = st == ST_OK;
         if (part_is_unreadable(st, &why)) {
                 metric_add(&skipped_parts, 1);
-                log_error("store", "%s; its rows are written again as they come, restore the file from a backup",
+                log_error("store", "%s; its rows are written again when sampled, restore the file from a backup",
                           why.text);
                 return ST_OK;
         }
@@ -98,7 +98,7 @@ static enum status add_known_id(void *context, const struct hash128 *id, struct 
         return key_map_put(context, id, 0, NULL, NULL, err);
 }
 
-/* Whether the ids fit into the budget of caches; the map doubles, with both copies in memory. */
+/* Whether the ids fit into the cache budget. While the map doubles, both copies are in memory. */
 static bool may_fit_cache(const struct tables *t, enum table table, int64_t day)
 {
         uint64_t rows = 0;
@@ -136,7 +136,7 @@ static enum status load_known_set(struct known_set *s, const struct tables *t, e
 
 struct id_matches {
         const struct key_map *ids;
-        uint64_t **values; /* of the ids that the part has; owned */
+        uint64_t **values; /* entries of ids that the part has; owned */
         size_t count, capacity;
 };
 

@@ -4,14 +4,12 @@
 
 /**
  * @file
- * Cache of the ids that the tables hold, so that a flush writes a location once
- * and a stack once per day. Loaded from the parts on first use, extended by the
- * flush.
+ * Cache of the ids that the tables hold, so that a flush writes each location once, and each stack once per day. Loaded
+ * from the parts on first use, extended by each flush.
  *
- * Memory: 29 to 57 bytes per location of the table, and per stack of each of the
- * KNOWN_DAYS days used last, from the budget of MEMORY_CACHES. A set that does
- * not fit is not cached: each flush then reads the id column of the parts.
- * Threads: one at a time (the store's writer lock).
+ * Memory: 29 to 57 bytes per location of the table, and per stack of the KNOWN_DAYS most recently used days, from the
+ * budget of MEMORY_CACHES. A set that does not fit is not cached: each flush then reads the id column of the parts.
+ * Threads: one at a time, under the store's writer lock.
  */
 #include "profile-store/key_map.h"
 #include "profile-store/tables.h"
@@ -31,14 +29,14 @@ struct known_day {
 };
 
 struct known_rows {
-        struct known_set locations; /* by make_u64_key() of the id */
+        struct known_set locations; /* keys of make_u64_key() */
         struct known_day days[KNOWN_DAYS];
         uint64_t uses;
 };
 
 void known_rows_deinit(struct known_rows *k);
 
-/** Set the value of each key in ids that the table of locations holds to KNOWN_ROW. */
+/** Set the value of each key of ids that the table of locations has to KNOWN_ROW. */
 enum status known_rows_mark_locations(struct known_rows *k, const struct tables *t, struct key_map *ids,
                                       struct error *err) MUST_CHECK;
 
@@ -46,10 +44,10 @@ enum status known_rows_mark_locations(struct known_rows *k, const struct tables 
 enum status known_rows_mark_stacks(struct known_rows *k, const struct tables *t, int64_t day, struct key_map *ids,
                                    struct error *err) MUST_CHECK;
 
-/** The table may lack locations that it had: call before the commit that removes them. */
+/** Forget locations that a commit is about to remove; call before the commit. */
 void known_rows_forget_locations(struct known_rows *k);
 
-/** The table has all these ids now: call after their commit. */
+/** Record that the table has all these ids; call after their commit. */
 void known_rows_add_locations(struct known_rows *k, const struct key_map *ids);
 void known_rows_add_stacks(struct known_rows *k, int64_t day, const struct key_map *ids);
 

@@ -9,12 +9,12 @@
 #include "profile-store/view_texts.h"
 
 /*
- * Keys that are looked up at a time. Their frames, copied per range of the
- * index, take SLICE_KEYS * LIMIT_LOCATION_FRAMES * 16 bytes at worst: 128 MiB.
- * They are reserved from the budget after the lookup, when their number is known.
+ * Keys looked up at a time. Their frames, copied per range of the index, take at most SLICE_KEYS *
+ * LIMIT_LOCATION_FRAMES * 16 bytes: 128 MiB. They are reserved from the budget after the lookup, when their number is
+ * known.
  */
 #define SLICE_KEYS 32768u
-#define KERNEL_ADDRESSES (UINT64_C(1) << 63) /* of a kernel itself; modules are looked up from 0 */
+#define KERNEL_ADDRESSES (UINT64_C(1) << 63) /* of the kernel image; modules are looked up from address 0 */
 
 static struct metric damaged =
         METRIC_COUNTER("cairn_lookup_damaged_total", "Lookups that found a damaged record or block of the index.", "");
@@ -105,12 +105,12 @@ static bool is_better_result(const struct location_row *row, const struct symbol
 }
 
 /*
- * Frames of one call of location_rows_resolve(). Locations with few frames
- * come first: deeper ones share the rest of LIMIT_FLUSH_FRAMES.
+ * Frames of one call of location_rows_resolve(). Locations with few frames take precedence: deeper ones share the rest
+ * of LIMIT_FLUSH_FRAMES.
  */
 struct frame_budget {
         uint32_t depth; /* locations with at most this many frames have room, */
-        uint64_t more;  /* and this many of next_depth */
+        uint64_t more;  /* and this number of locations with next_depth frames */
         uint32_t next_depth;
 };
 
@@ -121,13 +121,13 @@ struct resolver {
         struct frame_budget budget;
         struct view_texts texts;
         struct frame_chains chains;
-        /* Of one slice */
+        /* Of one slice. */
         struct symbol_key *keys;
         size_t *key_rows;
         size_t key_count;
         struct symbol_batch batch;
-        struct memory_reservation memory; /* of the above; MEMORY_BASE: not counted, as the arena */
-        uint32_t last_first;              /* first_frame of the result converted last, and its frames */
+        struct memory_reservation memory; /* of the members above; not counted for MEMORY_BASE, as for the arena */
+        uint32_t last_first;              /* first_frame of the last converted result, and its frames */
         const struct scan_frame *last_frames;
         uint32_t last_count;
 };
@@ -168,7 +168,7 @@ static enum status convert_result_frames(struct resolver *r, const struct symbol
         return frame_chain_end(&r->chains, result->frame_count, &r->last_frames, err);
 }
 
-/* Give the row the frames of a result. ST_TOO_BIG when there is no room for them. */
+/* Assign the frames of a result to the row. ST_TOO_BIG when there is no room for them. */
 static enum status assign_row_frames(struct resolver *r, struct location_row *row, const struct symbol_result *result,
                                      struct error *err)
 {
@@ -190,7 +190,7 @@ static enum status assign_row_frames(struct resolver *r, struct location_row *ro
         return ST_OK;
 }
 
-/* Indexing an object again mostly yields the same frames: do not rewrite parts for these. */
+/* Re-indexing mostly yields the same frames: do not rewrite parts for these. */
 static bool has_same_answer(const struct location_row *a, const struct location_row *b)
 {
         if (a->state != b->state || a->shown.quality != b->shown.quality ||
@@ -207,7 +207,7 @@ static bool has_same_answer(const struct location_row *a, const struct location_
         return true;
 }
 
-/* Whether two names are equal but for suffixes of compilers (".isra.0", ".cold"). */
+/* Whether two names are equal except for compiler suffixes (".isra.0", ".cold"). */
 static bool is_same_symbol(const char *a, const char *b)
 {
         size_t n = strcspn(a, ".");
@@ -215,7 +215,7 @@ static bool is_same_symbol(const char *a, const char *b)
         return n && n == strcspn(b, ".") && memcmp(a, b, n) == 0;
 }
 
-/* Whether the outermost function of a row's new frames may be the sender's. */
+/* Whether the outermost function of a row's new frames may be the one that the sender named. */
 static bool is_function_possible(const struct location_row *row, const struct location_row *better,
                                  const struct symbol_result *result)
 {
@@ -238,8 +238,8 @@ static int64_t find_start_line(const struct location_row *row, const struct scan
 }
 
 /*
- * Keep the start lines of functions, from the sender, where the index has none: go build -pgo needs them. Without room
- * for them they are left out.
+ * Keep the start lines sent with functions where the index has none: go build -pgo needs them. They are dropped when
+ * there is no room.
  */
 static void keep_start_lines(struct resolver *r, const struct location_row *row, struct location_row *better)
 {
@@ -258,7 +258,7 @@ static void keep_start_lines(struct resolver *r, const struct location_row *row,
         better->shown.frames = frames;
 }
 
-/* Set why a row has no frames. A row that has frames keeps them. */
+/* Set the reason why a row has no frames. A row with frames keeps them. */
 static bool apply_row_state(struct location_row *row, const struct symbol_result *result, enum symbol_state state)
 {
         if (row->state == SYMBOL_RESOLVED || row->state == SYMBOL_SENDER ||
@@ -297,7 +297,7 @@ static enum status apply_lookup_result(struct resolver *r, struct location_row *
         return ST_OK;
 }
 
-/* ST_BUSY when it is refused: with fewer rows it may be granted. */
+/* ST_BUSY when refused: fewer rows may succeed. */
 static enum status reserve_slice_memory(struct resolver *r, struct error *err)
 {
         const struct symbol_batch *b = &r->batch;
@@ -310,7 +310,7 @@ static enum status reserve_slice_memory(struct resolver *r, struct error *err)
                          r->key_count, n);
 }
 
-/* Look up the rows of the slice from *next on, and advance it. */
+/* Look up the rows of the slice that begins at *next, and advance *next. */
 static enum status look_up_slice(struct resolver *r, size_t *next, struct error *err)
 {
         enum status st;
@@ -326,7 +326,7 @@ static enum status look_up_slice(struct resolver *r, size_t *next, struct error 
                                                              .is_file_offset = row->kind == ADDRESS_FILE_OFFSET };
                 r->key_rows[r->key_count++] = *next;
         }
-        r->last_count = UINT32_MAX; /* the frames of the last slice are invalid */
+        r->last_count = UINT32_MAX; /* frames of the last slice are invalid */
         if (!r->key_count)
                 return ST_OK;
         st = symbol_view_lookup(r->texts.view, r->keys, r->key_count, &r->batch, err);
@@ -349,7 +349,7 @@ static enum status apply_slice_results(struct resolver *r, struct error *err)
         return ST_OK;
 }
 
-/* From the number of locations per frame count, find the depth up to which all have room. */
+/* From the number of locations per frame count, compute the depth up to which all have room. */
 static void make_frame_budget(struct frame_budget *b, const uint64_t *depths)
 {
         uint64_t left = LIMIT_FLUSH_FRAMES;
@@ -364,9 +364,8 @@ static void make_frame_budget(struct frame_budget *b, const uint64_t *depths)
 }
 
 /*
- * The first pass over the results of a slice: counts locations per frame count,
- * and notes the texts of as many frames as fit, so that the index's pages of
- * texts are read in order.
+ * First pass over the results of a slice: count locations per frame count, and collect the texts of the frames that
+ * fit, so that the text pages of the index are read in order.
  */
 static enum status collect_slice_frames(struct resolver *r, uint64_t *depths, uint64_t *noted, struct error *err)
 {
@@ -426,7 +425,7 @@ enum status location_rows_resolve(struct location_row *rows, size_t count, struc
         if (!st)
                 st = collect_frames(&r, err);
         for (size_t next = 0; !st && next < count;) {
-                if (count > SLICE_KEYS) /* else the results of the first pass are still there */
+                if (count > SLICE_KEYS) /* otherwise the results of the first pass are still valid */
                         st = look_up_slice(&r, &next, err);
                 else
                         next = count;

@@ -16,15 +16,15 @@ static struct metric removed_files =
         METRIC_COUNTER("cairn_store_removed_files_total",
                        "Files of the tables that were unlinked after the grace period of their removal.", "");
 static struct metric orphans = METRIC_COUNTER("cairn_store_orphans_total",
-                                              "Files in the folders of the tables that no log named, unlinked.", "");
+                                              "Orphaned files in the table folders that were unlinked.", "");
 static struct metric failures =
         METRIC_COUNTER("cairn_store_maintenance_failures_total",
-                       "Runs of the store's maintenance that failed; each is repeated a minute later.", "");
+                       "Failed runs of the store's maintenance; each is repeated a minute later.", "");
 
 static struct metric log_files = METRIC_COUNTER(
-        "cairn_store_log_files_total", "Old commits and checkpoints of the tables' logs that were deleted.", "");
+        "cairn_store_log_files_total", "Old commits and checkpoints deleted from the tables' logs.", "");
 
-/* Each hour, with the writer lock. */
+/* Runs once an hour. Caller holds the writer lock. */
 static enum status list_and_clean(struct profile_store *s, struct table_cleaning *cleaned, struct error *err)
 {
         struct delta_log_cleaning logs = { 0 };
@@ -35,7 +35,7 @@ static enum status list_and_clean(struct profile_store *s, struct table_cleaning
         return st ? st : cleaned_logs;
 }
 
-/* With the writer lock. */
+/* Caller holds the writer lock. */
 static enum status clean_tables(struct profile_store *s, struct error *err)
 {
         bool lists_folders = monotonic_ns() >= s->next_listing_ns;
@@ -53,7 +53,7 @@ static enum status clean_tables(struct profile_store *s, struct error *err)
         return st;
 }
 
-/* With the writer lock. A commit that failed may be in the log. */
+/* A failed commit may nevertheless be in the log. Caller holds the writer lock. */
 static enum status set_table_properties(struct profile_store *s, struct error *err)
 {
         enum status st = table_logs_set_retention(&s->logs, err);
@@ -64,7 +64,7 @@ static enum status set_table_properties(struct profile_store *s, struct error *e
 
 static enum status expire_samples(struct profile_store *s, struct error *err)
 {
-        /* Label rules are applied by the compaction's thread. */
+        /* Label rules are applied by the compaction thread. */
         struct store_limits *all = store_limits_acquire(s);
         const struct sample_limits days = { .age_s = all->limits.age_s, .size_bytes = all->limits.size_bytes };
         struct expiry removed = { 0 };
@@ -80,8 +80,8 @@ static enum status expire_samples(struct profile_store *s, struct error *err)
 }
 
 /*
- * On a full disk every commit fails, and cleaning is what frees it: it runs after any failure but one. A removal must
- * be durable before its file is unlinked, which store_reconcile() ensures first of all it does.
+ * On a full disk every commit fails, and cleaning is what frees space: it runs even after failures. A removal must be
+ * durable before its file is unlinked: store_reconcile() or else file_sync_filesystem() must have succeeded.
  */
 enum status store_maintain(struct profile_store *s, struct error *err)
 {
@@ -131,7 +131,7 @@ static void *run_maintenance_thread(void *context)
                 struct error err = { 0 };
 
                 if (store_maintain(s, &err)) {
-                        log_error("store", "maintenance failed, repeating it in %d s: %s", MAINTENANCE_INTERVAL_S,
+                        log_error("store", "maintenance failed, retrying in %d s: %s", MAINTENANCE_INTERVAL_S,
                                   err.text);
                         metric_add(&failures, 1);
                 }

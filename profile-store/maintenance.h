@@ -4,25 +4,27 @@
 
 /**
  * @file
- * The store's background job for what grows otherwise: samples past their retention, files that were removed from the
- * tables, orphans of interrupted writers, and the log itself.
+ * The store's background maintenance, which bounds its size: removes samples past their retention, files removed from
+ * the tables, orphans of interrupted writers, and old parts of the log.
  *
- * It runs every MAINTENANCE_INTERVAL_S on a thread of its own, and takes the writer lock for each step. A step that
- * fails is tried again by the next run.
+ * It runs every MAINTENANCE_INTERVAL_S on its own thread, and takes the writer lock for each step. A step that fails is
+ * retried by the next run.
  *
  * Threads: any, except start and stop.
  */
 #include "profile-store/store_internal.h"
 
 #define MAINTENANCE_INTERVAL_S 60
-#define LISTING_INTERVAL_S 3600 /* between two searches for orphans and old log files */
+#define LISTING_INTERVAL_S 3600 /* between searches for orphans and old log files */
 
 enum status maintenance_start(struct profile_store *s, struct error *err) MUST_CHECK;
 
-/** Wait for the run in progress and end the thread; nothing without one. s->stopping is set. */
+/** Wait for the current run and end the thread, if there is one. s->stopping must be set. */
 void maintenance_stop(struct profile_store *s);
 
-/** One run: retention, then table properties, then cleaning, whatever failed before. The first failure is returned. */
+/**
+ * One run: retention, table properties, cleaning; a failure does not skip the later steps. Returns the first failure.
+ */
 enum status store_maintain(struct profile_store *s, struct error *err) MUST_CHECK;
 
 #endif

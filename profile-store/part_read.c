@@ -67,7 +67,7 @@ enum status part_file_read_column(const struct part_file *f, uint32_t group, con
                 return ST_OK;
         }
         parquet_column_deinit(&c);
-        return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has another type than it should", column, f->path);
+        return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column, f->path);
 }
 
 enum status part_file_open_column(const struct part_file *f, uint32_t group, const char *column, enum parquet_kind kind,
@@ -80,7 +80,7 @@ enum status part_file_open_column(const struct part_file *f, uint32_t group, con
                 return error_set(err, ST_BAD_DATA, "'%s' has no column '%s'", f->path, column);
         if ((schema->nodes[node].kind != kind && !(is_bytes_kind(schema->nodes[node].kind) && is_bytes_kind(kind))) ||
             schema->nodes[node].max_rep)
-                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has another type than it should", column,
+                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column,
                                  f->path);
         return parquet_cursor_open(c, f->file, group, node, err);
 }
@@ -103,7 +103,7 @@ void location_rows_deinit(struct location_rows *r)
         *r = (struct location_rows){ .memory.use = r->memory.use };
 }
 
-/* A column of texts; each entry of its dictionary is copied once. */
+/* A string column; each entry of its dictionary is copied once. */
 struct text_column {
         struct parquet_column column;
         const char **texts;
@@ -127,8 +127,8 @@ struct location_columns {
         struct parquet_column id, address, kernel, line, inlined, generation, start_lines;
         bool has_start_lines;
         struct arena *arena;
-        struct frame_chains chains; /* rows with equal frames share them */
-        const char *last_hex;       /* text of the build-id parsed last; neighbours have the same */
+        struct frame_chains chains; /* shared by rows with equal frames */
+        const char *last_hex;       /* text of the last build-id parsed; neighbours often have the same */
         const struct build_id *last_build_id;
 };
 
@@ -188,7 +188,7 @@ static enum status read_location_columns(const struct part_file *f, uint32_t gro
         return st;
 }
 
-/* "" for null; NULL without memory. */
+/* "" for null; NULL when memory runs out. */
 static const char *get_column_text(struct location_columns *c, int which, uint64_t i)
 {
         struct text_column *t = &c->texts[which];
@@ -216,7 +216,7 @@ static enum profile_address_kind parse_address_kind(const char *name)
         return strcmp(name, address_kind_name(ADDRESS_FILE_OFFSET)) == 0 ? ADDRESS_FILE_OFFSET : ADDRESS_NONE;
 }
 
-/* NULL without memory. */
+/* NULL when memory runs out. */
 static const struct build_id *parse_build_id(struct location_columns *c, const char *hex)
 {
         struct build_id id, *copy;
@@ -299,7 +299,7 @@ enum status location_rows_append(struct location_rows *rows, const struct locati
         return st;
 }
 
-/* Of the locations from `at` on. @return how many were looked at. */
+/* Select among the locations from `at` on. @return the number examined. */
 static size_t select_locations(const struct key_map *selected, const struct parquet_column *ids, size_t at,
                                bool ret[KEY_MAP_BATCH])
 {

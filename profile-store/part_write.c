@@ -16,7 +16,7 @@ static enum status make_part_folder(const char *path, struct error *err)
         return folder ? file_make_dirs(folder, err) : error_no_memory(err);
 }
 
-/* Reserves memory for one row group: returns how many bytes it may have. */
+/* Reserve memory for one row group. Returns the bytes it may use. */
 static uint64_t reserve_row_group(struct memory_reservation *memory, uint64_t bytes)
 {
         if (memory->use == MEMORY_BASE)
@@ -59,7 +59,7 @@ enum status part_writer_begin(struct part_writer *p, const char *path, enum tabl
         return st;
 }
 
-/* What queries and re-symbolization select files by. Labels are columns in the order in which they first came. */
+/* Columns by which queries and re-symbolization select files. Label columns are in order of first appearance. */
 static const char *const stats_names[] = { "time", "profile_type", "build_id", "label_service_name" };
 static const struct delta_stats_columns stats_columns = {
         .names = stats_names,
@@ -169,7 +169,7 @@ enum status location_part_begin(struct location_part *l, const char *path, const
         return st;
 }
 
-/* Null when no function has one. */
+/* Null when no function has a start line. */
 static void put_start_lines(struct location_part *l, const struct scan_location *shown)
 {
         uint32_t count = shown->frame_count, known = 0;

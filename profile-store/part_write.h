@@ -6,13 +6,11 @@
  * @file
  * Writes parts, the Parquet files of the tables, in the schema of docs/formats/tables.md.
  *
- * A part is written under a temporary name, synced, renamed over whatever an
- * interrupted attempt left under its name, and its directory synced: it exists
- * before a commit names it.
+ * A part is written under a temporary name, synced, and renamed over any file that an interrupted attempt left; then
+ * its directory is synced: the part is durable before a commit names it.
  *
- * Memory: one row group, up to PART_GROUP_BYTES reserved from the budget of
- * `use`. When that is refused, row groups are smaller, down to
- * PART_LEAST_GROUP_BYTES, which are not reserved: writing always proceeds.
+ * Memory: one row group, up to PART_GROUP_BYTES reserved from the budget of `use`. When that is refused, row groups are
+ * smaller, down to PART_LEAST_GROUP_BYTES, which is not reserved: writing always makes progress.
  *
  * Threads: no shared state.
  */
@@ -28,7 +26,7 @@ struct part_written {
         char *stats; /* JSON for the table's log; owned */
 };
 
-#define LABELS_WITH_STATS 16 /* label columns of a part with statistics in the table's log */
+#define LABELS_WITH_STATS 16 /* label columns per part with statistics in the table's log */
 #define PART_GROUP_BYTES MiB(64)
 #define PART_LEAST_GROUP_BYTES MiB(1)
 
@@ -48,24 +46,24 @@ struct part_writer {
         struct memory_reservation memory;
 };
 
-/** Abandon the part unless it was finished. */
+/** Discard the part unless it was finished. */
 void part_writer_deinit(struct part_writer *p);
 #define _cleanup_part_writer_ _cleanup_(part_writer_deinit)
 
 /**
- * Begin a part whose rows the caller puts into p->w, in the table's order.
- * @param columns  of samples: the label columns to have; NULL otherwise.
- * @param ret  valid for deinit also on failure.
+ * Begin a part. The caller puts rows into p->w, in the table's order.
+ * @param columns  for samples: the label columns; NULL otherwise.
+ * @param ret  part_writer_deinit() is required, also on failure.
  */
 enum status part_writer_begin(struct part_writer *ret, const char *path, enum table t,
                               const struct label_columns *columns, const struct part_limits *limits,
                               struct error *err) MUST_CHECK;
-/** count rows are complete in every column; while there is room. */
+/** Declare count rows complete in every column. Call only while the part has room. */
 enum status part_writer_end_rows(struct part_writer *p, uint64_t count, struct error *err) MUST_CHECK;
 
 /**
- * A part of locations, row by row: begin, put while there is room, finish.
- * @param ret  valid for deinit also on failure.
+ * A part of locations, written row by row: begin, put while there is room, finish.
+ * @param ret  part_writer_deinit() is required, also on failure.
  */
 struct location_part {
         struct part_writer part;
@@ -77,33 +75,33 @@ struct location_part {
 };
 enum status location_part_begin(struct location_part *ret, const char *path, const struct part_limits *limits,
                                 struct error *err) MUST_CHECK;
-/** Whether the file takes another row: within max_rows, and within what a reader accepts. The first row always fits. */
+/** Whether the file has room for another row: within max_rows and the limits of a reader. The first row always fits. */
 bool part_writer_has_room(const struct part_writer *p);
-/** Rows come in the order of compare_location_rows(). */
+/** Rows must be put in the order of compare_location_rows(). */
 enum status location_part_put(struct location_part *l, const struct location_row *row, struct error *err) MUST_CHECK;
 enum status part_writer_finish(struct part_writer *p, struct part_written *ret, struct error *err) MUST_CHECK;
 
 /*
- * These write *count rows, or as many as one file takes: *count then holds the rows that are in the file. At least one
- * row is written; the caller goes on with the next file.
+ * These write up to *count rows, as many as one file takes, at least one, and set *count to the number written. The
+ * caller continues with the next file.
  */
 
-/** rows in the order of compare_location_rows(). */
+/** rows must be in the order of compare_location_rows(). */
 enum status part_write_locations(const char *path, const struct location_row *rows, size_t *count,
                                  const struct part_limits *limits, struct part_written *ret,
                                  struct error *err) MUST_CHECK;
 
-/** stacks sorted by id. */
+/** stacks must be sorted by id. */
 enum status part_write_stacks(const char *path, const struct batch_stack *const *stacks, size_t *count,
                               const struct part_limits *limits, struct part_written *ret, struct error *err) MUST_CHECK;
 
 struct sample_row {
         const struct batch *batch;
         const struct batch_sample *sample;
-        uint32_t type_rank, labels_rank; /* their order among all rows of the flush */
+        uint32_t type_rank, labels_rank; /* order of its type and labels among all rows of the flush */
 };
 
-/** rows sorted by type_rank, labels_rank, stack, time. */
+/** rows must be sorted by type_rank, labels_rank, stack, time. */
 enum status part_write_samples(const char *path, const struct label_columns *columns, const struct sample_row *rows,
                                size_t *count, const struct part_limits *limits, struct part_written *ret,
                                struct error *err) MUST_CHECK;

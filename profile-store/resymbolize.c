@@ -10,22 +10,18 @@
 #include "profile-store/store_internal.h"
 
 /*
- * Parts are processed in rounds of about options.resymbolize_rows rows. A round
- * reads the parts that have rows of the objects, looks these rows up together,
- * drops the parts in which nothing changed, writes the rows of the others as
- * one new part, and commits "add the new part, remove the old ones". Rows keep
- * their location ids, so samples and stacks stay as they are. The writer lock is
- * released between rounds, for flushes; since one of those may fail, each round
- * begins with store_reconcile().
+ * Parts are processed in rounds of about options.resymbolize_rows rows. A round reads the parts that have rows of the
+ * objects, looks up these rows together, drops parts without changes, writes the rows of the others as one new part,
+ * and commits "add the new part, remove the old ones". Rows keep their location ids, so samples and stacks are
+ * unchanged. The writer lock is released between rounds, for flushes; since a flush may fail, each round begins with
+ * store_reconcile().
  *
- * Memory is reserved for MEMORY_RESYMBOLIZE. When it is refused, the round ends
- * before the part that did not fit; a part that does not fit alone is rewritten
- * row group by row group; one with a row group that does not fit is left for a
- * later call (ST_BUSY after all other parts).
+ * Memory is reserved for MEMORY_RESYMBOLIZE. When it is refused, the round ends before the part that did not fit; a
+ * part that does not fit alone is rewritten row group by row group; a part with a row group that does not fit is left
+ * for a later call (ST_BUSY after all other parts).
  *
- * A part that cannot be read, or whose row group needs more memory than the
- * budget ever grants, is skipped, logged and counted: its rows stay as they are,
- * and the others are re-symbolized.
+ * A part that cannot be read, or whose row group needs more memory than the budget ever grants, is skipped, logged and
+ * counted: its rows stay unchanged, and the others are re-symbolized.
  */
 static struct metric skipped_parts = METRIC_COUNTER("cairn_resymbolize_skipped_parts_total",
                                                     "Files of locations that a re-symbolization could not read.", "");
@@ -33,11 +29,11 @@ static struct metric skipped_parts = METRIC_COUNTER("cairn_resymbolize_skipped_p
 struct resymbolization {
         struct profile_store *s;
         const struct resymbolize_request *request;
-        struct build_id *ids; /* of the request, sorted; none: all */
+        struct build_id *ids; /* of the request, sorted; empty: all */
         size_t id_count;
-        struct tables *tables; /* as at the start; parts that come later were looked up since */
-        size_t max_parts;      /* of a round; halved when a round of several parts ran out of memory */
-        struct error refused;  /* of the last part that memory was refused for */
+        struct tables *tables; /* snapshot at the start; parts added later were looked up after it */
+        size_t max_parts;      /* per round; halved when a round of several parts ran out of memory */
+        struct error refused;  /* error of the last part for which memory was refused */
         struct resymbolize_result result;
 };
 
@@ -81,7 +77,7 @@ static int compare_build_ids(const void *a, const void *b)
         return build_id_compare(a, b);
 }
 
-/* The view is begun for a request that needs it, and ended by the caller. */
+/* The view is begun on first use and ended by the caller. */
 static bool is_indexed_since(const struct resymbolization *h, const struct build_id *id, struct symbol_view **view)
 {
         struct symbol_object o;
@@ -90,7 +86,7 @@ static bool is_indexed_since(const struct resymbolization *h, const struct build
                 return true;
         if (!h->s->options.symbols)
                 return false;
-        /* An object whose record cannot be read is looked up: that tells its rows why. */
+        /* If the object's record cannot be read, look it up: its rows then get the reason. */
         return (!*view && symbol_view_begin(h->s->options.symbols, view, NULL)) ||
                symbol_view_get_object(*view, id, &o, NULL) || o.indexed_unix_s >= h->request->indexed_since_unix_s;
 }
@@ -110,7 +106,7 @@ static bool may_have_selected_objects(const struct resymbolization *h, const str
         return !h->id_count;
 }
 
-/* Whether a part has rows of the objects, from its build-id column alone. */
+/* Whether a part has rows of the objects, by its build-id column alone. */
 static enum status has_selected_objects(const struct resymbolization *h, const struct part_file *f, bool *ret,
                                         struct error *err)
 {
@@ -135,7 +131,7 @@ static enum status has_selected_objects(const struct resymbolization *h, const s
 
 /* ---- lookup ---- */
 
-/* Looks up the rows of the objects among rows[0 .. count); changed gets one flag per row. */
+/* Look up the rows of the objects among rows[0 .. count); changed has one flag per row. */
 static enum status look_up_rows(struct resymbolization *h, struct location_row *rows, size_t count, struct arena *a,
                                 uint8_t *changed, struct error *err)
 {
@@ -145,7 +141,7 @@ static enum status look_up_rows(struct resymbolization *h, struct location_row *
         enum status st;
 
         for (size_t i = 0; i < count; i++) {
-                /* Rows of an object are neighbours. */
+                /* Rows of an object are contiguous. */
                 if (i && build_id_equal(rows[i].shown.build_id, rows[i - 1].shown.build_id))
                         rows[i].is_excluded = rows[i - 1].is_excluded;
                 else
@@ -275,10 +271,10 @@ static void skip_part(struct resymbolization *h, const struct table_part *part, 
 {
         metric_add(&skipped_parts, 1);
         h->result.files_skipped++;
-        log_error("store", "cannot re-symbolize the locations in '%s', skipping the file: %s", part->path, why->text);
+        log_error("store", "cannot re-symbolize the locations in '%s', skipping it: %s", part->path, why->text);
 }
 
-/* Adds the rows of a part that has rows of the objects. On failure the round is as before. */
+/* Add the rows of a part that has rows of the objects. The round is unchanged on failure. */
 static enum status read_round_part(struct resymbolization *h, struct resymbolize_round *r, struct table_part *part,
                                    struct error *err)
 {
@@ -307,7 +303,7 @@ static enum status read_round_part(struct resymbolization *h, struct resymbolize
         return ST_OK;
 }
 
-/* Keeps the parts, and their rows, in which something changed. */
+/* Keep only the parts, with their rows, in which something changed. */
 static void drop_unchanged_parts(struct resymbolize_round *r, const uint8_t *changed)
 {
         size_t parts = 0, rows = 0, begin = 0;
@@ -349,7 +345,7 @@ static enum status rewrite_round(struct resymbolization *h, struct resymbolize_r
         return st ? st : replace_parts(h, r->parts, r->part_count, &add, err);
 }
 
-/* Reads parts from *next on until the round is full. A part that fails with nothing read before it is *failed_ret. */
+/* Read parts from *next on until the round is full. *failed_ret: the part that failed before any other was read. */
 static enum status read_round(struct resymbolization *h, struct resymbolize_round *r, size_t *next,
                               struct table_part **failed_ret, struct error *err)
 {
@@ -370,7 +366,7 @@ static enum status read_round(struct resymbolization *h, struct resymbolize_roun
         return ST_OK;
 }
 
-/* A part that failed as the only one of a round. ST_OK when the others can proceed. */
+/* Handle a part that failed as the only one of a round. ST_OK when the others can proceed. */
 static enum status handle_failed_part(struct resymbolization *h, struct table_part *part, enum status st,
                                       struct error *err)
 {
@@ -419,7 +415,7 @@ static enum status resymbolize_parts(struct resymbolization *h, size_t *next, st
                         st = r.part_count ? rewrite_round(h, &r, err) : ST_OK;
                 }
         }
-        resymbolize_round_deinit(&r); /* its memory is needed for the part that failed */
+        resymbolize_round_deinit(&r); /* free its memory for the failed part */
         return st && failed ? handle_failed_part(h, failed, st, err) : st;
 }
 
@@ -442,7 +438,7 @@ static enum status resymbolize_tables(struct resymbolization *h, struct error *e
         enum status st;
 
         pthread_mutex_lock(&s->writer_lock);
-        st = store_reconcile(s, err); /* the snapshot has everything that was committed */
+        st = store_reconcile(s, err); /* the snapshot then has everything that was committed */
         h->tables = tables_ref(s->tables);
         pthread_mutex_unlock(&s->writer_lock);
         part_count = h->tables->part_count[TABLE_LOCATIONS];

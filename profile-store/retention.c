@@ -17,7 +17,7 @@
 #define S_PER_DAY INT64_C(86400)
 #define US_PER_S INT64_C(1000000)
 #define LEAST_AGE_S 3600
-#define ATTEMPTS 3 /* when another writer commits in between */
+#define ATTEMPTS 3 /* when another writer commits meanwhile */
 
 static struct metric expired_files =
         METRIC_COUNTER("cairn_store_expired_files_total", "Files of the tables that retention removed.", "");
@@ -27,7 +27,7 @@ static struct metric expired_bytes =
         METRIC_COUNTER("cairn_store_expired_bytes_total", "Bytes of the tables that retention removed.", "");
 
 static struct metric rewritten_files = METRIC_COUNTER(
-        "cairn_store_rewritten_files_total", "Files of samples that retention wrote again without some rows.", "");
+        "cairn_store_rewritten_files_total", "Files of samples that retention rewrote without some rows.", "");
 
 void retention_count_removed(const struct expired_day *d)
 {
@@ -96,7 +96,7 @@ struct candidate {
         int64_t day;
         enum table table;
         enum expiry_reason reason;
-        uint64_t rows, bytes; /* without those that label rules remove first */
+        uint64_t rows, bytes; /* without those that label rules remove before */
         bool is_gone;         /* label rules remove all of it */
 };
 
@@ -104,7 +104,7 @@ struct plan {
         struct tables *tables; /* reference */
         struct candidate *files;
         size_t count;
-        const struct expiry *gone; /* of a dry run: what label rules remove first, parts by name; NULL: nothing */
+        const struct expiry *gone; /* dry run: rows that label rules remove before, parts by name; NULL: none */
 };
 
 static void plan_deinit(struct plan *p)
@@ -169,7 +169,7 @@ static enum status collect_candidates(struct plan *p, struct error *err)
         return ST_OK;
 }
 
-/* Bytes of files that are on disk although the same rows are in other files. */
+/* Bytes of files still on disk whose rows have been moved to other files. */
 static enum status count_replaced_bytes(const struct table_logs *l, uint64_t *ret, struct error *err)
 {
         uint64_t bytes = 0;
@@ -259,7 +259,7 @@ static void mark_days_beyond_size(struct plan *p, int64_t newest_day, uint64_t l
         }
 }
 
-/* Whether candidates [first, end) of a day have samples that label rules do not remove. */
+/* Whether candidates [first, end) of a day include samples that label rules keep. */
 static bool has_samples_left(const struct plan *p, size_t first, size_t end)
 {
         for (size_t i = first; i < end; i++) {
@@ -269,7 +269,7 @@ static bool has_samples_left(const struct plan *p, size_t first, size_t end)
         return false;
 }
 
-/* What a removal of samples left that was interrupted before the stacks. The writer lock is held: no flush is at it. */
+/* Stacks left by an interrupted removal of samples. The writer lock is held, so no flush runs. */
 static void mark_unused_stacks(struct plan *p, int64_t newest_day, uint64_t *bytes)
 {
         for (size_t i = 0, end; i < p->count && p->files[i].day < newest_day; i = end) {
@@ -398,7 +398,7 @@ static void note_removed_stacks(struct profile_store *s, const struct expiry *e,
         }
 }
 
-/* With the writer lock. ST_BUSY or ST_NOT_FOUND when another writer changed the tables. */
+/* ST_BUSY or ST_NOT_FOUND when another writer changed the tables. Caller holds the writer lock. */
 static enum status expire_once(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
                                struct error *err)
 {
@@ -414,10 +414,10 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
                 st = summarize_plan(&p, ret, err);
         if (!st && ret->count > first) {
                 s->behind = true;
-                known_rows_deinit(&s->known); /* the flush must not take the removed stacks for known */
+                known_rows_deinit(&s->known); /* a flush must not treat removed stacks as known */
                 for (size_t i = 0; !st && i < sizeof dated_tables / sizeof *dated_tables; i++) {
                         st = remove_candidates(s, &p, dated_tables[i], err);
-                        if (!st) { /* at once: the next may fail */
+                        if (!st) { /* counted at once: the next removal may fail */
                                 count_expired(ret, first, dated_tables[i]);
                                 note_removed_stacks(s, ret, first, dated_tables[i]);
                         }
@@ -431,7 +431,7 @@ static enum status expire_once(struct profile_store *s, const struct sample_limi
         return st;
 }
 
-/* Adds what went to ret. */
+/* Adds the removed rows to ret. */
 static enum status expire_days(struct profile_store *s, const struct sample_limits *limits, struct expiry *ret,
                                struct error *err)
 {
@@ -462,7 +462,7 @@ static enum status plan_dry_run(struct profile_store *s, const struct sample_lim
         return st ? st : summarize_plan(&p, ret, err);
 }
 
-/* Days past their age need not be rewritten, and rows that label rules remove need not be made room for by others. */
+/* Age first: expired days need no rewriting. Size last: rows that label rules remove need no room. */
 static enum status expire_in_steps(struct profile_store *s, const struct sample_limits *limits,
                                    const struct expiry_request *request, struct expiry *ret, struct error *err)
 {
@@ -477,7 +477,7 @@ static enum status expire_in_steps(struct profile_store *s, const struct sample_
         by_label = label_expiry_apply(s, limits, request, ret, err);
         if (by_label && (atomic_load(&s->stopping) || (request->proceed && !request->proceed(request->context))))
                 return by_label;
-        st = expire_days(s, &size, ret, by_label ? NULL : err); /* what makes room on a full disk */
+        st = expire_days(s, &size, ret, by_label ? NULL : err); /* frees space on a full disk */
         return by_label ? by_label : st;
 }
 

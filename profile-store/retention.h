@@ -4,32 +4,30 @@
 
 /**
  * @file
- * Retention of samples: which days of the tables go, and their removal.
+ * Retention of samples: selects the days of the tables to remove, and removes them.
  *
- * By age and size whole days are removed, so nothing is rewritten: the files of a day leave `samples` in one
- * commit, then those of the same days leave `stacks`. After a crash between the two
- * the next run removes the stacks of days without samples. The files themselves are unlinked
- * after the grace period (profile-store/table_clean.h). Locations that no stack refers to any more go later
- * (profile-store/compaction/location_sweep.h).
+ * By age and size whole days are removed, so nothing is rewritten: the files of a day are removed from `samples` in one
+ * commit, then those of the same days from `stacks`. After a crash between the two the next run removes the stacks of
+ * days without samples. The files are unlinked after the grace period (profile-store/table_clean.h). Locations that no
+ * stack refers to any more are removed later (profile-store/compaction/location_sweep.h).
  *
- * - age: a day goes when all of it is older. Now is the earliest time that the clock may mean
- *   (common/stable_clock.h), and at most a day after the newest sample, so that
- *   a clock that is ahead, or the end of ingestion, removes at most one day more.
- * - size: while the files of all tables hold more bytes, the oldest day goes. Counted are live
- *   files, and files that are replaced but still on disk; not those that retention has removed and
- *   that wait for the end of their grace period. Of the newest day, when it alone is too large, the files
- *   with the oldest samples go, but for the last one.
- * - labels: samples that a rule selects leave the files of a day when all of it is older than the rule's age
- *   (profile-store/compaction/label_expiry.h), before the size is looked at.
+ * - age: a day is removed when all of it is older. The current time is the earliest that the clock may mean
+ *   (common/stable_clock.h), and at most a day after the newest sample, so that a clock that is ahead, or the end of
+ *   ingestion, removes at most one more day.
+ * - size: while the files of all tables exceed it, the oldest day is removed. Live files count, and replaced files
+ *   still on disk; files that retention has removed, waiting for the end of their grace period, do not. If the newest
+ *   day alone is too large, its files with the oldest samples are removed, except the last file.
+ * - labels: samples that a rule selects are removed from the files of a day when all of it is older than the rule's age
+ *   (profile-store/compaction/label_expiry.h), before the size is checked.
  */
 #include "common/buf.h"
 #include "profile-store/store.h"
 #include "profile-store/tables.h"
 
 /**
- * Narrow limits by a rule: age=TIME, size=BYTES or both with a comma between them. TIME is a number with s, m, h, d, w
- * or y, at least an hour; BYTES one with K, M, G, T (powers of 1024) or nothing.
- * @return ST_OK; ST_USAGE, and ret is unchanged.
+ * Narrow limits by a rule: age=TIME, size=BYTES or both separated by a comma. TIME is a number with s, m, h, d, w or y,
+ * at least an hour; BYTES one with K, M, G, T (powers of 1024) or without a suffix.
+ * @return ST_OK; ST_USAGE, with ret unchanged.
  */
 enum status sample_limits_parse(const char *text, struct sample_limits *ret, struct error *err) MUST_CHECK;
 
@@ -37,21 +35,21 @@ enum expiry_reason {
         EXPIRY_NONE,
         EXPIRY_AGE,
         EXPIRY_SIZE,
-        EXPIRY_UNUSED, /* stacks of a day without samples, and locations of no stack */
+        EXPIRY_UNUSED, /* stacks of a day without samples, and locations without a stack */
         EXPIRY_LABELS, /* samples that a label rule selects */
 };
 
 struct expired_day {
         enum table table;
-        int64_t day; /* since 1970; INT64_MAX of locations */
+        int64_t day; /* since 1970-01-01; INT64_MAX for locations */
         enum expiry_reason reason;
-        uint64_t files;     /* that went with all rows */
-        uint64_t rewritten; /* files that were written again without some rows */
+        uint64_t files;     /* removed with all rows */
+        uint64_t rewritten; /* rewritten without some rows */
         uint64_t rows;
-        uint64_t bytes; /* less in files; estimated by a dry run for those that would be rewritten */
+        uint64_t bytes; /* bytes saved; a dry run estimates it for files to be rewritten */
 };
 
-/* What label rules would remove of a file of samples. */
+/* Rows of a file of samples that label rules would remove. */
 struct expired_part {
         char *name; /* owned */
         uint64_t rows, bytes;
@@ -59,30 +57,30 @@ struct expired_part {
 };
 
 struct expiry {
-        struct expired_day *days; /* owned; by day, table and reason */
+        struct expired_day *days; /* owned; sorted by day, table and reason */
         size_t count, capacity;
-        struct expired_part *parts; /* owned; of a dry run with label rules */
+        struct expired_part *parts; /* owned; dry run with label rules only */
         size_t part_count, part_capacity;
-        uint64_t skipped_files; /* unreadable: label rules could not be applied to them */
+        uint64_t skipped_files; /* unreadable files, to which label rules could not be applied */
 };
 void expiry_deinit(struct expiry *e);
-/** Note the file that label rules would remove rows of. The name is copied. */
+/** Record a file from which label rules would remove rows. The name is copied. */
 enum status expiry_add_part(struct expiry *e, const char *name, const struct expired_part *part,
                             struct error *err) MUST_CHECK;
 enum status expiry_add_day(struct expiry *e, const struct expired_day *day, struct error *err) MUST_CHECK;
 
 struct expiry_request {
         const struct sample_limits *limits; /* borrowed; NULL: those of the store's options */
-        bool dry_run;                       /* say what would go, change nothing */
-        bool sweeps_locations;              /* then remove the locations that only removed stacks referred to */
+        bool dry_run;                       /* report what would be removed, change nothing */
+        bool sweeps_locations;              /* afterwards also remove locations that only removed stacks referred to */
         bool (*proceed)(void *context);     /* false ends label rules with ST_BUSY; NULL: until the store is closed */
         void *context;
 };
 
 /**
- * Remove what is past the limits.
- * @return ST_OK; ST_BUSY when another writer kept committing: retry later, or when it was ended; ST_USAGE for a store
- * that is open for reading only, unless dry_run; ST_OS; ST_NO_MEMORY. What was removed before a failure stays removed.
+ * Remove what exceeds the limits.
+ * @return ST_OK; ST_BUSY when another writer kept committing: retry later, or when it was ended by `proceed`; ST_USAGE
+ *         for a store opened read-only, unless dry_run; ST_OS; ST_NO_MEMORY. Removals before a failure remain.
  */
 enum status profile_store_expire(struct profile_store *store, const struct expiry_request *request, struct expiry *ret,
                                  struct error *err) MUST_CHECK;
@@ -95,15 +93,15 @@ enum status profile_store_expire(struct profile_store *store, const struct expir
 enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf *out, struct error *err) MUST_CHECK;
 
 /**
- * The time that ages count from, Unix seconds, and the day of the newest sample since 1970.
+ * The current time for ages, in Unix seconds, and the day of the newest sample since 1970-01-01.
  * @return false when there are no samples.
  */
 bool retention_find_now(const struct tables *t, int64_t *now_s_ret, int64_t *newest_day_ret);
 
-/** Count what was removed. */
+/** Add to the metrics of removed files and rows. */
 void retention_count_removed(const struct expired_day *d);
 
-/** Register the counters of what was removed. */
+/** Register the metrics of removed files and rows. */
 void retention_register_metrics(void);
 
 #endif

@@ -4,10 +4,9 @@
 
 /**
  * @file
- * The read path: a consistent snapshot of parts and head, with every batch that
- * was acknowledged before store_scan_begin().
+ * The read path: a consistent snapshot of parts and head. It has every batch acknowledged before store_scan_begin().
  *
- * Threads: one scan belongs to one thread; any number of scans at once.
+ * Threads: one scan belongs to one thread; scans are independent of each other.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,14 +21,16 @@ struct store_scan;
 enum label_match { LABEL_EQUAL, LABEL_NOT_EQUAL, LABEL_REGEX, LABEL_NOT_REGEX };
 
 struct label_matcher {
-        /* As sent, "service.name", or the column spelling "service_name"; both find it. "trace_id" and "span_id" are
-         * the ids of a sample in lower-case hexadecimal; of one without such an id, the label with that name.
-         * "__profile_type__" is the sample's profile type id, "__name__", "__type__", "__unit__", "__period_type__" and
-         * "__period_unit__" are its parts. */
+        /*
+         * As sent, "service.name", or the column spelling "service_name". "trace_id" and "span_id" are the ids of a
+         * sample in lower-case hexadecimal, or the label of that name if the sample has no such id. "__profile_type__"
+         * is the sample's profile type id, "__name__", "__type__", "__unit__", "__period_type__" and "__period_unit__"
+         * are its parts.
+         */
         const char *key;
         enum label_match op;
         const char *value; /* a missing label matches like the empty string (Prometheus) */
-        /* For regex operators: whole-string match of value; borrowed from the caller. */
+        /* For regex operators: match of the whole of value; borrowed from the caller. */
         bool (*match)(void *context, const char *text, size_t n);
         void *context;
 };
@@ -46,12 +47,12 @@ enum status store_scan_begin(struct profile_store *store, struct store_scan **re
 void store_scan_end(struct store_scan *scan);
 
 /**
- * Count all further work of the scan on a meter, which may end it.
- * @param meter  borrowed; NULL: unlimited, as after begin.
+ * Charge all further work of the scan to a meter, which may end the scan.
+ * @param meter  borrowed; NULL: unlimited, the default.
  */
 void store_scan_set_meter(struct store_scan *scan, struct work_meter *meter);
 
-/** Begin a scan of profiles outside of a store, with the frames they have. */
+/** Begin a scan of profiles outside of a store, with the frames that they contain. */
 enum status store_scan_begin_profiles(const struct profile *const *profiles, size_t count, struct store_scan **ret,
                                       struct error *err) MUST_CHECK;
 
@@ -68,8 +69,8 @@ struct stack_sums {
         struct stack_sum *items; /* owned */
         size_t count;
         struct memory_reservation memory; /* of items */
-        char unit[32];                    /* of value; "" when nothing matched; ST_USAGE when units differ */
-        char type[256];                   /* "" when nothing matched, or several types of one unit did */
+        char unit[32];                    /* of value; "" when nothing matched; different units are ST_USAGE */
+        char type[256];                   /* "" when nothing matched, or several types with the same unit did */
 };
 
 void stack_sums_deinit(struct stack_sums *s); /* also fine on a zeroed one */
@@ -77,7 +78,7 @@ void stack_sums_deinit(struct stack_sums *s); /* also fine on a zeroed one */
 enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
                            struct error *err) MUST_CHECK;
 
-/** Called for each matching sample; return a status to stop. For series and exports. */
+/** Called for each matching sample; any status but ST_OK stops the visit. For series and exports. */
 typedef enum status store_scan_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id);
 enum status store_scan_visit(struct store_scan *scan, const struct scan_filter *filter, store_scan_sample *each,
                              void *context, struct error *err) MUST_CHECK;
@@ -93,11 +94,11 @@ struct scan_frame {
 };
 struct scan_location {
         uint64_t location_id;
-        const struct build_id *build_id; /* never NULL; size 0 unknown; locations of an object may share it */
+        const struct build_id *build_id; /* never NULL; size 0: unknown; locations of an object may share it */
         uint64_t address;
         const char *mapping;         /* path of the object, "" unknown */
         const char *state;           /* symbol_state_name() */
-        enum symbol_quality quality; /* of the object's symbols when it was looked up */
+        enum symbol_quality quality; /* of the object's symbols at the time of the lookup */
         bool is_kernel;
         const struct scan_frame *frames; /* innermost first */
         uint32_t frame_count;
@@ -110,7 +111,7 @@ struct scan_location {
 struct scan_stacks {
         struct scan_location *locations;
         size_t location_count;
-        uint32_t *indexes; /* all stacks' indexes, one after the other */
+        uint32_t *indexes; /* indexes of all stacks, one after another */
         size_t *first;     /* count + 1 entries: stack i is indexes[first[i] .. first[i+1]) */
         size_t count;
 };
@@ -120,13 +121,13 @@ enum status store_scan_resolve(struct store_scan *scan, const struct stack_sums 
 
 /** When samples were taken: from the start of the first to the end of the last. */
 struct scan_span {
-        int64_t first_unix_ns, end_unix_ns; /* the end includes the samples' durations */
+        int64_t first_unix_ns, end_unix_ns; /* the end includes the durations of the samples */
         bool is_empty;                      /* no sample was selected; the times are 0 */
 };
 enum status store_scan_find_span(struct store_scan *scan, const struct scan_filter *filter, struct scan_span *ret,
                                  struct error *err) MUST_CHECK;
 
-/** Lists, sorted, owned by the scan. Only what the filter selects. Label names are in column spelling. */
+/** Sorted lists, owned by the scan, of samples that the filter selects. Label names are in column spelling. */
 struct scan_names {
         const char *const *items;
         size_t count;
@@ -138,25 +139,26 @@ enum status store_scan_list_label_names(struct store_scan *scan, const struct sc
 enum status store_scan_list_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
                                          struct scan_names *ret, struct error *err) MUST_CHECK;
 
-/** Bounds of the times of all samples, without reading any: [*from_ret, *to_ret]. False when there is none. */
+/** Bounds of the times of all samples, from statistics only: [*from_ret, *to_ret]. False without samples. */
 bool store_scan_get_time_range(const struct store_scan *scan, int64_t *from_ret, int64_t *to_ret);
 
 /**
- * Unresolved locations per object and reason, with the number of samples that have one in their
- * stack. Objects without a build-id are distinguished by path. Most samples first;
- * owned by the scan.
+ * Unresolved locations per object and reason, with the number of samples whose stack has one. Objects without a
+ * build-id are distinguished by path. Most samples first; owned by the scan.
  */
 struct scan_missing {
         struct build_id build_id;
         const char *mapping;
         const char *state;
         uint64_t locations;
-        int64_t samples; /* rows, of whatever unit */
+        int64_t samples; /* rows, of any unit */
 };
 enum status store_scan_list_missing(struct store_scan *scan, const struct scan_filter *filter,
                                     struct scan_missing **ret, size_t *count_ret, struct error *err) MUST_CHECK;
 
-/** Samples with an unresolved location in their stack, by its reason; one with several reasons counts for each. */
+/**
+ * Count samples with an unresolved location in their stack, by reason; a sample with several reasons counts for each.
+ */
 enum status store_scan_count_unresolved(struct store_scan *scan, const struct scan_filter *filter,
                                         uint64_t samples_ret[static SYMBOL_STATE_COUNT], struct error *err) MUST_CHECK;
 
@@ -164,20 +166,20 @@ enum status store_scan_count_unresolved(struct store_scan *scan, const struct sc
 struct scan_upload {
         struct build_id build_id;
         const char *mapping;
-        enum symbol_state state;     /* why its locations are unresolved: of several the one with most samples */
-        enum symbol_quality quality; /* the best that it was looked up with */
+        enum symbol_state state;     /* why its locations are unresolved: the reason with the most samples */
+        enum symbol_quality quality; /* best quality of any lookup */
         uint64_t locations;
         uint64_t samples; /* with one of these locations in the stack */
-        int64_t value;    /* of those samples; means something with a unit only */
+        int64_t value;    /* of those samples; meaningful only if they have one unit */
 };
 
-/** Both lists have the objects with most samples first, each build-id once; owned by the scan. */
+/** Both lists are sorted by samples, most first, with each build-id once; owned by the scan. */
 struct scan_uploads {
         struct scan_upload *missing; /* locations without frames that debuginfo would resolve */
         size_t missing_count;
-        struct scan_upload *poor; /* locations with symbol names only, which would gain lines and inlined frames */
+        struct scan_upload *poor; /* locations with symbol names only; debuginfo would add lines and inlined frames */
         size_t poor_count;
-        uint64_t samples; /* all that the filter chose */
+        uint64_t samples; /* all samples that the filter selects */
         char unit[32];    /* of values; "" when nothing matched or units differ */
 };
 

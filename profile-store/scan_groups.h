@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Sums by stack or time step and group: samples are in one group when profile type, unit, period and the chosen labels
- * are equal. store_scan_sum() is faster where one group is enough.
+ * Sums by stack or time step and group. Samples are in one group when profile type, unit, period and the chosen labels
+ * are equal. store_scan_sum() is faster when a single group suffices.
  *
  * Memory: texts are in the scan's arena; groups and sums count against LIMIT_SCAN_GROUPS, LIMIT_SCAN_GROUP_SUMS and the
  * memory of queries.
@@ -17,14 +17,14 @@
 #define LIMIT_SCAN_GROUP_SUMS (1u << 24)
 
 struct scan_group_by {
-        const char *const *types; /* only samples of these types; type_count 0: of all that the filter selects */
+        const char *const *types; /* only samples of these types; type_count 0: all that the filter selects */
         size_t type_count;
-        const char *const *labels; /* keys, as sent or in column spelling; ids as of struct label_matcher */
+        const char *const *labels; /* keys, as sent or in column spelling; ids as for struct label_matcher */
         size_t label_count;
-        bool all_labels; /* in place of labels: every label that a sample has */
+        bool all_labels; /* instead of `labels`: every label of a sample */
         bool series;     /* also by the set of all labels: scan_group.series */
-        bool totals;     /* one sum per group, in place of one per stack */
-        /* Sum by time step in place of stack; step_ns 0: by stack. Samples outside of the steps are left out. */
+        bool totals;     /* one sum per group instead of one per stack */
+        /* Sum by time step instead of stack; step_ns 0: by stack. Samples outside of the steps are ignored. */
         int64_t first_unix_ns, step_ns;
         size_t step_count;
 };
@@ -36,14 +36,14 @@ struct scan_group_label {
 struct scan_group {
         const char *type, *unit;
         int64_t period;                        /* 0 unknown */
-        const struct scan_group_label *labels; /* those asked for, in that order, "" missing; or all, sorted by name */
+        const struct scan_group_label *labels; /* the requested ones in order, "" if missing; or all, sorted by name */
         uint32_t label_count;
         uint64_t series[2]; /* equal for equal sets of labels; 0 without series and all_labels */
 };
 
 struct scan_group_sum {
         uint32_t group;
-        uint32_t item; /* number of the stack in `stacks`, or of the step; 0 of totals */
+        uint32_t item; /* index of the stack in `stacks`, or of the step; 0 for totals */
         int64_t value; /* saturates */
         uint64_t samples;
 };
@@ -59,7 +59,7 @@ struct scan_group_sums {
 };
 void scan_group_sums_deinit(struct scan_group_sums *s); /* also fine on a zeroed one */
 
-/** The series that have a group of which `is_member` is true, sorted; owned by the caller. */
+/** The series of the groups for which is_member is true, sorted; owned by the caller. */
 struct scan_series_set {
         uint64_t (*items)[2];
         size_t count;

@@ -4,26 +4,26 @@
 
 /**
  * @file
- * The rows of a file of samples that a filter selects, for work other than queries: retention.
+ * Selects rows of a file of samples by a filter, for work other than queries: retention.
  *
- * A row group whose statistics exclude the filter is not read; of others the columns of the filter's labels are, as
- * runs of dictionary codes.
+ * Row groups whose statistics exclude the filter are not read; of the others only the columns of the filter's labels,
+ * as runs of dictionary codes.
  *
  * Memory: reserved for MEMORY_COMPACTION.
- * Threads: one at a time, and so the matchers of the filter.
+ * Threads: one at a time, also for the matchers of the filter.
  */
 #include "profile-store/part_read.h"
 #include "profile-store/scan.h"
 
 struct row_selector;
 
-/** @param filter  borrowed until row_selector_destroy(), with all it points to. */
+/** @param filter  borrowed until row_selector_destroy(), with everything it points to. */
 enum status row_selector_create(const struct scan_filter *filter, struct row_selector **ret,
                                 struct error *err) MUST_CHECK;
 void row_selector_destroy(struct row_selector *s); /* NULL is allowed */
 
 /**
- * Set rows[i] to 1 for each selected row i of a row group; others are left as they are.
+ * Set rows[i] to 1 for each selected row i of a row group; the others are not changed.
  * @param rows  one byte for each row of the group.
  * @return ST_OK; ST_BAD_DATA, ST_UNSUPPORTED or ST_TOO_BIG for a file that cannot be read; ST_BUSY or ST_NO_MEMORY.
  */

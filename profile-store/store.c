@@ -147,7 +147,7 @@ static enum status count_unresolved_locations(const struct tables *t, uint64_t *
                         enum status st = count_part_unresolved(part, &known, &why);
 
                         if (part_is_unreadable(st, &why)) {
-                                known = (int64_t)part->rows; /* damaged: no frame can be read */
+                                known = (int64_t)part->rows; /* damaged: no frames can be read */
                         } else if (st) {
                                 if (err)
                                         *err = why;
@@ -168,7 +168,7 @@ static void widen_time_range(int64_t *oldest, int64_t *newest, int64_t from, int
         *newest = to > *newest ? to : *newest;
 }
 
-/* Bounds in a log are rounded outwards to milliseconds, so they may overflow as nanoseconds. */
+/* The log rounds bounds outwards to milliseconds, so they may overflow as nanoseconds. */
 static int64_t convert_us_to_ns(int64_t us)
 {
         int64_t ns;
@@ -212,7 +212,7 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
         stat.queued_bytes = s->head_bytes;
         stat.queued_batches = s->head_count;
         stat.queue_disk_bytes =
-                s->queue ? raw_queue_count_bytes(s->queue) : 0; /* a reader's last reload may have failed */
+                s->queue ? raw_queue_count_bytes(s->queue) : 0; /* NULL for a reader whose last reload failed */
         stat.failed_flushes = s->failed_flushes;
         stat.damaged_lookups = (uint64_t)location_rows_count_damaged();
         stat.torn_bytes = s->report.torn_bytes;
@@ -258,14 +258,14 @@ enum status profile_store_stat(struct profile_store *s, struct profile_store_sta
 
 /* ---- the flush thread --------------------------------------------------------------------- */
 
-/* Wait until the interval ends or flush_bytes are queued. True while the store is open. */
+/* Wait for the end of the interval or until flush_bytes are queued. True while the store is open. */
 static bool wait_for_flush(struct profile_store *s, bool failed)
 {
         int64_t end = monotonic_ns() + (int64_t)s->options.flush_interval_ms * 1000000;
         bool stopping, in_time = true;
 
         pthread_mutex_lock(&s->lock);
-        /* After a failure wait for the whole interval, however much is queued. */
+        /* After a failure, wait for the whole interval, however much is queued. */
         while (!s->stopping && !s->sync_failed && in_time && (failed || s->head_bytes < s->options.flush_bytes))
                 in_time = condition_wait_until(&s->wake, &s->lock, end);
         s->sync_failed = false;
@@ -295,7 +295,7 @@ static void *run_flush_thread(void *context)
                 struct error err = { 0 };
 
                 failed = store_flush(s, &err) != ST_OK;
-                if (before >= TRIM_BYTES) /* the batches of a burst come from the heaps of many threads */
+                if (before >= TRIM_BYTES) /* the batches of a burst were allocated from the heaps of many threads */
                         (void)malloc_trim(0);
                 if (!failed)
                         continue;
@@ -346,9 +346,9 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
 }
 
 /*
- * A service keeps removed files as long as it was told to, which a command that opens its directory meanwhile is not:
- * without a flush thread files are deleted by a given grace period only. The maintenance repeats it and reports
- * failures.
+ * Clean up when opening. Without a flush thread, delete files only if a grace period is given: a service keeps removed
+ * files for its own configured time, which a command that opens its directory does not know. Maintenance repeats this
+ * and reports failures.
  */
 static void clean_at_open(struct profile_store *s)
 {
@@ -389,8 +389,8 @@ static enum status open_writable(struct profile_store *s, struct error *err)
 }
 
 /*
- * The queue is read before the tables: a batch that is flushed in between is in
- * both, and is dropped from the head by its position.
+ * The queue is read before the tables: a batch flushed in between is in both, and is dropped from the head by its
+ * position.
  */
 static enum status reload_with_queue(struct profile_store *s, struct error *err)
 {
@@ -409,7 +409,7 @@ static enum status reload_with_queue(struct profile_store *s, struct error *err)
         return ST_OK;
 }
 
-/* What the queue had is kept; when it or the tables are another copy, as after a restore, it is read from the start. */
+/* Replayed entries are kept; if queue or tables were replaced (restore), replay from the start. */
 enum status store_reload(struct profile_store *s, struct error *err)
 {
         uint64_t flushed = s->flushed;
@@ -439,7 +439,7 @@ enum status store_publish_tables(struct profile_store *s, struct error *err)
         return ST_OK;
 }
 
-/* A flush may have failed between the commit of its samples and remembering their batch ids. */
+/* A flush may have failed after the commit of its samples, before their batch ids were remembered. */
 static enum status remember_flushed(struct profile_store *s, uint64_t position, struct error *err)
 {
         _cleanup_free_ struct hash128 *ids = NULL;
@@ -457,7 +457,7 @@ static enum status remember_flushed(struct profile_store *s, uint64_t position, 
         return batch_ids_add(s->ids, ids, count, stable_unix_s(), err);
 }
 
-/* The state that is read back may not be durable: the failure may have been that of a sync. */
+/* The failure may have been that of a sync, so sync first: the state that is read may not be durable. */
 enum status store_reconcile(struct profile_store *s, struct error *err)
 {
         struct tables *now;

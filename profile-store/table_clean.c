@@ -15,7 +15,7 @@
 
 /* ---- removed files ---------------------------------------------------------------------- */
 
-/* A log written by others may name anything: only files that a table of ours can have are unlinked. */
+/* A log written by another program may name anything: only names of our own parts are unlinked. */
 static bool is_part_name(const char *name)
 {
         size_t n = strlen(name);
@@ -23,7 +23,7 @@ static bool is_part_name(const char *name)
         return *name != '_' && *name != '.' && n > 8 && strcmp(name + n - 8, ".parquet") == 0;
 }
 
-/* A day's folder whose last file went. Others stay: rmdir() fails. */
+/* Remove the folder of a day if it is empty; otherwise rmdir() fails. */
 static void remove_empty_day(int table, const char *file)
 {
         const char *slash = strchr(file, '/');
@@ -100,9 +100,9 @@ enum status tables_unlink_removed(struct table_logs *l, struct table_cleaning *r
 
 struct orphan_search {
         const struct delta_snapshot *live, *removed;
-        int64_t before_s; /* older ones go */
-        int64_t opened_s; /* unless they are younger than this, then */
-        int64_t open_before_s;
+        int64_t before_s; /* files with an older mtime are unlinked, */
+        int64_t opened_s; /* but those younger than this */
+        int64_t open_before_s; /* only if older than this */
         uint64_t found;
         int failure; /* errno of the first unlink that failed */
         char failed_name[256];
@@ -118,7 +118,7 @@ static bool is_in_snapshot(const struct delta_snapshot *s, const char *name)
         return s->file_count && bsearch(name, s->files, s->file_count, sizeof *s->files, compare_file_path);
 }
 
-/* In the log's folder only temporary files of an interrupted writer are removed. */
+/* In the log's folder only temporary files of interrupted writers are removed. */
 static bool is_removable_name(const char *name, bool is_log)
 {
         return strncmp(name, ".tmp-", 5) == 0 || (!is_log && is_part_name(name));
@@ -130,7 +130,7 @@ static bool is_old_enough(const struct orphan_search *o, const struct stat *st)
                (st->st_mtime < o->opened_s || st->st_mtime < o->open_before_s);
 }
 
-/* Files of one folder; prefix is its path below the table's folder, with a slash, or empty. */
+/* Unlink orphans in one folder; prefix is its path below the table's folder with a trailing slash, or empty. */
 static void unlink_folder_orphans(struct orphan_search *o, int folder, const char *prefix)
 {
         bool is_log = strncmp(prefix, LOG_FOLDER, strlen(LOG_FOLDER)) == 0;
@@ -165,7 +165,7 @@ static void unlink_folder_orphans(struct orphan_search *o, int folder, const cha
         }
 }
 
-/* The folders of days, and the log's. */
+/* Day folders, and the log's folder. */
 static void unlink_subfolder_orphans(struct orphan_search *o, int table)
 {
         int copy = openat(table, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

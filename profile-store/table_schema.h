@@ -4,9 +4,8 @@
 
 /**
  * @file
- * The columns of the three tables (docs/formats/tables.md). In the logs the
- * tables samples and stacks have one more column, the partition "date", which
- * is not in their files.
+ * The columns of the three tables (docs/formats/tables.md). In the logs the tables samples and stacks have one more
+ * column, the partition "date", which is not in their files.
  *
  * Threads: immutable.
  */
@@ -20,7 +19,7 @@ const char *table_name(enum table t);
 
 #define LABEL_COLUMN_PREFIX "label_"
 
-/** Labels with a column, in the order of the columns; all others are in labels_rest. */
+/** Labels with a column, in column order; all others are in labels_rest. */
 struct label_columns {
         char **names; /* column spelling without the prefix; owned */
         size_t count;
@@ -30,7 +29,7 @@ enum status label_columns_add(struct label_columns *c, const char *name, size_t 
 bool label_columns_contain(const struct label_columns *c, const char *name);
 void label_columns_deinit(struct label_columns *c);
 
-/* Of locations; parts and tables of before have none. */
+/* Of locations; absent from older parts and tables. */
 #define START_LINES_COLUMN "start_lines"
 
 /** Whether a table's schemaString has the column. */
@@ -43,7 +42,7 @@ char *label_column(const char *name);
 enum status label_columns_parse(const char *schema_json, struct label_columns *ret, struct error *err) MUST_CHECK;
 
 /**
- * A table's fields, in a.
+ * Make a table's fields, in a.
  * @param columns    of samples; NULL for none.
  * @param partition  include the partition column, as in the log.
  */

@@ -49,9 +49,7 @@ char *make_day_path(int64_t day, const char *name)
 
 /* ---- open ------------------------------------------------------------------------------- */
 
-/*
- * Commits older than the removed files that are kept are of no use: what they would show is gone.
- */
+/* Commits older than the grace period are useless: files of those versions have been unlinked. */
 static struct delta_retention get_log_retention(int64_t grace_ms)
 {
         int64_t s = (grace_ms + 999) / 1000;
@@ -184,7 +182,7 @@ bool table_part_may_have_build_id(const struct table_part *p, const struct build
         return strcmp(p->min_build_id, hex) <= 0 && strcmp(hex, p->max_build_id) <= 0;
 }
 
-/* Merge of two lists sorted by name; unchanged parts are shared. */
+/* Merge two lists sorted by name; unchanged parts are shared. */
 static enum status load_table_parts(struct tables *to, const struct table_logs *l, enum table t,
                                     const struct delta_snapshot *snapshot, const struct tables *before,
                                     struct error *err)
@@ -322,7 +320,7 @@ static void commit_lists_deinit(struct commit_lists *c)
         arena_deinit(&c->arena);
 }
 
-/* Tables that were made before the column existed get it with the first part that has it. */
+/* Tables older than the column get it with the first part that has it. */
 static enum status add_start_lines_column(struct delta_table *log, struct arena *a, struct delta_commit *c,
                                           struct error *err)
 {

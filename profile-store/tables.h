@@ -6,15 +6,13 @@
  * @file
  * The three tables: snapshots and commits.
  *
- * struct tables is a snapshot: immutable, reference-counted, consistent across the
- * three logs. The samples log is read first: the stacks and locations of its rows
- * were committed before it. Only retention removes stacks, after the samples of their days.
+ * struct tables is a snapshot: immutable, reference-counted, consistent across the three logs. The samples log is read
+ * first: the stacks and locations of its rows were committed before it. Only retention removes stacks, and after the
+ * samples of their days.
  *
- * Files that a commit removed are kept for a grace period for readers of older
- * snapshots (profile-store/table_clean.h).
+ * Removed files are kept for a grace period, for readers of older snapshots (profile-store/table_clean.h).
  *
- * Threads: a snapshot may be shared; the calls that take struct table_logs are
- * one at a time.
+ * Threads: a snapshot may be shared; calls that take struct table_logs must be serialized.
  */
 #include <stdatomic.h>
 
@@ -28,12 +26,12 @@ struct table_part {
         char *name; /* path below the table's folder, as in the log */
         char *path;
         uint64_t bytes, rows;
-        int64_t added_s; /* Unix time, of the commit that added it */
+        int64_t added_s; /* Unix time of the commit that added it */
         bool has_day;
         int64_t day;                 /* of its partition */
         int64_t min_us, max_us;      /* of samples; INT64_MIN and INT64_MAX without statistics */
-        _Atomic uint32_t done_rules; /* of samples: store_limits.h: rules of which no row is left */
-        _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until they are counted */
+        _Atomic uint32_t done_rules; /* of samples: rules that select no row (store_limits.h) */
+        _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until counted */
         char *min_build_id;          /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
         char *max_build_id;          /* NULL without statistics */
 };
@@ -50,19 +48,19 @@ struct tables {
         size_t part_count[TABLE_COUNT];
         struct label_columns columns;
         uint64_t flushed; /* last raw queue position that the samples cover */
-        bool is_replaced; /* of a reader: a table is another copy than the one that was loaded before */
+        bool is_replaced; /* reader only: a table was replaced by another copy since the previous snapshot */
 };
 
 struct table_logs {
         char *dir;                      /* DIR/tables */
-        int64_t grace_ms;               /* removed files stay this long */
+        int64_t grace_ms;               /* removed files are kept this long */
         int64_t opened_s;               /* when the logs were opened, Unix seconds */
-        bool read_only;                 /* another process may replace the tables, as by a restored backup */
-        bool was_replaced[TABLE_COUNT]; /* since the last snapshot that was loaded */
+        bool read_only;                 /* another process may replace the tables, as when a backup is restored */
+        bool was_replaced[TABLE_COUNT]; /* since the last loaded snapshot */
         struct delta_table *logs[TABLE_COUNT];
         struct {
-                int64_t latest_ms;      /* Unix time: the last removal seen that was in the future */
-                int64_t noticed_ns;     /* monotonic: when it was seen first */
+                int64_t latest_ms;      /* Unix time of the latest removal seen that was in the future */
+                int64_t noticed_ns;     /* monotonic time when it was first seen */
         } future_removals[TABLE_COUNT]; /* table_clean.h */
 };
 
@@ -75,9 +73,9 @@ enum status table_logs_set_retention(struct table_logs *l, struct error *err) MU
 void table_logs_close(struct table_logs *l);
 
 /**
- * The present state of the tables.
- * @param refresh  look for commits of others first.
- * @param before   an older snapshot or NULL: its parts are shared, but for tables that were replaced.
+ * Load the current state of the tables.
+ * @param refresh  look for commits of other writers first.
+ * @param before   an older snapshot or NULL: its parts are shared, except for tables that were replaced.
  */
 enum status tables_load(struct table_logs *l, bool refresh, struct tables *before, struct tables **ret,
                         struct error *err) MUST_CHECK;
@@ -101,16 +99,16 @@ struct table_change {
         size_t add_count;
         struct table_part *const *removes;
         size_t remove_count;
-        bool rearranges;                     /* adds hold the rows of removes, and no others: compaction */
-        uint64_t flushed;                    /* samples: the new tables.flushed; 0 leaves it */
-        const struct label_columns *columns; /* samples: the new tables.columns; NULL leaves them */
+        bool rearranges;                     /* adds hold exactly the rows of removes: compaction */
+        uint64_t flushed;                    /* samples: the new tables.flushed; 0 keeps it */
+        const struct label_columns *columns; /* samples: the new tables.columns; NULL keeps them */
 };
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
 
 /** The path of a file of a table; owned. */
 char *make_table_path(const struct table_logs *l, enum table t, const char *name);
 
-/** Whether a part of locations may have rows of an object, by its statistics in the log. */
+/** Whether a part of locations may have rows of an object, by the log's statistics. */
 bool table_part_may_have_build_id(const struct table_part *p, const struct build_id *id);
 
 /** "2026-01-31" for days since 1970. */

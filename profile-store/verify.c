@@ -18,7 +18,7 @@ struct verify {
         struct tables *tables;
         struct verify_result result;
         uint64_t done_files, all_files;
-        bool *unreadable[TABLE_COUNT]; /* of each part: it was reported as missing or unreadable */
+        bool *unreadable[TABLE_COUNT]; /* per part: already reported as missing or unreadable */
         bool vanished;                 /* a file was removed during the check */
 };
 
@@ -44,7 +44,7 @@ static void count_verified_file(struct verify *v)
 
 /* ---- one file ---- */
 
-/* The check of one file: texts of a column are reported once. */
+/* State of the check of one file. */
 struct file_check {
         struct verify *v;
         enum table table;
@@ -52,7 +52,7 @@ struct file_check {
         const struct delta_stats *stats; /* NULL: the log has none */
         struct part_file file;
         uint64_t rows;
-        bool wrong_day;
+        bool wrong_day; /* a time outside of the partition's day was reported */
 };
 
 struct value_bounds {
@@ -74,7 +74,7 @@ static bool is_slot_null(const struct parquet_column *c, uint64_t i)
         return c->codes ? c->codes[i] == PARQUET_NULL_CODE : c->valid && !c->valid[i];
 }
 
-/* Whether each value that occurs is within the bounds. Entries of a dictionary that no row has may be outside. */
+/* Whether each value in use is within the bounds. Unused entries of a dictionary may be outside. */
 static bool are_values_within(const struct parquet_column *c, const struct value_bounds *b)
 {
         for (uint64_t i = 0; i < c->count; i++) {
@@ -153,7 +153,7 @@ static void check_partition_day(struct file_check *k, const struct parquet_colum
         }
 }
 
-/* Columns of lists and maps are read only: logs have no statistics of them. */
+/* Columns of lists and maps are only read: logs have no statistics of them. */
 static enum status verify_column(struct file_check *k, uint32_t node, struct error *err)
 {
         const struct parquet_node *n = &parquet_file_schema(k->file.file)->nodes[node];
@@ -213,7 +213,7 @@ static enum status verify_content(struct file_check *k, struct error *err)
         return st;
 }
 
-/* Whether the newest state of the table still has the file: a service may replace and unlink it meanwhile. */
+/* Whether the newest state of the table still has the file: a service may have replaced and unlinked it. */
 static bool is_file_live(struct verify *v, enum table t, const char *name)
 {
         struct delta_snapshot *s;
@@ -227,14 +227,14 @@ static bool is_file_live(struct verify *v, enum table t, const char *name)
         return found;
 }
 
-/* Whether a failure is this process's, of memory or descriptors, and says nothing about the file. */
+/* Whether a failure is due to this process (memory or descriptors) and not to the file. */
 static bool is_process_failure(enum status st, const struct error *why)
 {
         return st == ST_NO_MEMORY || st == ST_BUSY ||
                (st == ST_OS && (why->os_errno == EMFILE || why->os_errno == ENFILE || why->os_errno == ENOMEM));
 }
 
-/* A part could not be read: a problem of the file, reported once, unless the check itself cannot go on. */
+/* Report a part that could not be read, once, unless the check itself cannot continue. */
 static enum status handle_unreadable_part(struct verify *v, enum table t, size_t index, enum status st,
                                           const struct error *why, struct error *err)
 {
@@ -265,7 +265,7 @@ static enum status verify_part(struct verify *v, enum table t, size_t index, con
         struct file_check k = { .v = v, .table = t, .part = part };
         struct delta_stats *stats = NULL;
         struct error why = { 0 };
-        struct stat info = { 0 }; /* when it fails verify_content() does, and says why */
+        struct stat info = { 0 }; /* if stat() fails, verify_content() fails and reports it */
         enum status st = ST_OK;
 
         if (stat(part->path, &info) && errno == ENOENT)
@@ -292,7 +292,7 @@ static enum status verify_table_files(struct verify *v, enum table t, struct err
 
         if (st)
                 return st;
-        /* Both are sorted by name and of one version: the log was not refreshed in between. */
+        /* Both are sorted by name and of the same version: the log was not refreshed in between. */
         if (s->file_count != v->tables->part_count[t])
                 st = error_set(err, ST_BUSY, "the tables changed during the check: run it again");
         for (size_t i = 0; !st && i < s->file_count; i++) {
@@ -305,7 +305,7 @@ static enum status verify_table_files(struct verify *v, enum table t, struct err
 
 /* ---- references ---- */
 
-/* The ids of one pass: those whose hash falls to it. */
+/* The ids of one pass, selected by hash. */
 struct id_pass {
         struct key_map ids;
         uint64_t number, count;
@@ -316,7 +316,7 @@ static bool belongs_to_pass(const struct id_pass *p, const struct hash128 *id)
         return p->count == 1 || hash_bytes64(id->bytes, sizeof id->bytes) % p->count == p->number;
 }
 
-/* An id column of a part; a call for each row or, of lists, each element. */
+/* Visits an id column of a part: called for each row, or for each element of a list. */
 typedef enum status visit_verified_id(void *context, const struct hash128 *id, struct error *err);
 
 static enum status visit_group_ids(const struct part_file *f, uint32_t group, const char *column,
@@ -345,7 +345,7 @@ struct id_visitor {
         void *context;
 };
 
-/* The ids of a column of a part, as far as it is readable. ST_BUSY when the part has vanished. */
+/* Visit the ids of a column of a part, as far as it is readable. ST_BUSY when the part was removed. */
 static enum status visit_file_ids(struct verify *v, enum table t, size_t index, const char *column,
                                   struct id_visitor visitor, struct error *err)
 {
@@ -407,7 +407,7 @@ static void format_missing_id(const struct hash128 *id, bool is_stack, char ret[
         snprintf(ret, 33, "%" PRId64, (int64_t)number);
 }
 
-/* References from parts of one table to the ids of parts of another: of each, to_count parts from to_first on. */
+/* References from parts of one table to ids in parts of another; each a range: `count` parts from `first` on. */
 struct references {
         enum table from_table, to_table;
         const char *from_column, *to_column;

@@ -71,7 +71,7 @@ static enum status copy_text(struct arena *a, const char *s, const char **ret, s
         return *ret ? ST_OK : report_full_arena(a, n + 1, "names of locations", err);
 }
 
-/* Readable and linkage names are the same pointer where nothing was mangled: then one copy. */
+/* Readable and linkage names are the same pointer when nothing was mangled: copy once. */
 static enum status copy_function(struct view_texts *t, uint32_t number, struct text_copy *copy, struct error *err)
 {
         const char *name, *linkage_name, *name_copy, *linkage_copy;

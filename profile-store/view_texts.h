@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Names and paths of a view of the symbol index, copied to an arena once per number, for frames that outlive the view.
+ * Names and paths of a symbol index view, copied to an arena once per number, for frames that outlive the view.
  *
  * Memory: the copies are in the arena. Their addresses, 16 bytes per number in
  * pages of 64 numbers, are reserved from the same budget until view_texts_deinit().
@@ -23,7 +23,7 @@ struct text_copies {
 
 struct view_texts {
         struct symbol_view *view; /* owned; NULL before it begins */
-        struct arena *arena;      /* borrowed: the copies */
+        struct arena *arena;      /* borrowed: holds the copies */
         struct arena pages;
         struct text_copies functions, files;
 };
