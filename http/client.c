@@ -115,11 +115,27 @@ static const char *suggest_next_step(unsigned code)
         }
 }
 
+#define SHOWN_URL_BYTES 101
+
+/* A URL for a message: without its query, and cut to what fits into size. Returns out. */
+static const char *shorten_url(const char *url, char *out, size_t size)
+{
+        size_t n = strcspn(url, "?#");
+
+        if (n < size)
+                snprintf(out, size, "%.*s", (int)n, url);
+        else if (size > 4)
+                snprintf(out, size, "%.*s...", (int)size - 4, url);
+        else
+                out[0] = 0;
+        return out;
+}
+
 static enum status convert_curl_failure(const char *method, const char *url, CURLcode rc, const char *text,
                                         const struct http_client_response *r, struct error *err)
 {
         if (rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL)
-                return error_set(err, ST_USAGE, "%s %.100s failed: %s; give http://HOST:PORT", method, url, text);
+                return error_set(err, ST_USAGE, "%s %s failed: %.80s; give http://HOST:PORT", method, url, text);
         if (rc == CURLE_OUT_OF_MEMORY)
                 return error_no_memory(err);
         if (rc == CURLE_PEER_FAILED_VERIFICATION)
@@ -131,27 +147,42 @@ static enum status convert_curl_failure(const char *method, const char *url, CUR
                 return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; --ca takes certificates as PEM", method, url,
                                  text);
         if (rc == CURLE_ABORTED_BY_CALLBACK)
-                return error_set(err, ST_OS, "%s %.100s failed: the request's own content could not be read", method,
-                                 url);
+                return error_set(err, ST_OS, "%s %s failed: the request's own content could not be read", method, url);
         if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_COULDNT_RESOLVE_HOST)
-                return error_set(err, ST_BUSY, "%s %.100s failed: %s; is the service running there?", method, url,
-                                 text);
-        return error_set(err, ST_BUSY, "%s %.100s failed after %u attempt%s: %s", method, url, r->attempts,
+                return error_set(err, ST_BUSY, "%s %s failed: %.90s; is the service running there?", method, url, text);
+        return error_set(err, ST_BUSY, "%s %s failed after %u attempt%s: %s", method, url, r->attempts,
                          r->attempts == 1 ? "" : "s", text);
+}
+
+/* The server's text comes first and is whole, as far as a struct error has room for it; the URL gets the rest. */
+static enum status quote_server_error(const char *method, const char *url, unsigned code, const char *text,
+                                      struct error *err)
+{
+        const size_t room = sizeof err->text - strlen(" (HTTP 000)"), used = strlen(text) + strlen(method) + 3;
+        char shown[SHOWN_URL_BYTES];
+        size_t left = used < room ? room - used : 0;
+
+        if (left < 24) /* too little to tell a host */
+                return error_set(err, convert_http_code(code), "%.*s (HTTP %u)", (int)room - 1, text, code);
+        shorten_url(url, shown, left < sizeof shown ? left : sizeof shown);
+        return error_set(err, convert_http_code(code), "%s (HTTP %u, %s %s)", text, code, method, shown);
 }
 
 static enum status client_convert_result(const char *method, const char *url, CURLcode rc, const char *curl_text,
                                          const struct http_client_response *r, struct error *err)
 {
-        char text[120];
+        char text[sizeof err->text], shown[SHOWN_URL_BYTES];
 
         if (r->code >= 200 && r->code < 300 && rc == CURLE_OK)
                 return ST_OK;
+        shorten_url(url, shown, sizeof shown);
         if (r->code < 300)
-                return convert_curl_failure(method, url, rc, curl_text, r, err);
+                return convert_curl_failure(method, shown, rc, curl_text, r, err);
         copy_error_text(r, text, sizeof text);
-        return error_set(err, convert_http_code(r->code), "%s %.100s: HTTP %u%s%s%s", method, url, r->code,
-                         text[0] ? ": " : "", text, text[0] ? "" : suggest_next_step(r->code));
+        if (text[0])
+                return quote_server_error(method, url, r->code, text, err);
+        return error_set(err, convert_http_code(r->code), "%s %s: HTTP %u%s", method, shown, r->code,
+                         suggest_next_step(r->code));
 }
 
 /* ---- request helpers ---- */
@@ -537,16 +568,17 @@ static bool is_retryable_request(const struct http_client_request *q)
         return q->repeatable || strcmp(q->method, "POST") != 0;
 }
 
-static bool is_retryable_code(unsigned code)
+static bool is_retryable_code(const struct http_client_request *q, unsigned code)
 {
-        return code == 0 || code == 429 || code == 502 || code == 503 || code == 504;
+        return code == 0 || code == 429 || code == 502 || code == 503 || (code == 504 && !q->no_timeout_retry);
 }
 
 /* Failures that a retry cannot fix. */
-static bool is_permanent_failure(CURLcode rc)
+static bool is_permanent_failure(const struct http_client_request *q, CURLcode rc)
 {
         return rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL || rc == CURLE_OUT_OF_MEMORY ||
-               rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE;
+               rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE ||
+               (rc == CURLE_OPERATION_TIMEDOUT && q->no_timeout_retry);
 }
 
 /* Sleep in slices so that a stop is noticed soon. Jitter spreads the retries of many clients. */
@@ -598,6 +630,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
         struct attempt a = { .client = c, .request = q, .response = response };
         struct curl_slist *headers = NULL;
         _cleanup_free_ char *url = NULL;
+        char shown[SHOWN_URL_BYTES];
         CURLcode rc = CURLE_OK;
         enum status st;
 
@@ -623,9 +656,9 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                 copy_content_type(c->curl, response);
                 copy_failure(&a, rc, response);
                 if (a.write_failed || rc == CURLE_ABORTED_BY_CALLBACK || is_client_stopped(c) ||
-                    response->attempts >= attempts || !is_retryable_code(response->code))
+                    response->attempts >= attempts || !is_retryable_code(q, response->code))
                         break;
-                if (is_permanent_failure(rc))
+                if (is_permanent_failure(q, rc))
                         break;
                 if (response->retry_after_ms > c->longest_pause_ms) /* an earlier retry would be refused */
                         break;
@@ -637,11 +670,12 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
         }
         curl_slist_free_all(headers);
         if (a.write_failed)
-                return error_set(err, a.write_failed, "cannot take the answer of %s %s: %s", q->method, url,
+                return error_set(err, a.write_failed, "cannot accept the response of %s %s: %s", q->method,
+                                 shorten_url(url, shown, sizeof shown),
                                  a.write_failed == ST_TOO_BIG ? "it is larger than this request allows"
                                                               : status_name(a.write_failed));
         if (is_client_stopped(c) && (rc || response->code >= 300))
-                return error_set(err, ST_BUSY, "%s %s was stopped", q->method, url);
+                return error_set(err, ST_BUSY, "%s %s was stopped", q->method, shorten_url(url, shown, sizeof shown));
         return client_convert_result(q->method, url, rc, a.curl_error[0] ? a.curl_error : curl_easy_strerror(rc),
                                      response, err);
 }

@@ -7,9 +7,9 @@
  * HTTP client for the uploader, the agent and the command line: libcurl with limits, retries and error texts.
  *
  * A client keeps its connection open between requests. Idempotent requests are retried with exponential backoff after
- * connection errors and 429, 502, 503 and 504. Retry-After is honoured; one longer than the longest pause ends the
- * request. Errors name the URL, the failure, the server's error text and the next step. TLS certificates and host names
- * are always verified.
+ * connection errors, timeouts and 429, 502, 503 and 504. Retry-After is honoured; one longer than the longest pause
+ * ends the request. Errors have the server's error text or the failure with the next step, and the URL without its
+ * query. TLS certificates and host names are always verified.
  *
  * Threads: a client belongs to one thread at a time; any number of clients.
  * Source: RFC 9110 (10.2.3 Retry-After, 9.2.2 idempotent methods), RFC 6750.
@@ -67,8 +67,9 @@ struct http_client_request {
         size_t max_response;      /* 0: 1 MiB; past it the request fails with ST_TOO_BIG */
         http_client_write *write; /* NULL: the body goes to response.body */
         void *write_context;
-        bool repeatable;   /* a POST that may be retried; other methods are retried if idempotent */
-        bool no_redirects; /* a redirection of a GET is an error too, instead of being followed five times */
+        bool repeatable;       /* a POST that may be retried; other methods are retried if idempotent */
+        bool no_timeout_retry; /* after a timeout or 504: the same work would take as long again */
+        bool no_redirects;     /* a redirection of a GET is an error too, instead of being followed five times */
 };
 
 struct http_client_response {

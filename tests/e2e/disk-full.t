@@ -37,7 +37,7 @@ put
 is "$code" 507 "an upload to a full disk is answered with 507"
 like "$body" "disk_full" "with the reason"
 like "$body" "$data/debuginfo.*No space left on device; make room there" "and a text that names the place and says what to do"
-like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'HTTP 507: .*No space left' "cairn-upload hands it on"
+like "$("$CAIRN_BUILD/cairn-upload" --server "$url" "$tmp/program" 2>&1)" 'No space left on device.*[(]HTTP 507, ' "cairn-upload hands it on"
 sample 2
 is "$code" 503 "a batch is answered with 503: its sender keeps it"
 like "$body" "make room there" "and says what to do"

@@ -19,6 +19,7 @@ struct service {
         atomic_uint failures_left; /* answers of failure_code before it works */
         unsigned failure_code;
         const char *retry_after;
+        const char *failure; /* text of these answers */
         char seen[256];
 };
 
@@ -37,7 +38,7 @@ static void answer(struct http_request *req, void *context)
                 if (s->failure_code == 0)
                         http_reset_connection(req);
                 else
-                        http_fail_code(req, s->failure_code, "test", "the disk is on fire");
+                        http_fail_code(req, s->failure_code, "test", "%s", s->failure);
                 return;
         }
         snprintf(s->seen, sizeof s->seen, "%s %s %s", http_method(req), encoding ? encoding : "-",
@@ -72,7 +73,7 @@ static void start(struct service *s)
         const struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .threads = 4 };
         struct error err = { 0 };
 
-        *s = (struct service){ .failure_code = 503, .retry_after = "0" };
+        *s = (struct service){ .failure_code = 503, .retry_after = "0", .failure = "the disk is on fire" };
         ck_assert_msg(http_server_start(&o, routes, sizeof routes / sizeof *routes, s, &s->server, &err) == ST_OK, "%s",
                       err.text);
         snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/", http_server_port(s->server));
@@ -195,7 +196,8 @@ START_TEST(attempts_run_out_with_the_servers_words)
         c = client_of(s.url, NULL);
         ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, &err), ST_BUSY);
         ck_assert_uint_eq(r.attempts, 4);
-        ck_assert_ptr_nonnull(strstr(err.text, "/echo: HTTP 503: the disk is on fire"));
+        ck_assert_ptr_nonnull(strstr(err.text, "the disk is on fire (HTTP 503, GET http://127.0.0.1:"));
+        ck_assert_ptr_nonnull(strstr(err.text, "/echo)"));
         ck_assert_str_eq(http_client_get_error_member(&r, "reason", member, sizeof member), "test");
         http_server_stop(s.server);
 }
@@ -239,6 +241,73 @@ START_TEST(a_post_is_not_sent_twice_unless_allowed)
 }
 END_TEST
 
+START_TEST(a_request_that_took_too_long_is_not_repeated_unless_allowed)
+{
+        struct service s;
+        struct http_client_request q = { .method = "GET", .path = "/echo", .no_timeout_retry = true };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+
+        start(&s);
+        s.failure_code = 504;
+        atomic_store(&s.failures_left, 1);
+        c = client_of(s.url, NULL);
+        ck_assert_int_eq(http_client_send(c, &q, &r, NULL), ST_BUSY);
+        ck_assert_uint_eq(r.code, 504);
+        ck_assert_uint_eq(atomic_load(&s.requests), 1);
+        http_client_response_deinit(&r);
+        atomic_store(&s.failures_left, 1);
+        q.no_timeout_retry = false;
+        ck_assert_int_eq(http_client_send(c, &q, &r, NULL), ST_OK);
+        ck_assert_uint_eq(atomic_load(&s.requests), 3);
+        http_client_response_deinit(&r);
+        s.failure_code = 503; /* busy: a retry may succeed */
+        atomic_store(&s.failures_left, 1);
+        q.no_timeout_retry = true;
+        ck_assert_int_eq(http_client_send(c, &q, &r, NULL), ST_OK);
+        http_server_stop(s.server);
+}
+END_TEST
+
+/* A path of many letters, with a query that is longer. */
+static void make_long_path(char *ret, size_t size, size_t letters)
+{
+        size_t n = (size_t)snprintf(ret, size, "/echo?selector=");
+
+        memset(ret + n, 'y', letters);
+        ret[n + letters] = 0;
+}
+
+START_TEST(the_servers_text_is_whole_and_the_url_is_cut)
+{
+        struct service s;
+        _cleanup_http_client_ struct http_client *c = NULL;
+        struct http_client_response r = { 0 };
+        char text[301], path[400], end[8];
+        struct error err = { 0 };
+
+        start(&s);
+        s.failure_code = 400;
+        s.failure = text;
+        c = client_of(s.url, NULL);
+        make_long_path(path, sizeof path, 300);
+        for (size_t n = 100; n <= 300; n++) {
+                memset(text, 'x', n);
+                text[n] = 0;
+                memcpy(text + (n < 200 ? n : 200) - 3, "end", 3); /* the last bytes that must be there */
+                atomic_store(&s.failures_left, 1);
+                ck_assert_int_eq(send_simple(c, "GET", path, NULL, &r, &err), ST_BAD_DATA);
+                http_client_response_deinit(&r);
+                ck_assert_msg(strncmp(err.text, text, n < 200 ? n : 200) == 0, "%zu: %s", n, err.text);
+                ck_assert_ptr_nonnull(strstr(err.text, "(HTTP 400"));
+                ck_assert_ptr_null(strstr(err.text, "selector"));
+                snprintf(end, sizeof end, "%s", err.text + strlen(err.text) - 1);
+                ck_assert_str_eq(end, ")");
+        }
+        http_server_stop(s.server);
+}
+END_TEST
+
 START_TEST(refusals_are_not_repeated_and_say_the_next_step)
 {
         struct service s;
@@ -256,7 +325,7 @@ START_TEST(refusals_are_not_repeated_and_say_the_next_step)
         ck_assert_int_eq(send_simple(c, "GET", "/nothing-here", NULL, &r, &err), ST_NOT_FOUND);
         http_client_response_deinit(&r);
         ck_assert_int_eq(send_simple(c, "GET", "/plain-error", NULL, &r, &err), ST_TOO_BIG);
-        ck_assert_ptr_nonnull(strstr(err.text, "HTTP 413: too much"));
+        ck_assert_ptr_nonnull(strstr(err.text, "too much (HTTP 413"));
         ck_assert_ptr_null(strstr(err.text, "of it"));
         http_client_response_deinit(&r);
         http_server_stop(s.server);
@@ -400,6 +469,23 @@ START_TEST(an_address_without_a_service_says_so)
 }
 END_TEST
 
+START_TEST(a_long_url_leaves_room_for_the_next_step)
+{
+        char url[64], path[400];
+        int fd = silent_listener(url);
+        _cleanup_http_client_ struct http_client *c = client_of(url, NULL);
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        close(fd);
+        make_long_path(path, sizeof path, 300);
+        path[5] = '/'; /* a path of 300 bytes, without a query */
+        ck_assert_int_eq(send_simple(c, "GET", path, NULL, &r, &err), ST_BUSY);
+        ck_assert_msg(strstr(err.text, "... failed: ") && strstr(err.text, "; is the service running there?"), "%s",
+                      err.text);
+}
+END_TEST
+
 START_TEST(only_loopback_urls_may_carry_a_token_in_clear)
 {
         static const char *const safe[] = { "https://example.org",   "http://127.0.0.1:7700", "http://127.9.8.7",
@@ -493,8 +579,10 @@ END_TEST
 
 TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_asked_again_and_a_stream_starts_over,
            attempts_run_out_with_the_servers_words, a_reset_connection_is_tried_again,
-           a_post_is_not_sent_twice_unless_allowed, refusals_are_not_repeated_and_say_the_next_step,
-           a_rate_holds_a_body_back, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
+           a_post_is_not_sent_twice_unless_allowed, a_request_that_took_too_long_is_not_repeated_unless_allowed,
+           the_servers_text_is_whole_and_the_url_is_cut, a_long_url_leaves_room_for_the_next_step,
+           refusals_are_not_repeated_and_say_the_next_step, a_rate_holds_a_body_back,
+           a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
            an_address_without_a_service_says_so, only_loopback_urls_may_carry_a_token_in_clear,
            retry_after_is_read_as_seconds_or_as_a_date, retry_after_lengthens_the_pause,
