@@ -133,8 +133,11 @@ static enum status make_query_path(const char *operation, const struct query_par
 static enum status query_server(const struct query_options *o, const char *operation, const struct query_params *params,
                                 struct buf *ret, struct error *err)
 {
-        const struct http_client_options how = { .size = sizeof how, .attempts = 2 };
-        struct http_client_request request = { .method = "GET", .max_response = LIMIT_RESPONSE_BYTES };
+        /* The service ends a query that takes too long (--query-timeout), and sends nothing before. */
+        const struct http_client_options how = { .size = sizeof how, .attempts = 2, .idle_timeout_s = 3600 };
+        struct http_client_request request = { .method = "GET",
+                                               .max_response = LIMIT_RESPONSE_BYTES,
+                                               .no_timeout_retry = true };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_buf_ struct buf path;

@@ -495,8 +495,11 @@ static enum status explain_server(const struct why_command *c, const struct buil
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_buf_ struct buf path = { 0 };
-        const struct http_client_options how = { .size = sizeof how };
-        struct http_client_request request = { .method = "GET", .max_response = EXPLAIN_REPORT_BYTES_MAX * 2 };
+        /* The service ends a request that takes too long (--symbolize-timeout), and sends nothing before. */
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        struct http_client_request request = { .method = "GET",
+                                               .max_response = EXPLAIN_REPORT_BYTES_MAX * 2,
+                                               .no_timeout_retry = true };
         char hex[BUILD_ID_HEX_MAX];
         enum status st;
 

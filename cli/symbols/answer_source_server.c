@@ -177,7 +177,8 @@ static enum status send_symbolize_request(struct server_source *s, struct server
                                                .path = "/api/v1/symbolize",
                                                .headers = headers,
                                                .max_response = LIMIT_RESPONSE_BYTES,
-                                               .repeatable = true };
+                                               .repeatable = true,
+                                               .no_timeout_retry = true };
         enum status st;
 
         buf_init(&body, LIMIT_HTTP_BODY_BYTES);
@@ -225,7 +226,8 @@ static enum status server_source_ask_offsets(void *context, const uint64_t *offs
 enum status answer_source_server(const struct service_options *service, const char *build_id, struct answer_source *ret,
                                  struct error *err)
 {
-        const struct http_client_options how = { .size = sizeof how };
+        /* The service ends a request that takes too long (--symbolize-timeout), and sends nothing before. */
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
         struct server_source *s;
         struct build_id id;
         enum status st;

@@ -93,4 +93,8 @@ ok "stacks that have little in common are taken" import --time $now --type $cpu 
 querier SelectMergeStacktraces -H 'Content-Type: application/json' -d "{\"profileTypeID\":\"$cpu\"}"
 is "$code $(printf '%s' "$body" | jq -r .code)" '504 deadline_exceeded' "a query that takes too long says so"
 is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 1 "  and is counted"
+err=$("$cairn" query --server "$url" --from 0 2>&1)
+is $? 1 "the command fails too"
+is "$(metric 'cairn_queries_cancelled_total{reason="deadline"}')" 2 "  after one attempt"
+like "$err" "^cairn query: .*choose fewer samples by their labels [(]HTTP 504, GET $url/api/v1/query/flame[)]$" "  with the whole message"
 done_testing
