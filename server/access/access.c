@@ -14,7 +14,7 @@
 
 static struct metric expires = METRIC_GAUGE("cairn_tls_certificate_expires_timestamp_seconds",
                                             "Expiry of the certificate, in seconds since 1970.", "");
-/* Letters, digits and '-', and none that has another meaning here. */
+/* A name of letters, digits and '-' that the service does not use otherwise. */
 static bool is_user_header(const char *name)
 {
         static const char *const others[] = { "Authorization",   "Cookie",           "Host", "Origin", "Content-Type",
@@ -32,11 +32,11 @@ static enum status check_access_options(const struct server_options *o, struct e
                 return error_set(err, ST_USAGE, "--tls-cert FILE and --tls-key FILE go together");
         if (o->proxy_auth && (!o->trusted_proxy_count || !o->token_file))
                 return error_set(err, ST_USAGE,
-                                 "--proxy-auth needs --trusted-proxy, for whoever else sends the header, and "
-                                 "--token-file, for what does not come through the proxy");
+                                 "--proxy-auth needs --trusted-proxy, to reject the header from other senders, and "
+                                 "--token-file, for requests that bypass the proxy");
         if (o->proxy_auth && !is_user_header(o->proxy_auth))
                 return error_set(err, ST_USAGE,
-                                 "--proxy-auth '%.60s' is not a header that can name a user, as "
+                                 "--proxy-auth '%.60s' is not a header that can name a user, such as "
                                  "X-Forwarded-User",
                                  o->proxy_auth);
         return ST_OK;
@@ -52,7 +52,7 @@ static enum status check_listener(const struct server_options *o, const char *te
                 return st;
         if (!l.is_loopback && !o->token_file)
                 return error_set(err, ST_USAGE,
-                                 "refusing to listen on %s without tokens: everybody who reaches it could read and "
+                                 "refusing to listen on %s without tokens: any client that reaches it could read and "
                                  "write; give --token-file FILE, or listen on 127.0.0.1",
                                  l.host);
         *ret = l;
@@ -108,7 +108,7 @@ enum status access_open(struct access_control *d, const struct server_options *o
         if (!st)
                 st = rate_limit_create(&d->sign_ins, err);
         if (!st && getrandom(d->csrf_key, sizeof d->csrf_key, 0) != sizeof d->csrf_key)
-                st = error_set(err, ST_OS, "the kernel gave no random bytes");
+                st = error_set(err, ST_OS, "cannot get random bytes from the kernel");
         if (st)
                 return st;
         if (d->tls)

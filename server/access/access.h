@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Access control: bearer tokens, sessions of browsers, TLS certificate, per-client limits. Token file and certificate
- * are read at the start and again at SIGHUP.
+ * Access control: bearer tokens, browser sessions, TLS certificate, per-client limits. Token file and certificate
+ * are read at startup and again on SIGHUP.
  *
- * Threads: only the one that runs the server.
+ * Threads: only the thread that runs the server.
  */
 #include "http/listen.h"
 #include "http/server.h"
@@ -21,7 +21,7 @@ struct tls;
 
 struct access_control {
         const struct server_options *options;
-        struct tenant_configs *tenants; /* NULL: there is only the default one */
+        struct tenant_configs *tenants; /* NULL: only the default tenant */
         struct tokens *tokens;          /* NULL: everything is allowed */
         struct tls *tls;                /* NULL: http */
         struct admission *admission;
@@ -31,13 +31,13 @@ struct access_control {
 };
 
 struct listeners {
-        struct listen_address http, grpc; /* grpc: on loopback without a port when there is none */
+        struct listen_address http, grpc; /* grpc: port 0 and is_loopback without such a listener */
 };
 
 /**
- * What access control asks of the options, for the service and for those who check its configuration.
- * @return ST_OK; ST_USAGE when an address is none, anyone on the network could write, only one of certificate and key
- *         is given, or a proxy's header could come from anybody.
+ * Check the options of access control, at startup and for the configuration check.
+ * @return ST_OK; ST_USAGE when an address is malformed, a listener beyond loopback has no tokens, only one of
+ *         certificate and key is given, or any client could send the proxy's header.
  */
 enum status access_check_options(const struct server_options *o, struct listeners *ret, struct error *err) MUST_CHECK;
 /**
@@ -46,8 +46,7 @@ enum status access_check_options(const struct server_options *o, struct listener
  */
 enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback,
                         struct error *err) MUST_CHECK;
-/** Read the token file again, and end the sessions of tokens that are gone. On failure the previous one stays in use.
- */
+/** Read the token file again, and end the sessions of removed tokens. On failure the previous tokens stay in use. */
 enum status access_reload_tokens(struct access_control *d, const char *path, struct error *err) MUST_CHECK;
 /** Read certificate and key again. On failure the previous pair stays in use. */
 enum status access_reload_certificate(struct access_control *d, const char *cert_path, const char *key_path,

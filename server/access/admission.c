@@ -44,14 +44,14 @@ static struct counter *make_counter(const char *name)
                 snprintf(c->labels[i], sizeof c->labels[i], "limit=\"%s\",token=\"%s\"", kinds[i], name);
                 c->refused[i] = (struct metric)METRIC_COUNTER("cairn_limited_total",
                                                               "Requests refused by rate limits; token: its name, "
-                                                              "none for an address.",
+                                                              "empty for an address.",
                                                               c->labels[i]);
         }
         SLIST_INSERT_HEAD(&counters, c, next);
         return c;
 }
 
-/* Names are of the token file, so there are few. */
+/* Names come from the token file, so the list stays short. */
 static void count_refusal(const char *name, enum rate_verdict verdict)
 {
         struct counter *c;

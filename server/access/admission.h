@@ -22,17 +22,17 @@ void admission_destroy(struct admission *a); /* takes NULL */
 void admission_set_address_rate(struct admission *a, uint64_t address_rate);
 
 enum sender_kind {
-        SENDER_UNKNOWN, /* nothing says who it is */
+        SENDER_UNKNOWN, /* no credentials */
         SENDER_TOKEN,   /* the request carries a token, which may not be in the file */
         SENDER_SESSION, /* a browser that signed in with a token */
-        SENDER_USER,    /* a user whom a trusted proxy names */
+        SENDER_USER,    /* a user named by a trusted proxy */
 };
 
-/** Who sends a request. */
+/** The sender of a request, as identify.h determines it. */
 struct request_sender {
         enum sender_kind kind;
-        struct token_id token;           /* of SENDER_TOKEN and SENDER_SESSION */
-        char user[HTTP_TOKEN_NAME_SIZE]; /* of SENDER_USER */
+        struct token_id token;           /* for SENDER_TOKEN and SENDER_SESSION */
+        char user[HTTP_TOKEN_NAME_SIZE]; /* for SENDER_USER */
         const char *peer;                /* numeric address */
         uint64_t peer_number;
 };
@@ -40,7 +40,10 @@ struct request_sender {
 /** The token of the sender, NULL: none. */
 const struct token_id *get_sender_token(const struct request_sender *sender);
 
-/** 0, or the seconds to wait before a retry; err then has the reason. @param bytes of the request, as far as known. */
+/**
+ * @param bytes  declared size of the request; 0: unknown.
+ * @return 0 when admitted; else the seconds to wait before a retry, with the reason in err.
+ */
 uint64_t admission_admit(struct admission *a, const struct request_sender *sender, uint64_t bytes, struct error *err);
 /** At the request's end: charge the bytes received in place of those admitted. */
 void admission_finished(struct admission *a, const struct request_sender *sender, uint64_t admitted, uint64_t received);

@@ -15,7 +15,7 @@ static struct metric unknown =
 static struct metric denied =
         METRIC_COUNTER("cairn_access_refused_total", "Requests refused for their token.", "code=\"403\"");
 
-/* Precise enough: two threads may disagree on the second for a moment. */
+/* Approximate: two threads may briefly disagree on the current second. */
 static bool may_log_refusal(void)
 {
         static _Atomic int64_t second;
@@ -36,7 +36,7 @@ static void append_audit_line(const struct audited_request *r)
         };
         const struct log_fields fields = { items, sizeof items / sizeof *items };
 
-        if (r->code < 400) /* what was changed is told in full */
+        if (r->code < 400) /* modifications are logged completely */
                 log_with_fields_always(LOG_INFO, "audit", &fields, LINE_FORMAT, r->code, r->method, r->target, name,
                                        r->peer);
         else

@@ -5,8 +5,8 @@
 /**
  * @file
  * Audit log: one line per request that modifies data, signs a browser in or out, or is refused for its token. Ingested
- * profiles are only counted. At most AUDIT_REFUSALS_PER_S refusals of clients that have no token, and of tokens, are
- * logged per second, so that clients cannot fill the disk with them.
+ * profiles are only counted. At most AUDIT_REFUSALS_PER_S refusals, and failed modifications that need no token, are
+ * logged per second, so that clients cannot fill the disk.
  *
  * Threads: any.
  */
@@ -15,7 +15,7 @@
 #define AUDIT_REFUSALS_PER_S 10
 
 struct audited_request {
-        unsigned code; /* of HTTP */
+        unsigned code; /* HTTP status */
         const char *method, *target;
         const char *token_name; /* "": none */
         const char *peer;
@@ -23,7 +23,7 @@ struct audited_request {
         bool is_open; /* it needs no token */
 };
 
-/** Log the request if it is one for the log, and count refusals. */
+/** Log the request if the audit log covers it, and count refusals. */
 void audit_request(const struct audited_request *r);
 
 #endif

@@ -8,15 +8,15 @@
 #include "common/metrics.h"
 
 #define CSRF_HEADER "X-Cairn-CSRF"
-#define USER_PREFIX "proxy:" /* so that logs tell a proxy's user from a token's name */
+#define USER_PREFIX "proxy:" /* distinguishes users of a proxy from token names in logs */
 
 static struct metric csrf_refusals = METRIC_COUNTER("cairn_csrf_refused_total",
-                                                    "Requests of signed-in browsers refused: not made by a page of the "
-                                                    "service, as far as can be told.",
+                                                    "Requests of signed-in browsers refused: not proven to come from a "
+                                                    "page of the service.",
                                                     "");
 static struct metric proxy_refusals = METRIC_COUNTER(
         "cairn_proxy_auth_refused_total",
-        "Requests with the header of --proxy-auth refused: not from a trusted proxy, or no user's name in it.", "");
+        "Requests with the header of --proxy-auth refused: not from a trusted proxy, or without a valid user.", "");
 
 const char *get_session_cookie_name(const struct http_request *req)
 {
@@ -38,7 +38,7 @@ void write_csrf_token(const struct access_control *d, const char *secret, char r
                 ret[0] = 0;
 }
 
-/* ---- what a browser sends by itself ---- */
+/* ---- cross-site request forgery ---- */
 
 static bool is_reading_method(const struct http_request *req)
 {
@@ -70,7 +70,7 @@ static bool check_forgery(const struct access_control *d, struct http_request *r
         if (is_reading_method(req))
                 return true;
         if (!http_is_same_origin(req))
-                problem = "neither Sec-Fetch-Site nor Origin says that a page of this service made it";
+                problem = "neither Sec-Fetch-Site nor Origin shows that a page of this service sent it";
         else if (!http_is_type(http_header(req, "Content-Type"), "application/json"))
                 problem = "its Content-Type must be application/json";
         else if (!has_csrf_token(d, req, secret))
@@ -85,7 +85,7 @@ static bool check_forgery(const struct access_control *d, struct http_request *r
 
 /* ---- a proxy's user ---- */
 
-/* One that can stand in a log line: printable ASCII without spaces. */
+/* Accepts printable ASCII without spaces, so that the name fits in a log line. */
 static bool copy_user_name(const char *value, char ret[static HTTP_TOKEN_NAME_SIZE])
 {
         size_t n = strlen(value), prefix = strlen(USER_PREFIX);
@@ -95,33 +95,33 @@ static bool copy_user_name(const char *value, char ret[static HTTP_TOKEN_NAME_SI
         for (size_t i = 0; i < n; i++)
                 if (value[i] <= ' ' || (unsigned char)value[i] >= 0x7f)
                         return false;
-        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the value follows, with its end */
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the value follows, with its NUL */
         memcpy(ret, USER_PREFIX, prefix);
         memcpy(ret + prefix, value, n + 1);
         return true;
 }
 
-/* Responds when the header is there and cannot be believed. */
+/* Responds when the header is not trusted. */
 static void identify_proxy_user(const struct access_control *d, struct http_request *req, struct request_sender *sender)
 {
         const char *header = d->options->proxy_auth, *value = http_header(req, header), *problem = NULL;
 
         if (!http_is_from_proxy(req))
-                problem = "its sender is none of --trusted-proxy";
+                problem = "its sender is not in --trusted-proxy";
         else if (http_count_headers(req, header) > 1)
-                problem = "it is there twice; let the proxy replace the client's";
+                problem = "it occurs more than once; let the proxy replace the client's";
         else if (!copy_user_name(value, sender->user))
                 problem = "it has no name of at most 57 printable ASCII characters without spaces";
         if (problem) {
                 metric_add(&proxy_refusals, 1);
-                http_fail_code(req, 403, "proxy_auth", "the header %s of this request does not count: %s", header,
+                http_fail_code(req, 403, "proxy_auth", "the header %s of this request is rejected: %s", header,
                                problem);
         } else if (check_forgery(d, req, sender->user)) {
                 sender->kind = SENDER_USER;
         }
 }
 
-/* ---- all together ---- */
+/* ---- identification and authorization ---- */
 
 static void identify_session(struct access_control *d, struct http_request *req, struct request_sender *sender)
 {

@@ -14,7 +14,7 @@
 /* Debt of each bucket: tokens missing from a full one, so that a new client starts at zero. */
 struct rate_bucket {
         LIST_ENTRY(rate_bucket) in_bucket;
-        TAILQ_ENTRY(rate_bucket) by_use; /* longest ago first */
+        TAILQ_ENTRY(rate_bucket) by_use; /* least recently used first */
         uint64_t key;
         double requests, bytes;
         int64_t then_ns;
@@ -68,7 +68,7 @@ static double get_request_rate(const struct rate_limit_config *limits)
         return (double)limits->requests_per_s / (limits->interval_s ? limits->interval_s : 1);
 }
 
-/* NULL without memory: then the request is not limited. */
+/* NULL when out of memory: the request is then not limited. */
 static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                       int64_t now_ns)
 {
@@ -108,7 +108,7 @@ static bool check_bucket(double missing, double n, double capacity, double per_s
         return false;
 }
 
-/* A request that announces more than a day's bytes is charged one day. */
+/* A request that declares more than a day's bytes is charged one day. */
 static double clamp_to_daily_bytes(const struct rate_limit_config *limits, uint64_t bytes)
 {
         return (double)(bytes < limits->bytes_per_day ? bytes : limits->bytes_per_day);

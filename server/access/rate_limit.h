@@ -23,7 +23,7 @@ struct rate_limit;
 
 struct rate_limit_config {
         uint64_t requests_per_s; /* 0: no limit */
-        unsigned interval_s;     /* so many requests in this time, with the same capacity; 0: one second */
+        unsigned interval_s;     /* requests_per_s is per this time instead, at the same capacity; 0: one second */
         uint64_t bytes_per_day;  /* 0: no limit */
 };
 
@@ -33,7 +33,7 @@ enum status rate_limit_create(struct rate_limit **ret, struct error *err) MUST_C
 void rate_limit_destroy(struct rate_limit *r); /* takes NULL */
 
 /**
- * Charge one request and its announced bytes (0: not known; at most a day's) to a bucket.
+ * Charge one request and its declared bytes (0: unknown; at most a day's) to a bucket.
  * @param wait_s_ret set when refused: seconds until a retry would succeed; at least 1.
  */
 enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,

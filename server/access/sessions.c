@@ -24,7 +24,7 @@ static struct metric open_sessions = METRIC_GAUGE("cairn_sessions", "Sessions of
 
 struct kept_session {
         LIST_ENTRY(kept_session) in_bucket;
-        TAILQ_ENTRY(kept_session) by_use; /* longest ago first */
+        TAILQ_ENTRY(kept_session) by_use; /* least recently used first */
         uint8_t digest[SHA256_BYTES];     /* of the id */
         struct token_id token;
         int64_t end_ns;
@@ -57,7 +57,7 @@ enum status sessions_create(uint64_t max_age_s, struct sessions **ret, struct er
         return ST_OK;
 }
 
-/* Digests of random ids: their first bytes are as good as a hash of them, and no client can choose one. */
+/* Keys are digests of random ids, which no client can choose, so their first bytes serve as the hash. */
 static struct session_list *get_session_bucket(struct sessions *s, const uint8_t digest[static SHA256_BYTES])
 {
         return &s->buckets[(digest[0] | (unsigned)digest[1] << 8) % BUCKETS];
@@ -72,7 +72,7 @@ static void remove_session(struct sessions *s, struct kept_session *k)
         free(k);
 }
 
-/* Under the lock, as are all that follow but the public ones. */
+/* Caller holds s->lock, as for the other static functions below. */
 static void end_session(struct sessions *s, struct kept_session *k, enum end_reason reason)
 {
         remove_session(s, k);
@@ -143,7 +143,7 @@ enum status sessions_begin(struct sessions *s, const struct token_id *token, int
                 return error_no_memory(err);
         if (getrandom(random, sizeof random, 0) != sizeof random) {
                 free(k);
-                return error_set(err, ST_OS, "the kernel gave no random bytes");
+                return error_set(err, ST_OS, "cannot get random bytes from the kernel");
         }
         hex_encode(random, sizeof random, id_ret);
         explicit_bzero(random, sizeof random);

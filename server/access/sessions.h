@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Sessions of browsers that signed in with a token, in memory: SHA-256 of the session id, the token that it was begun
- * with, and its end. What a session may do is looked up in the token file at each request.
+ * Sessions of browsers that signed in with a token, in memory: SHA-256 of the session id, the token that began it,
+ * and its expiry. The scopes of a session are looked up in the token file at each request.
  *
- * At most LIMIT_SESSIONS are kept, of one token at most LIMIT_SESSIONS_PER_TOKEN, with LRU eviction.
+ * At most LIMIT_SESSIONS are kept, and at most LIMIT_SESSIONS_PER_TOKEN per token, with LRU eviction.
  *
  * Threads: any, except create and destroy.
  */
@@ -22,7 +22,7 @@
 
 struct sessions;
 
-/** @param max_age_s a session ends so long after its begin. */
+/** @param max_age_s  lifetime of a session. */
 enum status sessions_create(uint64_t max_age_s, struct sessions **ret, struct error *err) MUST_CHECK;
 void sessions_destroy(struct sessions *s); /* takes NULL */
 
@@ -34,11 +34,11 @@ struct session {
         uint64_t left_s; /* until it ends */
 };
 
-/** False, and ret untouched, when there is no such session, or no longer. */
+/** False, and ret untouched, when the session does not exist or has expired. */
 bool sessions_find(struct sessions *s, const char *id, int64_t now_ns, struct session *ret);
-/** False when there is none. */
+/** False when the session does not exist. */
 bool sessions_end(struct sessions *s, const char *id);
-/** End the sessions whose token is not in the token file any more. */
+/** End the sessions whose token is no longer in the token file. */
 void sessions_end_revoked(struct sessions *s, struct tokens *tokens);
 
 #endif

@@ -32,13 +32,13 @@ static enum status add_tenant_config(struct tenant_configs *c, const char *name,
                                  name, TENANT_NAME_SIZE - 1);
         if (strcmp(name, TENANT_DEFAULT) == 0)
                 return error_set(err, ST_BAD_DATA,
-                                 "'" TENANT_DEFAULT "' is the tenant of requests that name none; the options of the "
-                                 "service are its settings");
+                                 "'" TENANT_DEFAULT "' is the tenant of requests without one; its settings are the "
+                                 "options of the service");
         *ret = tenant_configs_find(c, name);
         if (*ret)
                 return ST_OK;
         if (c->count == LIMIT_TENANTS)
-                return error_set(err, ST_TOO_BIG, "there are more than %d tenants", LIMIT_TENANTS);
+                return error_set(err, ST_TOO_BIG, "more than %d tenants", LIMIT_TENANTS);
         *ret = &c->items[c->count++];
         memcpy((*ret)->name, name, strlen(name) + 1);
         return ST_OK;
@@ -71,7 +71,7 @@ static enum status set_tenant_setting(struct tenant_config *t, const char *key, 
         return error_set(err, ST_BAD_DATA, "'%.40s' is not a setting; they are retain, rate, bytes and debuginfo", key);
 }
 
-/* The rest of a line without blanks at both ends; the line is changed. */
+/* Strip blanks at both ends, in place. */
 static char *trim_blanks(char *text)
 {
         size_t n;

@@ -13,9 +13,9 @@
  *     team-a bytes 10G
  *     team-a debuginfo own
  *
- * A name is that of tenant_name_is_valid(). retain is a rule of query/sample_rules.h;
- * rate limits the tenant's requests per second, bytes what it sends per day (K, M, G, T); debuginfo is "shared" (the
- * default) or "own": server/debuginfo_space.h. A line that begins with '#' is a comment.
+ * A name must satisfy tenant_name_is_valid(). retain is a rule of query/sample_rules.h; rate limits the tenant's
+ * requests per second, bytes the data that it sends per day (K, M, G, T); debuginfo is "shared" (the default) or "own":
+ * server/debuginfo_space.h. A line that begins with '#' is a comment.
  *
  * Threads: any, except load and destroy.
  */
@@ -27,7 +27,7 @@
 
 struct tenant_config {
         char name[TENANT_NAME_SIZE];
-        bool has_rules; /* else those of the service apply */
+        bool has_rules; /* else the rules of the service apply */
         bool has_own_debuginfo;
         struct sample_rules rules;
         struct rate_limit_config limits;
@@ -40,7 +40,7 @@ struct tenant_configs {
 
 /** ST_BAD_DATA, ST_USAGE or ST_TOO_BIG name the line. A file without a tenant is ST_BAD_DATA too. */
 enum status tenant_configs_load(const char *path, struct tenant_configs **ret, struct error *err) MUST_CHECK;
-/** The same, of a text, which is changed. */
+/** The same for a text, which is modified. */
 enum status tenant_configs_parse(char *text, const char *path, struct tenant_configs **ret,
                                  struct error *err) MUST_CHECK;
 void tenant_configs_destroy(struct tenant_configs *c); /* takes NULL */
@@ -48,7 +48,7 @@ void tenant_configs_destroy(struct tenant_configs *c); /* takes NULL */
 /** The configuration of a tenant other than the default one; NULL: none, also when c is NULL. Borrowed. */
 struct tenant_config *tenant_configs_find(const struct tenant_configs *c, const char *name);
 
-/** Whether there is such a tenant; the default one always is, when c is not NULL. */
+/** Whether the tenant exists; the default one always does when c is not NULL. */
 bool tenant_configs_have(const struct tenant_configs *c, const char *name);
 
 #endif

@@ -27,7 +27,7 @@ struct token {
 };
 
 struct token_list {
-        const struct tenant_configs *tenants; /* borrowed; NULL: there are none */
+        const struct tenant_configs *tenants; /* borrowed; NULL: without a tenants file */
         struct token *items;
         size_t count;
 };
@@ -238,7 +238,7 @@ void tokens_destroy(struct tokens *t)
         free(t);
 }
 
-/* All digests are compared, each in full, so timing reveals nothing. Called with the lock held. */
+/* Compares all digests, each in full, so that timing reveals nothing. Caller holds t->lock. */
 static const struct token *find_token(const struct tokens *t, const uint8_t digest[static SHA256_BYTES])
 {
         const struct token *found = NULL;

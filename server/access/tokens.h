@@ -24,35 +24,36 @@ struct tokens;
 
 /**
  * ST_BAD_DATA names the line. A file without a token is ST_BAD_DATA too.
- * @param tenants those that a token may name; borrowed. NULL: none, and a token that names one is ST_BAD_DATA.
+ * @param tenants  tenants that a token may name; borrowed. NULL: none, and a token that names one is ST_BAD_DATA.
  */
 enum status tokens_load(const char *path, const struct tenant_configs *tenants, struct tokens **ret,
                         struct error *err) MUST_CHECK;
 /**
  * Read the file again; on failure the previous tokens stay in use. One thread at a time.
- * @param path  another file from now on, copied; NULL: the same.
+ * @param path  file to use from now on, copied; NULL: the same as before.
  */
 enum status tokens_reload(struct tokens *t, const char *path, size_t *count_ret, struct error *err) MUST_CHECK;
 void tokens_destroy(struct tokens *t);
 
-/** Names a token without its secret: its SHA-256 digest. */
+/** Identifies a token without its secret: its SHA-256 digest. */
 struct token_id {
         uint8_t digest[SHA256_BYTES];
 };
 
-/** False when token is NULL, or without memory. */
+/** False when token is NULL, or when out of memory. */
 bool token_identify(const char *token, struct token_id *ret);
 
 /** Whether the token is in the file. */
 bool tokens_has(struct tokens *t, const struct token_id *token);
 
-/** @param token NULL: none.  @param name_ret the token's name, "" if it has none or is not known. */
+/** @param token NULL: none.  @param name_ret the token's name, "" if it has none or is unknown. */
 enum http_access tokens_check(struct tokens *t, const struct token_id *token, enum http_scope scope,
                               char name_ret[static HTTP_TOKEN_NAME_SIZE]);
 
 /**
- * @param scope  that the token must have: tokens_check() may have looked at a file that was replaced since.
- * @param ret    what its line says: a name, TOKEN_ANY_TENANT, or "".
+ * The tenant setting of a token's line.
+ * @param scope  required of the token; checked again because the file may have been reloaded after tokens_check().
+ * @param ret    a name, TOKEN_ANY_TENANT, or "" without the setting.
  * @return false for a token that is unknown (NULL: none) or lacks the scope.
  */
 bool tokens_get_tenant(struct tokens *t, const struct token_id *token, enum http_scope scope,
@@ -60,7 +61,7 @@ bool tokens_get_tenant(struct tokens *t, const struct token_id *token, enum http
 #define TOKEN_ANY_TENANT "*"
 
 struct token_limits {
-        uint64_t who; /* for rate_limit_take() */
+        uint64_t who; /* key for rate_limit_take() */
         struct rate_limit_config limits;
         char name[HTTP_TOKEN_NAME_SIZE];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sign-in of browsers: POST /login, POST /logout, GET /api/v1/session (docs/formats/session.md) */
+/* Browser sign-in: POST /login, POST /logout, GET /api/v1/session (docs/formats/session.md) */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define TOKEN_BYTES_MAX 1024
 #define COOKIE_BYTES (SESSION_ID_SIZE + 128)
 
-#define SIGN_INS(result) METRIC_COUNTER("cairn_sign_ins_total", "Attempts of browsers to sign in.", result)
+#define SIGN_INS(result) METRIC_COUNTER("cairn_sign_ins_total", "Sign-in attempts of browsers.", result)
 
 static struct metric accepted = SIGN_INS("result=\"accepted\"");
 static struct metric refused = SIGN_INS("result=\"refused\"");
@@ -22,7 +22,7 @@ static struct metric malformed = SIGN_INS("result=\"malformed\"");
 
 static const struct rate_limit_config attempts = { .requests_per_s = 1, .interval_s = LIMIT_SIGN_IN_INTERVAL_S };
 
-/* ---- what the page is told ---- */
+/* ---- session status ---- */
 
 static void write_scopes(struct json_out *j, const struct access_control *d, const struct request_sender *sender)
 {
@@ -58,7 +58,7 @@ static const char *name_sender_kind(enum sender_kind kind)
         return "none";
 }
 
-/* @param session_id of SENDER_SESSION */
+/* @param session_id  for SENDER_SESSION */
 static void respond_session(struct http_request *req, const struct access_control *d,
                             const struct request_sender *sender, const char *session_id)
 {
@@ -107,7 +107,7 @@ static void set_session_cookie(struct http_request *req, const char *id, uint64_
         http_set_header(req, "Set-Cookie", text);
 }
 
-/* Responds when there is none. */
+/* Responds when the body has no token. */
 static bool read_sent_token(struct http_request *req, char ret[static TOKEN_BYTES_MAX])
 {
         const char *type = http_header(req, "Content-Type");
@@ -133,7 +133,7 @@ static bool read_sent_token(struct http_request *req, char ret[static TOKEN_BYTE
         return false;
 }
 
-/* Responds when the address has tried too often. */
+/* Responds when the address has made too many attempts. */
 static bool admit_attempt(struct http_request *req, const struct access_control *d)
 {
         uint64_t wait_s = 1;
@@ -149,7 +149,7 @@ static bool admit_attempt(struct http_request *req, const struct access_control 
         return false;
 }
 
-/* Responds when a page may not be read with the token. */
+/* Responds when the token is unknown or lacks the scope `read`. */
 static bool check_sent_token(struct http_request *req, struct access_control *d, const struct request_sender *sender)
 {
         char name[HTTP_TOKEN_NAME_SIZE];
@@ -165,7 +165,7 @@ static bool check_sent_token(struct http_request *req, struct access_control *d,
         if (access == ACCESS_DENIED)
                 http_fail_code(req, 403, "scope", "the token does not carry the scope 'read'");
         else
-                http_fail_code(req, 401, "bad_token", "the token is not known here");
+                http_fail_code(req, 401, "bad_token", "the token is unknown");
         return false;
 }
 

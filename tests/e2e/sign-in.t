@@ -132,7 +132,7 @@ while [ $guesses -lt 30 ]; do
         signs_in "$tmp/none" "guess-$guesses-token"
         if [ "$code" = 401 ]; then
                 guesses=$((guesses + 1))
-                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"the token is not known here","reason":"bad_token",ID}' "a guessed token is 401"
+                is "$(printf '%s' "$body" | sed 's/"request_id":"[0-9a-f]*"/ID/')" '{"error":"the token is unknown","reason":"bad_token",ID}' "a guessed token is 401"
                 continue
         fi
         signs_in "$tmp/none" reader-token
@@ -218,7 +218,7 @@ answers 403 'proxy_auth' "nor none" -H 'X-Forwarded-User;' "$url$types"
 answers 200 '"signed_in_by":"token","name":"ops"' "a token goes before the proxy's word" -H "$user" -H 'Authorization: Bearer root-token' "$url/api/v1/session"
 stop_server
 start_server --token-file "$tmp/tokens" --trusted-proxy 127.0.0.2 --proxy-auth X-Forwarded-User
-answers 403 'none of --trusted-proxy.*proxy_auth' "whoever is no proxy cannot name a user" -H "$user" "$url$types"
+answers 403 'not in --trusted-proxy.*proxy_auth' "whoever is no proxy cannot name a user" -H "$user" "$url$types"
 answers 403 'proxy_auth' "  X-Forwarded-For does not help" -H "$user" -H 'X-Forwarded-For: 127.0.0.2' "$url$types"
 answers 200 '^\[' "  the proxy can" --interface 127.0.0.2 -H "$user" "$url$types"
 signs_in "$tmp/none" reader-token -H "$https" -H 'X-Forwarded-For: 192.0.2.7'
