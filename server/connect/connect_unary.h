@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Unary calls of the Connect protocol: one message in, one out, in protobuf or JSON as the request says.
+ * Unary calls of the Connect protocol: one message in, one out, in protobuf or JSON according to the request.
  *
- * Routes of such calls have a put_error of connect_call.h, so that every failure, also of the server itself, is a
- * Connect error.
+ * Routes of such calls have a put_error of connect_call.h, so that every failure, including those of the HTTP server,
+ * is a Connect error.
  *
  * Threads: a call belongs to the thread that handles its request.
  * Source: connectrpc.com/docs/protocol, "Unary-Request".

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * querier.v1.QuerierService, which Grafana's Pyroscope data source and Profiles Drilldown call, and the services beside
- * it that Cairn does not have. docs/formats/querier.md
+ * querier.v1.QuerierService, which Grafana's Pyroscope data source and Profiles Drilldown call, and "unimplemented"
+ * errors for its sibling services. docs/formats/querier.md
  */
 #include "common/clock.h"
 #include "common/metrics.h"
@@ -46,7 +46,8 @@ static void handle_querier(struct http_request *req, void *context)
 
         (void)context;
         if (!method) {
-                http_fail_code(req, 501, "unimplemented", "querier.v1.QuerierService has no method '%.60s' here",
+                http_fail_code(req, 501, "unimplemented",
+                               "method '%.60s' of querier.v1.QuerierService is not implemented",
                                http_path_part(req, "method"));
                 return;
         }
@@ -57,7 +58,7 @@ static void handle_querier(struct http_request *req, void *context)
 static void refuse_service(struct http_request *req, void *context)
 {
         (void)context;
-        http_fail_code(req, 501, "unimplemented", "Cairn does not have this service");
+        http_fail_code(req, 501, "unimplemented", "Cairn does not implement this service");
 }
 
 static const struct http_route routes[] = {

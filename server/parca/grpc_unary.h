@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Messages of gRPC calls with the code that protoc-gen-c generates.
+ * Decode and encode the messages of gRPC calls with code that protoc-gen-c generates.
  *
  * Threads: a call belongs to the thread that handles it.
  */
@@ -14,7 +14,7 @@
 /**
  * Decode the call's message.
  * @param memory  holds it.
- * @return the generated struct, valid until arena_deinit(memory); NULL when the call was failed with INVALID_ARGUMENT.
+ * @return the generated struct, valid until arena_deinit(memory); NULL on failure, which the call then has.
  */
 const void *grpc_call_decode(struct grpc_call *call, const ProtobufCMessageDescriptor *type, struct arena *memory);
 

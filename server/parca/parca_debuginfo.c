@@ -2,8 +2,8 @@
 /*
  * parca.debuginfo.v1alpha1.DebuginfoService: uploads of parca-agent and parca-debuginfo. docs/formats/parca.md
  *
- * The service keeps nothing between the calls of an upload: what InitiateUpload was told and Upload needs is the upload
- * id itself, which the client sends back.
+ * The service keeps no state between the calls of an upload: InitiateUpload encodes the parameters that Upload needs in
+ * the upload id, which the client sends back.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,13 +23,13 @@ enum parca_type { PARCA_DEBUGINFO = 0, PARCA_EXECUTABLE = 1, PARCA_SOURCES = 2, 
 enum parca_id_type { PARCA_ID_UNKNOWN = 0, PARCA_ID_GNU = 1, PARCA_ID_HASH = 2, PARCA_ID_GO = 3 };
 #define UPLOAD_STRATEGY_GRPC 1
 
-/* ---- what a request names ---- */
+/* ---- file type and build-id of a request ---- */
 
 static bool check_parca_type(struct grpc_call *call, int32_t type, enum object_kind *ret)
 {
         if (type == PARCA_SOURCES)
                 grpc_call_fail(call, GRPC_UNIMPLEMENTED, 0,
-                               "source archives of Parca are not read; send sources with cairn-upload --sources");
+                               "source archives of Parca are unsupported; send sources with cairn-upload --sources");
         else if (type != PARCA_DEBUGINFO && type != PARCA_EXECUTABLE)
                 grpc_call_fail(call, GRPC_UNIMPLEMENTED, 0,
                                "files of Parca's type %" PRId32 " are not stored; debuginfo and executables are", type);
@@ -59,9 +59,9 @@ static bool read_parca_id(struct grpc_call *call, const char *text, int32_t id_t
 }
 
 /*
- * The quality of the file is unknown before it is sent. Most programs on hosts have no more than a symbol table, and an
- * agent, which says the type of the id, offers them again after each start. parca-debuginfo does not say it; it is run
- * for one file that has debug information.
+ * The quality of a file is unknown before it is sent, so it is assumed by client. parca-agent sends the type of the id;
+ * it offers all programs of its host after each start, and most have at best a symbol table. parca-debuginfo does not
+ * send the type; it is run on a file that has debug information.
  */
 static bool assess_parca_offer(struct grpc_call *call, struct object_offer *offer, int32_t id_type)
 {
@@ -79,9 +79,9 @@ static const char *explain_parca_offer(const struct object_offer *offer, bool fo
 {
         if (offer->is_wanted)
                 return strcmp(offer->reason, "unknown") == 0 ? "nothing is stored under this build-id"
-                                                             : "what is stored under this build-id may be worse";
-        return force ? "what is stored under this build-id is as good or better, and is replaced by force"
-                     : "what is stored under this build-id is as good or better";
+                                                             : "the file stored under this build-id may be worse";
+        return force ? "the file stored under this build-id is as good or better; force replaces it"
+                     : "the file stored under this build-id is as good or better";
 }
 
 void handle_parca_should_upload(struct grpc_call *call, void *context)
@@ -110,7 +110,7 @@ static bool is_htlhash(const char *text, struct build_id *ret)
         return strlen(text) == HTLHASH_HEX && build_id_from_hex(ret, text, HTLHASH_HEX);
 }
 
-/* parca-agent's hash is the htlhash of the program on its host, which profiles may know it by. */
+/* parca-agent's hash is the htlhash of the program on its host, by which profiles may identify it. */
 static void format_upload_id(const ParcaDebuginfo__InitiateUploadRequest *request, char ret[static UPLOAD_ID_BYTES])
 {
         struct build_id htlhash = { 0 };
@@ -182,7 +182,7 @@ void handle_parca_initiate_upload(struct grpc_call *call, void *context)
 
 struct parca_upload {
         struct receiving_upload *receiving;
-        char build_id[2 * BUILD_ID_MAX + 128]; /* as it was sent; cut */
+        char build_id[2 * BUILD_ID_MAX + 128]; /* as received, truncated */
 };
 
 static enum grpc_code get_refusal_code(enum refusal why)
@@ -213,7 +213,7 @@ static void begin_parca_upload(struct grpc_call *call, const ParcaDebuginfo__Upl
                 return;
         if (!parse_upload_id(info, &claim)) {
                 grpc_call_fail(call, GRPC_FAILED_PRECONDITION, 0,
-                               "upload_id '%.130s' is not one that InitiateUpload gives for this build-id",
+                               "upload_id '%.130s' was not issued by InitiateUpload for this build-id",
                                info->upload_id);
                 return;
         }
@@ -242,7 +242,8 @@ void receive_parca_upload(struct grpc_call *call, void *context)
         if (!request)
                 return;
         if (!u == !request->info)
-                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "the first message of an upload has info, and no other");
+                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0,
+                               "the first message of an upload must have info, and no other may");
         else if (!u)
                 begin_parca_upload(call, request->info);
         else {
@@ -263,7 +264,7 @@ void finish_parca_upload(struct grpc_call *call, void *context)
 
         (void)context;
         if (!u) {
-                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "there is no message");
+                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "the upload has no message");
                 return;
         }
         st = receive_upload_finish(get_call_space(call), u->receiving, true, &received, &err);
@@ -288,7 +289,7 @@ void abandon_parca_upload(struct grpc_call *call, void *context)
         free(u);
 }
 
-/* Nothing depends on this call. */
+/* Upload has already stored the file: this call only checks that it exists. */
 void handle_parca_mark_finished(struct grpc_call *call, void *context)
 {
         ParcaDebuginfo__MarkUploadFinishedResponse answer = PARCA_DEBUGINFO__MARK_UPLOAD_FINISHED_RESPONSE__INIT;
@@ -311,7 +312,7 @@ void handle_parca_mark_finished(struct grpc_call *call, void *context)
         if (!st)
                 st = debuginfo_store_find(s->objects, &owner, kind, &object, &err);
         if (st == ST_NOT_FOUND)
-                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "no upload of build-id %.130s was taken", request->build_id);
+                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "no file is stored under build-id %.130s", request->build_id);
         else if (st)
                 grpc_call_fail_status(call, st, &err);
         else

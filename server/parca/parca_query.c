@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parca.query.v1alpha1.QueryService, over gRPC and over gRPC-Web, which is what Grafana's Parca data source speaks.
- * What the methods do is in query/querier/parca.c. docs/formats/parca.md; gRPC-Web: PROTOCOL-WEB.md of grpc/grpc.
+ * parca.query.v1alpha1.QueryService over gRPC, and over gRPC-Web for Grafana's Parca data source. The methods are
+ * implemented in query/querier/parca.c. docs/formats/parca.md; gRPC-Web: PROTOCOL-WEB.md of grpc/grpc.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@
 static struct metric parca_calls =
         METRIC_COUNTER("cairn_parca_calls_total", "Calls of Parca's query API answered.", "");
 
-/* One call, whatever carries it. */
+/* One call, over either transport. */
 struct parca_call {
         struct tenant *tenant;
         const uint8_t *message;
@@ -90,7 +90,7 @@ void handle_parca_query(struct grpc_call *grpc, void *context)
         grpc_call_fail_status(grpc, st, &err);
 }
 
-/* ---- gRPC-Web: frames of gRPC in a body of HTTP/1.1; the trailers are the last frame ---- */
+/* ---- gRPC-Web: gRPC frames in the body of an HTTP/1.1 message; the last frame has the trailers ---- */
 
 static void put_web_trailers(struct buf *to, enum grpc_code code, const char *text)
 {
@@ -131,7 +131,7 @@ static void respond_web_call(struct http_request *req, const struct buf *answer)
         http_respond_buf(req, 200, WEB_TYPE, &body);
 }
 
-/* The one message of a body. @param unpacked  holds it when it is compressed. */
+/* Read the only message of a body. @param unpacked  holds it if it was compressed. */
 static enum status read_web_message(struct http_request *req, struct parca_call *call, struct buf *message,
                                     struct buf *unpacked, struct error *err)
 {
@@ -185,7 +185,7 @@ static void handle_parca_web_query(struct http_request *req, void *context)
         char text[160];
 
         (void)context;
-        snprintf(text, sizeof text, "parca.query.v1alpha1.QueryService has no method '%.60s' here", name);
+        snprintf(text, sizeof text, "method '%.60s' of parca.query.v1alpha1.QueryService is not implemented", name);
         if (!http_is_type(type, WEB_TYPE) && !http_is_type(type, "application/grpc-web"))
                 http_fail_code(req, 415, "unsupported",
                                "Parca's queries are gRPC-Web: send " WEB_TYPE

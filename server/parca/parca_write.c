@@ -50,7 +50,7 @@ void refuse_parca_arrow(struct grpc_call *call, void *context)
         const struct ingest_batch batch = begin_grpc_batch(call);
 
         (void)context;
-        count_ingest_failure(&batch, ST_UNSUPPORTED, "Arrow records of parca-agent are not read");
+        count_ingest_failure(&batch, ST_UNSUPPORTED, "Arrow records of parca-agent are unsupported");
         grpc_call_fail(
                 call, GRPC_UNIMPLEMENTED, 0,
                 "Cairn does not read the Arrow records that parca-agent sends; run cairn-agent or the "

@@ -33,7 +33,7 @@ like "$(parca query Query query="$type" inverted=1 web="$url")" '^12 inverted ca
 like "$(parca query Query query='{job="batch"}' web="$url")" '^3 the query .* does not begin with a profile type' 'a query names its type'
 like "$(parca query Query query="$type{job=" web="$url")" '^3 ' 'a malformed selector is refused'
 like "$(parca query Query bytes=abc web="$url")" '^3 the body is not one message' 'and a body that is no message'
-like "$(parca query Nothing web="$url")" "^12 parca.query.v1alpha1.QueryService has no method 'Nothing' here" 'another method'
+like "$(parca query Nothing web="$url")" "^12 method 'Nothing' of parca.query.v1alpha1.QueryService is not implemented" 'another method'
 is "$(parca query ProfileTypes kind=application/json web="$url")" 'HTTP 415' 'another content type'
 like "$(parca query Series)" '^UNIMPLEMENTED Series is not implemented' 'Series is, as in Parca, not implemented'
 like "$(parca query Query query="$type" report=3)" '^UNIMPLEMENTED report type 3' 'gRPC has the code of an error'
