@@ -4,7 +4,7 @@
 
 /**
  * @file
- * "app.cpu{region=eu,host=a}": the application name of Pyroscope's /ingest.
+ * The application name of Pyroscope's /ingest, such as "app.cpu{region=eu,host=a}".
  */
 #include "profile-formats/profile.h"
 
@@ -20,10 +20,10 @@ void app_name_deinit(struct app_name *a);
 #define _cleanup_app_name_ _cleanup_(app_name_deinit)
 
 /**
- * Add service_name and the labels in braces to all samples. A service_name in braces counts; the part before them is
- * then the label app_name. Keys in double underscores are internal to the sender and are omitted. ST_BAD_DATA for a
- * malformed pair; ST_TOO_BIG past LIMIT_LABELS_PER_SAMPLE pairs, whatever their keys. Call once: the text is taken
- * apart.
+ * Add service_name and the labels in braces to all samples. A service_name in braces takes precedence; the part before
+ * the braces is then the label app_name. Keys that begin with two underscores are internal to the sender and are
+ * omitted. ST_BAD_DATA for a malformed pair; ST_TOO_BIG for more than LIMIT_LABELS_PER_SAMPLE pairs, including omitted
+ * ones. Call once: the text is modified.
  */
 enum status app_name_add_labels(struct app_name *a, struct profile *p, struct error *err) MUST_CHECK;
 

@@ -13,11 +13,11 @@
 /*
  * ---- sections and source files from upstreams ----
  *
- * gdb requests one small section of each library, .gdb_index, so the upstream is asked for the section, not for the
- * file, which may be a hundred times larger. The file is fetched only if the upstream does not support sections.
+ * gdb requests one small section of each library, .gdb_index. So the section is requested from the upstream instead of
+ * the file, which may be a hundred times larger. The file is fetched only if the upstream does not support sections.
  */
 
-/* @param also characters of text that stay as they are. */
+/* @param also  characters of text that are not percent-encoded. */
 static enum status fetch_artifact_piece(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                         const char *what, const char *text, const char *also, struct artifact *ret,
                                         struct error *err)
@@ -44,7 +44,7 @@ static enum status fetch_artifact_piece(struct debuginfo_space *s, struct http_r
                 return st;
         if (fstat(a.fd, &info) < 0) {
                 artifact_close(&a);
-                return error_os(err, errno, "cannot look at a fetched file");
+                return error_os(err, errno, "cannot stat a fetched file");
         }
         a.size_bytes = (uint64_t)info.st_size;
         *ret = a;
@@ -57,7 +57,7 @@ enum status artifact_fetch_section(struct debuginfo_space *s, struct http_reques
         return fetch_artifact_piece(s, req, id, "section/", name, "", ret, err);
 }
 
-/* A path that leads above its root names nothing here, but a server or a proxy on the way might resolve it. */
+/* A path that leads above its root is rejected: an upstream, or a proxy in between, might resolve it. */
 enum status artifact_fetch_source(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   const char *path, struct artifact *ret, struct error *err)
 {
@@ -77,7 +77,7 @@ static enum status open_stored_artifact(struct debuginfo_space *s, const struct 
         ret->size_bytes = stored.size_bytes;
         sha256_hex(stored.sha256, ret->identity);
         snprintf(ret->name, sizeof ret->name, "%s", stored.name);
-        ret->kind = stored.kind; /* a supplementary file is debuginfo too */
+        ret->kind = stored.kind; /* may be OBJECT_SUPPLEMENTARY for a request of debuginfo */
         record_object_use(s, id, stored.kind);
         return ST_OK;
 }
@@ -201,11 +201,11 @@ static enum status check_section_bounds(const struct artifact *a, const char *na
                                         struct error *err)
 {
         if (offset > a->size_bytes || size > a->size_bytes - offset)
-                return error_set(err, ST_BAD_DATA, "section '%.100s' ends past the file", name);
+                return error_set(err, ST_BAD_DATA, "section '%.100s' ends past the end of the file", name);
         return ST_OK;
 }
 
-/* Objects stored by older versions have no section table: store it now. */
+/* Objects stored by older versions have no section table: add it. */
 static void record_section_table(const struct debuginfo_space *s, const struct artifact *a, const struct buf *table)
 {
         struct error err;
@@ -246,7 +246,7 @@ enum status artifact_find_section(struct debuginfo_space *s, const struct artifa
         return check_section_bounds(a, name, *offset_ret, *size_ret, err);
 }
 
-/* Recording a use writes to the store, which may wait for other writers. */
+/* ST_BUSY when a use must be recorded, because writing to the store may wait for other writers. */
 static enum status open_cached_section(struct debuginfo_space *s, struct http_request *req,
                                        const struct stored_object *stored, const char *name, struct artifact *a,
                                        struct error *err)
@@ -321,7 +321,7 @@ static ssize_t read_artifact_part(void *state, void *to, size_t n, uint64_t offs
                                   : pread(p->artifact.fd, to, n, (off_t)(p->offset + offset));
         if (done < 0)
                 log_error("debuginfod", "%s", p->artifact.reader ? err.text : strerror(errno));
-        return done > 0 ? done : -1; /* a file that became shorter */
+        return done > 0 ? done : -1; /* 0: the file was truncated */
 }
 
 static void close_artifact_part(void *state)
@@ -345,7 +345,7 @@ void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset
                 http_respond_bytes(req, "application/octet-stream", a->bytes, a->size_bytes, etag);
                 return;
         }
-        if (a->fd >= 0 && offset == 0 && size == a->size_bytes) { /* no copy through here */
+        if (a->fd >= 0 && offset == 0 && size == a->size_bytes) { /* sendfile() */
                 http_respond_file(req, "application/octet-stream", a->fd, etag);
                 return;
         }
@@ -353,7 +353,7 @@ void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset
                 http_respond_file_part(req, "application/octet-stream", a->fd, offset, size);
                 return;
         }
-        if (a->reader && !etag && size <= LIMIT_FRAMES_BYTES / 8) /* a long section would push all others out */
+        if (a->reader && !etag && size <= LIMIT_FRAMES_BYTES / 8) /* a long section would evict all others */
                 object_reader_use_cache(a->reader);
         p = malloc(sizeof *p);
         if (!p) {

@@ -4,35 +4,35 @@
 
 /**
  * @file
- * Artifacts that debuginfod clients request by build-id, looked up in the store, in scanned trees, and at upstreams, in
- * this order.
+ * Artifacts that debuginfod clients request by build-id. They are looked up in the store, in scanned trees, and at
+ * upstreams, in this order.
  *
  * Threads: an artifact belongs to one thread.
  */
 #include "server/server_internal.h"
 
 struct artifact {
-        struct object_reader *reader; /* of a stored object, or NULL, */
-        int fd;                       /* and of a scanned file, or -1; owned */
-        void *bytes;                  /* or a section that was cached, size_bytes of them; owned, or NULL */
-        struct download
-                *coming; /* or a running download from an upstream, owned: no other field is set then; or NULL */
+        /* The content, in one of four forms. */
+        struct object_reader *reader; /* stored object; owned; else NULL */
+        int fd;                       /* scanned or fetched file; owned; else -1 */
+        void *bytes;                  /* cached section of size_bytes; owned; else NULL */
+        struct download *coming;      /* running download, then no other member is set; owned; else NULL */
         struct build_id id;
         enum object_kind kind;
         uint64_t size_bytes;
-        char identity[72];            /* of its content, for an ETag */
+        char identity[72];            /* of the content, for an ETag */
         char name[256], archive[512]; /* "" unknown or none */
 };
 
 enum artifact_upstream {
-        ARTIFACT_LOCAL,   /* upstreams are not asked */
-        ARTIFACT_WHOLE,   /* what they have is waited for */
-        ARTIFACT_PARTIAL, /* until its first bytes are there */
+        ARTIFACT_LOCAL,   /* do not query upstreams */
+        ARTIFACT_WHOLE,   /* wait for the complete download */
+        ARTIFACT_PARTIAL, /* wait for the first bytes of the download */
 };
 
 /**
  * Open an artifact, fetching it from an upstream if needed.
- * @return ST_NOT_FOUND is definite. Others as artifact_begin_wait().
+ * @return ST_NOT_FOUND is definite. Other failures as artifact_begin_wait().
  */
 enum status artifact_open(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                           enum object_kind kind, enum artifact_upstream upstream, struct artifact *ret,
@@ -40,13 +40,13 @@ enum status artifact_open(struct debuginfo_space *s, struct http_request *req, c
 void artifact_close(struct artifact *a);
 
 /**
- * http_begin_wait() before an upstream is asked. When too many requests wait, another Cairn service is answered with
- * 503 and Retry-After; any other client would cache that as "not found", so reset the connection unless
- * http_is_answered().
+ * http_begin_wait() before an upstream is queried. When too many requests wait, a request from another Cairn service
+ * gets 503 and Retry-After. Any other client would cache that as "not found", so the caller resets the connection
+ * unless http_is_answered().
  */
 enum status artifact_begin_wait(struct http_request *req, struct error *err) MUST_CHECK;
 
-/** As artifact_open(), without waiting and without upstreams. ST_BUSY when only artifact_open() can answer. */
+/** As artifact_open(), without waiting and without upstreams. ST_BUSY when artifact_open() is needed. */
 enum status artifact_open_at_once(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                   struct artifact *ret, struct error *err) MUST_CHECK;
 
@@ -60,22 +60,22 @@ enum status artifact_fetch_section(struct debuginfo_space *s, struct http_reques
 enum status artifact_fetch_source(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   const char *path, struct artifact *ret, struct error *err) MUST_CHECK;
 
-/** Find the offset and size of a section. ST_NOT_FOUND when there is none, or only a section header without content. */
+/** Find the offset and size of a section. ST_NOT_FOUND when it is absent, or is a section header without content. */
 enum status artifact_find_section(struct debuginfo_space *s, const struct artifact *a, const char *name,
                                   const atomic_bool *cancel, uint64_t *offset_ret, uint64_t *size_ret,
                                   struct error *err) MUST_CHECK;
 
 /**
- * Open the file that has a section and find its offset: in scanned trees by the recorded section table, or in the store
- * if at_once.
- * @param at_once without waiting: ST_BUSY when that is not possible.
- * @return ST_NOT_FOUND; ST_UNSUPPORTED when only artifact_open() and artifact_find_section() can answer.
+ * Open the file that has a section and find its offset: in scanned trees by the recorded section table, or, if at_once,
+ * in the store by the cached section.
+ * @param at_once  do not wait: ST_BUSY when that is impossible.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED when artifact_open() and artifact_find_section() are needed.
  */
 enum status artifact_open_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                   enum object_kind kind, const char *name, bool at_once, struct artifact *ret,
                                   uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
 
-/** Answer with part of it, or with all. Takes it. */
+/** Respond with all or part of the artifact. @param a  taken. */
 void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size, const char *etag);
 
 #endif

@@ -67,7 +67,7 @@ static const char *write_connect_error(struct buf *to, const char *code, const c
         return JSON_TYPE;
 }
 
-/* Alloy retries resource_exhausted, so that a request over a limit, which would fail again, is invalid_argument. */
+/* Alloy retries resource_exhausted. A request over a limit would fail again, so it gets invalid_argument. */
 const char *connect_put_error(struct buf *to, const char *type, unsigned code, const char *text)
 {
         (void)type;

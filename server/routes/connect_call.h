@@ -11,7 +11,7 @@
  */
 #include "http/server.h"
 
-/** How the messages of a call are encoded. */
+/** Encoding of a call's messages. */
 enum connect_codec { CONNECT_PROTO, CONNECT_JSON };
 
 /**
@@ -20,18 +20,18 @@ enum connect_codec { CONNECT_PROTO, CONNECT_JSON };
  */
 bool connect_read_codec(struct http_request *req, enum connect_codec *ret) MUST_CHECK;
 
-/** The Content-Type of an answer. Generated clients refuse an answer without it, also an empty one. */
+/** The Content-Type of an answer. Generated clients require it, even for an empty answer. */
 const char *connect_media_type(enum connect_codec codec);
 
 /** Answer 200 with an empty message: no bytes in protobuf, {} in JSON. */
 void connect_respond_empty(struct http_request *req, enum connect_codec codec);
 
 /**
- * put_error of a route: {"code": "...", "message": "..."}, in JSON with either codec. Clients retry by the code:
- * invalid_argument, for what fails again, is not retried; unavailable is.
+ * put_error of a route: {"code": "...", "message": "..."}, in JSON with either codec. Clients decide by the code
+ * whether to retry: unavailable is retried; invalid_argument, for permanent failures, is not.
  */
 const char *connect_put_error(struct buf *to, const char *type, unsigned code, const char *text);
-/** The same for calls that read: what passes a limit is resource_exhausted. */
+/** The same for calls that read: a request over a limit gets resource_exhausted. */
 const char *connect_put_query_error(struct buf *to, const char *type, unsigned code, const char *text);
 
 #endif

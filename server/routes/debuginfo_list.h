@@ -14,7 +14,7 @@
 enum status write_debuginfo_list(struct debuginfo_store *objects, struct symbol_index *symbols, struct buf *ret,
                                  struct error *err) MUST_CHECK;
 
-/** The objects of one build-id, in the same shape. ST_NOT_FOUND when nothing is stored under it. */
+/** The objects of one build-id, in the same format. ST_NOT_FOUND when nothing is stored under it. */
 enum status write_debuginfo_object(struct debuginfo_store *objects, struct symbol_index *symbols,
                                    const struct build_id *id, struct buf *ret, struct error *err) MUST_CHECK;
 

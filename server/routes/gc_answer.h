@@ -11,10 +11,10 @@
 #include "debuginfo-store/gc.h"
 
 /**
- * r_ret has what was done, also when it failed in the middle, and JSON:
+ * Collect garbage and write a report: r_ret has the totals, also after a failure, and ret the JSON
  * {"dry_run": ..., "removed": [{"build_id", "kind", "name", "label", "stored_bytes", "reason"}], "removed_bytes",
  *  "objects", "bytes", "pinned", "needed", "strays", "stray_bytes"}.
- * @param options its removed must be NULL.
+ * @param options  its callback `removed` must be NULL.
  */
 enum status run_gc_with_report(struct debuginfo_store *objects, const struct gc_options *options,
                                struct gc_result *r_ret, struct buf *ret, struct error *err) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Methods of gRPC: OTLP profiles, health checks, and Parca's. docs/formats/ingest.md, docs/formats/parca.md; OTLP
+ * gRPC methods: OTLP profiles, health checks, and Parca's services. docs/formats/ingest.md, docs/formats/parca.md; OTLP
  * specification 1.11.0, OTLP/gRPC.
  */
 #include <string.h>
@@ -67,7 +67,7 @@ static bool parse_health_request(struct grpc_call *call, char service_ret[static
         return !r.failed;
 }
 
-/* grpc.health.v1: what /readyz says. HealthCheckResponse { status = 1: SERVING = 1, NOT_SERVING = 2 }. */
+/* grpc.health.v1, equivalent to /readyz. HealthCheckResponse { status = 1: SERVING = 1, NOT_SERVING = 2 }. */
 static void handle_grpc_health(struct grpc_call *call, void *context)
 {
         struct server *s = context;
@@ -82,7 +82,7 @@ static void handle_grpc_health(struct grpc_call *call, void *context)
                 return;
         }
         if (service[0] && strcmp(service, PROFILES_SERVICE) != 0) {
-                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "the service '%s' does not exist here", service);
+                grpc_call_fail(call, GRPC_NOT_FOUND, 0, "the service '%s' does not exist", service);
                 return;
         }
         ready = readiness_write(s->readiness, &conditions) && atomic_load(&s->ready);

@@ -19,8 +19,8 @@ static struct metric batches = METRIC_COUNTER("cairn_ingest_batches_total", "Bat
 static struct metric duplicates =
         METRIC_COUNTER("cairn_ingest_duplicate_batches_total", "Batches that were sent again and counted once.", "");
 static struct metric samples = METRIC_COUNTER("cairn_ingest_samples_total", "Samples acknowledged.", "");
-static struct metric rejected = METRIC_COUNTER("cairn_ingest_rejected_samples_total",
-                                               "Samples refused one by one in batches that were taken.", "");
+static struct metric rejected =
+        METRIC_COUNTER("cairn_ingest_rejected_samples_total", "Samples rejected individually in accepted batches.", "");
 static struct histogram duration =
         HISTOGRAM("cairn_ingest_duration_seconds",
                   "Time from the last byte of a batch until it is durable and can be acknowledged.", "");
@@ -43,7 +43,7 @@ void register_ingest_duration(void)
 
 static bool parse_batch_id(const char *hex, struct hash128 *ret)
 {
-        struct build_id bytes; /* the same reader of hexadecimal */
+        struct build_id bytes; /* reuses its hexadecimal parser */
 
         if (!build_id_from_hex(&bytes, hex, strlen(hex)) || bytes.size != sizeof ret->bytes)
                 return false;
@@ -115,7 +115,7 @@ bool check_history(struct http_request *req, bool *ret)
 static struct profile_window get_accepted_window(const struct tenant *t, bool is_history)
 {
         struct profile_window w = { INT64_MIN, INT64_MAX };
-        uint64_t max_age_s = t->max_age_s, max_ahead_s = t->max_ahead_s; /* a reload changes them */
+        uint64_t max_age_s = t->max_age_s, max_ahead_s = t->max_ahead_s; /* read once: a reload may change them */
         int64_t earliest, latest;
 
         stable_clock_get_range(&earliest, &latest);
@@ -131,7 +131,7 @@ static void note_refusal(const struct ingest_batch *batch, enum ingest_problem p
 {
         const struct ingest_refusal r = { problem, count, text, batch->agent, batch->address };
 
-        if (batch->tenant) /* NULL: refused before it was chosen */
+        if (batch->tenant) /* NULL: refused before the tenant was selected */
                 ingest_history_add_refusal(batch->tenant->ingested, &r, ingest_time_now());
 }
 
@@ -190,10 +190,10 @@ enum status fail_if_all_rejected(const struct profile *p, struct error *err)
                          p->rejected_reason);
 }
 
-/* A duplicate is a success, and the message a warning: partial_success with nothing rejected. */
+/* A duplicate is a success with a warning: partial_success with no rejected samples. */
 static void describe_otlp_outcome(const struct profile *p, bool duplicate, struct otlp_outcome *ret)
 {
-        static const char again[] = "this batch was received before: nothing was added";
+        static const char again[] = "this batch was received before: no samples were added";
 
         *ret = (struct otlp_outcome){ .rejected = p->rejected_samples };
         if (p->rejected_samples)

@@ -25,7 +25,7 @@ static bool read_boundary(const char *content_type, char delimiter[static MAX_BO
         return true;
 }
 
-/* Whether the part's headers have this name: Content-Disposition: form-data; name="profile"; filename=... */
+/* Whether the part's headers contain this name: Content-Disposition: form-data; name="profile"; filename=... */
 static bool headers_name(const char *headers, size_t n, const char *name)
 {
         size_t name_size = strlen(name);
@@ -62,14 +62,14 @@ enum status multipart_find(const char *content_type, const uint8_t *body, size_t
                 return error_set(err, ST_BAD_DATA, "the Content-Type names no boundary of at most %d characters",
                                  MAX_BOUNDARY);
         size = strlen(delimiter);
-        if (n < size - 2 || memcmp(p, delimiter + 2, size - 2) != 0) { /* a preamble may stand before the first one */
+        if (n < size - 2 || memcmp(p, delimiter + 2, size - 2) != 0) { /* skip a preamble */
                 p = n ? memmem(p, n, delimiter, size) : NULL;
                 if (!p)
                         return error_set(err, ST_BAD_DATA, "the multipart body does not hold its boundary");
                 p += 2;
         }
         p += size - 2;
-        for (;;) { /* p is behind a delimiter */
+        for (;;) { /* p is just after a delimiter */
                 const char *head, *data, *next;
 
                 if (end - p >= 2 && memcmp(p, "--", 2) == 0)

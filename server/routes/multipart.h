@@ -8,10 +8,10 @@
 #include "common/error.h"
 
 /**
- * The part of a multipart/form-data body with that name.
- * @param content_type the request's, with the boundary.
+ * Find the part of a multipart/form-data body with a name.
+ * @param content_type  Content-Type of the request, with the boundary.
  * @param ret borrowed from body.
- * @return ST_NOT_FOUND; ST_BAD_DATA without a boundary, or for a body that does not end with it.
+ * @return ST_NOT_FOUND; ST_BAD_DATA without a boundary, or for a body that does not end with the boundary.
  * Source: RFC 2046, 5.1; RFC 7578.
  */
 enum status multipart_find(const char *content_type, const uint8_t *body, size_t n, const char *name,

@@ -19,7 +19,7 @@ static _Atomic unsigned jobs;
 
 /* ---- the executable ---- */
 
-/* ST_NOT_FOUND: not in the store, and in no tree. */
+/* ST_NOT_FOUND: neither in the store nor in a scanned tree. */
 static enum status open_local_object(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
                                      const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
@@ -56,7 +56,7 @@ static enum status fetch_executable(struct query_fetches *f, const struct build_
         return st ? st : debuginfo_store_unpack(s->objects, id, OBJECT_EXECUTABLE, fd_ret, err);
 }
 
-/* @param is_debuginfo_ret  of some senders, debuginfo is the file that was not stripped. */
+/* @param is_debuginfo_ret  whether it is the debuginfo, which for some senders is the unstripped executable. */
 static enum status open_executable(struct query_fetches *f, const struct build_id *id, int *fd_ret,
                                    bool *is_debuginfo_ret, struct error *err)
 {
@@ -72,7 +72,7 @@ static enum status open_executable(struct query_fetches *f, const struct build_i
         return open_local_object(f->space, id, OBJECT_DEBUGINFO, cancel, fd_ret, err);
 }
 
-/* Debuginfo names the functions of a stripped executable: of one whose sections are known to lack symbols. -1: none. */
+/* Debuginfo with the function names of a stored executable that is known to have no .symtab. -1: none. */
 static int open_separate_symbols(struct debuginfo_space *s, const struct build_id *id)
 {
         struct object_reader *reader;
@@ -140,7 +140,7 @@ enum status disassemble_object(void *fetches, const struct query_code_request *q
 
 /* ---- names of addresses ---- */
 
-/* Texts of functions or files by their number in the index, copied once. */
+/* Names of functions or files by their number in the index, each copied once. */
 struct copied_texts {
         struct number_table numbers;
         const char **items; /* owned */

@@ -2,12 +2,12 @@
 #ifndef CAIRN_SERVER_ROUTES_OBJECT_CODE_H
 #define CAIRN_SERVER_ROUTES_OBJECT_CODE_H
 
-/** @file Code of stored executables, for answers of queries: struct query_code. Private to server/. */
+/** @file Callbacks of struct query_code: code of stored executables, for answers of queries. Private to server/. */
 #include "query/query.h"
 
 /**
- * Disassemble code of the object's executable: stored, in a scanned tree, or of an upstream, else of its debuginfo if
- * that has the code. @param fetches  a struct query_fetches.
+ * Disassemble code of the object's executable, from the store, a scanned tree or an upstream; else of its debuginfo,
+ * if that has the code. @param fetches  a struct query_fetches.
  */
 enum status disassemble_object(void *fetches, const struct query_code_request *request, struct disassembly *ret,
                                struct error *err) MUST_CHECK;

@@ -25,7 +25,7 @@ static struct metric cancelled_regex =
         METRIC_COUNTER("cairn_queries_cancelled_total", CANCELLED_HELP, "reason=\"regex_steps\"");
 
 #define DURATION(kind)                                                                                                 \
-        HISTOGRAM("cairn_query_duration_seconds", "Time from the last byte of a query until its answer is made.",      \
+        HISTOGRAM("cairn_query_duration_seconds", "Time from the last byte of a query until its answer is complete.",  \
                   "kind=\"" kind "\"")
 static struct {
         const char *kind;
@@ -69,7 +69,7 @@ static enum status test_interruption(void *context, struct error *err)
 
 void query_work_init(struct query_work *w, struct http_request *req, const char *kind)
 {
-        const struct tenant *tenant = http_tenant(req); /* NULL: the route needs none */
+        const struct tenant *tenant = http_tenant(req); /* NULL: the route has no tenancy */
         const struct query_bounds bounds = { .kind = kind,
                                              .target = http_path(req),
                                              .tenant = tenant ? tenant->name : "",
@@ -95,11 +95,11 @@ void query_work_init_other(struct query_work *w, const struct query_bounds *boun
         work_meter_init(&w->meter, test_interruption, w);
 }
 
-/* ---- the end ---- */
+/* ---- completion and slow queries ---- */
 
 static _Atomic uint64_t slow_ns;
 static struct metric slow_queries =
-        METRIC_COUNTER("cairn_slow_queries_total", "Queries that took at least as long as --slow-query says.", "");
+        METRIC_COUNTER("cairn_slow_queries_total", "Queries that took at least the time of --slow-query.", "");
 
 void query_work_set_slow(uint64_t ns)
 {
@@ -121,7 +121,7 @@ static void log_slow_query(const struct query_work *w, uint64_t took_ns, const c
         const struct query_report *r = &w->report;
         char from[32] = "", to[32] = "";
 
-        if (r->to_unix_ns) { /* else its parameters were not read */
+        if (r->to_unix_ns) { /* 0: failed before its parameters were read */
                 format_time(r->from_unix_ns, from);
                 format_time(r->to_unix_ns, to);
         }
@@ -165,7 +165,7 @@ void query_work_finish(const struct query_work *w)
         end_query(w, "answered");
 }
 
-/* The policy of a page that may also be saved: its own, which cannot say this there. */
+/* A page that may be saved carries its policy in a meta element, where frame-ancestors is not allowed. */
 static void set_saved_page_policy(struct http_request *req, const char *policy)
 {
         char text[1024];

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Work meter of one query: stops it at the request's deadline, when its client leaves, and when the server stops. Its
- * time is observed in cairn_query_duration_seconds, and a slow query is a line of the log.
+ * Work meter of one query: stops it at the request's deadline, when its client disconnects, and when the server stops.
+ * Its duration is observed in cairn_query_duration_seconds, and a slow query is logged.
  *
  * Threads: belongs to the request.
  */
@@ -17,7 +17,7 @@ enum query_end { QUERY_RUNS, QUERY_DEADLINE, QUERY_CLIENT, QUERY_SHUTDOWN };
 
 struct query_work {
         struct work_meter meter;
-        struct http_request *req; /* NULL: not one of HTTP */
+        struct http_request *req; /* NULL: not an HTTP request */
         const struct deadline *deadline;
         const atomic_bool *stopping;
         enum query_end end;
@@ -27,35 +27,34 @@ struct query_work {
         struct query_report report; /* for the query to fill */
 };
 
-/** From now on, in nanoseconds: how long a query takes at least that is logged as slow. 0: none. */
+/** Set the duration, in nanoseconds, from which a query is logged as slow. 0: never. */
 void query_work_set_slow(uint64_t slow_ns);
 
-/** Must not be moved afterwards: the meter points to it. @param kind  borrowed; one that is not known is not observed
- */
+/** w must not move afterwards: the meter points to it. @param kind  borrowed; an unknown kind has no histogram */
 void query_work_init(struct query_work *w, struct http_request *req, const char *kind);
 
-/** A query of another protocol, and when it ends. All borrowed. */
+/** A query of another protocol, and the events that end it. All borrowed. */
 struct query_bounds {
         const char *kind;
         const char *target; /* what was called, for the log */
         const char *tenant;
-        int64_t arrived_ns; /* when its request was there, by monotonic_ns() */
+        int64_t arrived_ns; /* when its request was complete, by monotonic_ns() */
         const struct deadline *deadline;
-        const atomic_bool *stopping; /* the server stops */
+        const atomic_bool *stopping; /* set when the server stops */
 };
 void query_work_init_other(struct query_work *w, const struct query_bounds *bounds);
 
-/** The end of a query that succeeded: its time is observed; query_work_respond() does. */
+/** Observe the duration of a successful query. query_work_respond() calls it. */
 void query_work_finish(const struct query_work *w);
 
-/** Count why a failed query was stopped, and observe its time, for an answer of another protocol. */
+/** Count a failed query by its reason and observe its duration; for an answer of another protocol. */
 void query_work_count_failure(const struct query_work *w);
 
-/** Respond with the answer of a query that succeeded, in body, whose bytes are taken; a page gets its policy. */
+/** Respond with the answer of a successful query; a page gets its Content-Security-Policy. @param body  bytes taken */
 void query_work_respond(const struct query_work *w, const struct query_answer *answer, struct buf *body);
 
 /**
- * Respond to a failed query and count why it was stopped: 504 past the deadline, 503 at shutdown, 413 after too many
+ * Respond to a failed query and count it by its reason: 504 past the deadline, 503 at shutdown, 413 after too many
  * steps, otherwise http_fail().
  */
 void query_work_answer_failure(const struct query_work *w, enum status st, const struct error *err);

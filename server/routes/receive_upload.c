@@ -21,9 +21,9 @@ static struct metric broken_objects =
 
 static struct histogram duration =
         HISTOGRAM("cairn_upload_duration_seconds",
-                  "Time from the begin of an upload until its object is verified and stored.", "");
+                  "Time from the start of an upload until its object is verified and stored.", "");
 
-/* Uploads in progress, and whose they are. */
+/* Uploads in progress, with their clients. */
 static struct {
         pthread_mutex_t lock;
         uint64_t clients[LIMIT_UPLOADS_MOST];
@@ -78,14 +78,12 @@ static enum status enter_receiving(uint64_t client, struct error *err)
         for (unsigned i = 0; i < receiving.count; i++)
                 own += receiving.clients[i] == client;
         if (receiving.count >= receiving.most)
-                st = error_set(err, ST_BUSY,
-                               "%u uploads are in progress, the most at one time (--max-uploads); retry later",
+                st = error_set(err, ST_BUSY, "%u uploads are in progress, the maximum (--max-uploads); retry later",
                                receiving.most);
         else if (own >= own_most)
-                st = error_set(
-                        err, ST_BUSY,
-                        "%u uploads of this token and address are in progress, the most at one time; retry later",
-                        own_most);
+                st = error_set(err, ST_BUSY,
+                               "%u uploads of this token and address are in progress, the maximum; retry later",
+                               own_most);
         else
                 receiving.clients[receiving.count++] = client;
         pthread_mutex_unlock(&receiving.lock);
@@ -152,7 +150,7 @@ struct object_upload *receive_upload_get(struct receiving_upload *r)
         return r->upload;
 }
 
-/* The upload, detached from what is in progress. */
+/* Remove the upload from those in progress and return it. */
 static struct object_upload *end_receiving(struct receiving_upload *r)
 {
         struct object_upload *u = r ? r->upload : NULL;
@@ -168,7 +166,7 @@ void receive_upload_abort(struct receiving_upload *r)
         object_upload_abort(end_receiving(r));
 }
 
-/* @param fd the uploaded file, taken; -1 none. */
+/* @param fd  the uploaded file, taken; -1: none. */
 static void index_received(struct debuginfo_space *s, const struct stored_object *object, int fd)
 {
         char hex[BUILD_ID_HEX_MAX];

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Upload of one object, whatever protocol brings it: limits on uploads in progress, metrics, and the way from the
- * received file to the index.
+ * Upload of one object, for any protocol: limits on uploads in progress, metrics, and handing the received file to the
+ * indexer.
  *
  * Threads: any; an upload belongs to one thread at a time.
  */
@@ -13,34 +13,35 @@
 
 struct receiving_upload;
 
-/** Whose upload it is: a token at an address. */
+/** Client of an upload: a token at an address. */
 struct upload_sender {
         const char *token_name; /* "": none */
         uint64_t peer_number;
 };
 
 /**
- * Limits of what begins from now on. @param object_bytes longest object, unpacked; 0: LIMIT_OBJECT_BYTES, the most.
- * @param uploads in progress at one time; 0: LIMIT_UPLOADS, the most is LIMIT_UPLOADS_MOST.
+ * Set the limits of uploads that begin from now on.
+ * @param object_bytes  largest object, unpacked; 0: LIMIT_OBJECT_BYTES, which is also the maximum.
+ * @param uploads       in progress at one time, at most LIMIT_UPLOADS_MOST; 0: LIMIT_UPLOADS.
  */
 void set_upload_limits(uint64_t object_bytes, uint64_t uploads);
 uint64_t get_max_upload_bytes(void);
 
 /**
  * Begin an upload.
- * @return ST_BUSY when as many as set_upload_limits() says are in progress, or a quarter of that of this sender.
+ * @return ST_BUSY when the limit of set_upload_limits() is reached, or a quarter of it by this client.
  */
 enum status receive_upload_begin(struct debuginfo_space *s, const struct object_claim *claim,
                                  const struct upload_sender *from, struct receiving_upload **ret,
                                  struct error *err) MUST_CHECK;
 /** For object_upload_append_some() and object_upload_get_size(). Borrowed. */
 struct object_upload *receive_upload_get(struct receiving_upload *r);
-/** Discard it; the received part of a resumable upload is kept. NULL is allowed. */
+/** Discard the upload; the received part of a resumable upload is kept. NULL is allowed. */
 void receive_upload_abort(struct receiving_upload *r);
 
 struct received_upload {
         uint64_t size_bytes; /* unpacked */
-        bool is_same;        /* it, or with content_with_better something as good, was there */
+        bool is_same;        /* already stored, or, with content_with_better, an object as good */
 };
 
 /**
@@ -51,12 +52,12 @@ struct received_upload {
 enum status receive_upload_finish(struct debuginfo_space *s, struct receiving_upload *r, bool content_with_better,
                                   struct received_upload *ret, struct error *err) MUST_CHECK;
 
-/** Count a failure, and log one of the service. @param path of the request. */
+/** Count a failure, and log it if the service itself failed. @param path  of the request. */
 void report_upload_failure(const char *path, enum status st, const struct error *err);
-/** Count an upload that its client broke off. */
+/** Count an upload that its client aborted. */
 void count_broken_upload(void);
 
-/** Make the histogram of uploads appear before the first one. */
+/** Register the histogram of uploads before the first one. */
 void register_upload_duration(void);
 
 #endif

@@ -66,7 +66,7 @@ static void answer_should(const struct connect_unary *call, bool should, const c
         connect_unary_respond(call, &response.base);
 }
 
-/* What the client says of the file beside its build-id; a name that is too long is left out. */
+/* The client's metadata of the file; a name that is too long is omitted. */
 static struct upload_hint make_upload_hint(const ConnectUpload__FileMetadata *file, const struct build_id *id)
 {
         struct upload_hint hint = { .build_id = *id, .name = "" };
@@ -79,8 +79,8 @@ static struct upload_hint make_upload_hint(const ConnectUpload__FileMetadata *fi
 }
 
 /*
- * The quality of the file is unknown before it is sent. It is requested unless a symbol table or better is stored: most
- * programs on hosts have less.
+ * The quality of the file is unknown before it is sent. It is requested unless a symbol table or better is stored,
+ * because most programs on hosts have at best a symbol table.
  */
 static void should_initiate_upload(struct http_request *req, void *context)
 {
@@ -98,7 +98,7 @@ static void should_initiate_upload(struct http_request *req, void *context)
                 return;
         request = call.message;
         if (!request->file || !*request->file->gnu_build_id) {
-                answer_should(&call, false, "the file has no gnu_build_id, which uploads go by");
+                answer_should(&call, false, "the file has no gnu_build_id, which uploads need");
                 return;
         }
         if (!parse_gnu_build_id(req, request->file->gnu_build_id, &id))
@@ -169,7 +169,8 @@ static void upload_finished(struct http_request *req, void *context)
         if (!st)
                 st = debuginfo_store_find(s->objects, &owner, OBJECT_DEBUGINFO, &object, &err);
         if (st == ST_NOT_FOUND)
-                http_fail_code(req, 404, "not_found", "no upload of build-id %.130s was taken", request->gnu_build_id);
+                http_fail_code(req, 404, "not_found", "no debuginfo is stored under build-id %.130s",
+                               request->gnu_build_id);
         else if (st)
                 http_fail(req, st, &err);
         else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of stored and of missing debuginfo. */
+/* Lists of stored and missing debuginfo. */
 #include <string.h>
 
 #include "common/clock.h"

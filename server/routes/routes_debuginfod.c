@@ -2,9 +2,9 @@
 /*
  * The debuginfod web API, for gdb, perf, elfutils and delve.
  *
- * Its clients treat any status of 400 or more, and any connection that is closed in order without a response, as "not
- * found", and cache that for ten minutes. So 404 is sent only if it is definite; a failure that may be transient resets
- * the connection, after which clients retry.
+ * Clients treat any status of 400 or more, and an orderly closed connection without a response, as "not found", and
+ * cache that for ten minutes. So 404 is sent only if it is definite; a failure that may be transient resets the
+ * connection, after which clients retry.
  * Source: elfutils, debuginfod(8) and debuginfod-client.c.
  */
 #include <string.h>
@@ -39,7 +39,7 @@ static void answer_transient(struct http_request *req, const struct error *err)
                 http_reset_connection(req);
 }
 
-/* ---- what comes just now ---- */
+/* ---- objects that are still being downloaded ---- */
 
 struct partial_download {
         struct download *download;
@@ -51,7 +51,7 @@ static enum status make_download_piece(void *state, struct buf *to, bool *end, s
 {
         struct partial_download *c = state;
         char bytes[DOWNLOAD_PIECE_BYTES];
-        bool waits = c->sent > 0; /* the first bytes are there */
+        bool waits = c->sent > 0; /* the first bytes have arrived before */
         enum status st = waits ? http_begin_wait(err) : ST_OK;
         ssize_t n;
 
@@ -82,7 +82,9 @@ static bool can_send_partial_download(const struct http_request *req)
         return strcmp(http_method(req), "GET") == 0 && !http_header(req, "Range") && !http_header(req, "If-None-Match");
 }
 
-/* Takes the download. The end is sent once all is verified and stored; otherwise the connection is reset. */
+/*
+ * Takes the download. The response ends when the file is verified and stored; if that fails, the connection is reset.
+ */
 static void send_partial_download(struct http_request *req, struct download *download)
 {
         struct partial_download *c = malloc(sizeof *c);
@@ -108,7 +110,7 @@ static void send_partial_download(struct http_request *req, struct download *dow
 
 /* ---- routes ---- */
 
-/* Takes it. */
+/* Takes the artifact. */
 static void answer_object(struct http_request *req, struct artifact *a)
 {
         if (!check_max_size(req, a->size_bytes)) {
@@ -187,7 +189,7 @@ static void handle_executable_at_once(struct http_request *req, void *context)
         handle_object_at_once(req, OBJECT_EXECUTABLE);
 }
 
-/* Not fetched from upstreams: the debuginfod protocol does not have these two. */
+/* dwp and dwo are not part of the debuginfod protocol, so they are not fetched from upstreams. */
 static void handle_dwp(struct http_request *req, void *context)
 {
         (void)context;
@@ -200,7 +202,7 @@ static void handle_dwo(struct http_request *req, void *context)
         handle_object(req, OBJECT_DWO);
 }
 
-/* Not part of debuginfod, and never served as debuginfo: returns a file as it was uploaded. */
+/* Symbol files are not part of the debuginfod protocol and never served as debuginfo; they are served as uploaded. */
 static void handle_symbols(struct http_request *req, void *context)
 {
         (void)context;
@@ -237,7 +239,7 @@ static enum status find_in_file(struct debuginfo_space *s, struct http_request *
         return st;
 }
 
-/* Look in local files, then at an upstream that supports sections, then in the files of one that does not. */
+/* Search local files, then upstreams that support section requests, then the whole files of those that do not. */
 static enum status find_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                 const char *name, struct artifact *ret, uint64_t *offset, uint64_t *size,
                                 struct error *err)
@@ -256,7 +258,7 @@ static enum status find_section(struct debuginfo_space *s, struct http_request *
                        : st;
 }
 
-/* Takes it. */
+/* Takes the artifact. */
 static void answer_section(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size)
 {
         if (!check_max_size(req, size)) {
@@ -283,7 +285,7 @@ static void handle_section(struct http_request *req, void *context)
                 answer_missing(req, "section");
                 return;
         }
-        if (st == ST_BAD_DATA) { /* a client then fetches the whole file */
+        if (st == ST_BAD_DATA) { /* the client then fetches the whole file */
                 http_fail_code(req, 503, "section", "%s", err.text);
                 return;
         }
@@ -294,7 +296,7 @@ static void handle_section(struct http_request *req, void *context)
         answer_section(req, &a, offset, size);
 }
 
-/* What was scanned, from where it lies. */
+/* Serves sections that need no waiting: of scanned files, and cached ones. */
 static void handle_section_at_once(struct http_request *req, void *context)
 {
         const char *name = http_path_part(req, "name");

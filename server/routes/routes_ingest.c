@@ -68,7 +68,7 @@ static void handle_otlp_ingest(struct http_request *req, void *context)
 
         (void)context;
         if (!body.is_json && !http_is_type(type, PROTOBUF)) {
-                count_ingest_failure(&batch, ST_UNSUPPORTED, "its Content-Type is neither " PROTOBUF " nor " JSON);
+                count_ingest_failure(&batch, ST_UNSUPPORTED, "the Content-Type is neither " PROTOBUF " nor " JSON);
                 http_fail_code(req, 415, "unsupported",
                                "Content-Type '%.60s' is not supported; send OTLP as " PROTOBUF " or " JSON,
                                type ? type : "(none)");

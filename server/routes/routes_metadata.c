@@ -21,7 +21,7 @@ enum key { KEY_FILE, KEY_GLOB, KEY_BUILD_ID };
 struct search {
         enum key key;
         const char *value;
-        struct build_id id; /* of KEY_BUILD_ID */
+        struct build_id id; /* for KEY_BUILD_ID */
         int64_t deadline_ns;
         const atomic_bool *cancel;
         struct buf *body;
@@ -30,7 +30,7 @@ struct search {
         unsigned steps;
 };
 
-/* One in many looks at the clock. */
+/* Reads the clock once every 256 calls. */
 static bool is_search_over(struct search *q)
 {
         if ((++q->steps & 0xff) == 0 && (monotonic_ns() > q->deadline_ns || atomic_load(q->cancel)))
@@ -67,7 +67,7 @@ static void write_search_result(struct search *q, const char *type, const char *
         json_out_object_end(&q->json);
 }
 
-/* The API has two types; a supplementary file is served as debuginfo. */
+/* The API has two types, debuginfo and executable; a supplementary file is served as debuginfo. */
 static bool is_listed(enum object_kind kind)
 {
         return kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE || kind == OBJECT_SUPPLEMENTARY;
@@ -126,7 +126,7 @@ static void merge_result(struct search *q, const struct json_value *one)
                                     json_value_text(one, "archive", archive, sizeof archive));
 }
 
-/* Results that do not have the documented form are omitted. */
+/* Malformed results are omitted. */
 static enum status merge_upstream_results(struct search *q, const void *data, size_t n, struct error *err)
 {
         struct json_value answer, results, one;
@@ -178,7 +178,7 @@ static void search_upstreams(struct debuginfo_space *s, struct http_request *req
         buf_append_str(&path, "&value=");
         append_url_encoded(&path, q->value, "");
         question.path = buf_cstr(&path);
-        q->deadline_ns = monotonic_ns() + 2 * UPSTREAMS_S * 1000000000ll; /* of writing down what they say, too */
+        q->deadline_ns = monotonic_ns() + 2 * UPSTREAMS_S * 1000000000ll; /* includes the time to merge the answers */
         if (!question.path || http_begin_wait(&err)) {
                 q->is_complete = false;
                 return;
@@ -230,7 +230,7 @@ static void handle_metadata(struct http_request *req, void *context)
         json_out_object(&q.json, NULL);
         json_out_array(&q.json, "results");
         st = search_here(get_request_space(req), &q, &err);
-        q.is_over = false; /* each part has its own time */
+        q.is_over = false; /* the upstreams have their own time limit */
         if (!st)
                 search_upstreams(get_request_space(req), req, &q);
         json_out_array_end(&q.json);

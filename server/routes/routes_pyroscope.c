@@ -23,10 +23,10 @@
 
 /* ---- POST /ingest ---- */
 
-#define DEFAULT_SAMPLE_RATE 100 /* of Pyroscope */
+#define DEFAULT_SAMPLE_RATE 100 /* Hz; Pyroscope's default */
 #define NS_PER_S INT64_C(1000000000)
 #define NS_OF_1971 (INT64_C(365) * 86400 * NS_PER_S)
-#define RECORDING_LOOK_NS INT64_C(50000000) /* how soon a request that waits notices that its client has left */
+#define RECORDING_LOOK_NS INT64_C(50000000) /* interval at which a waiting request checks for cancellation */
 
 #define STACK_FORMATS "pprof, folded, groups, lines, trie, tree, speedscope or jfr"
 
@@ -95,7 +95,7 @@ static enum status read_ingest_body(struct http_request *req, struct ingest_body
         return st;
 }
 
-/* Old agents write microseconds where nanoseconds belong. */
+/* Old agents write microseconds instead of nanoseconds. */
 static void clear_impossible_times(struct profile *p)
 {
         for (uint32_t i = 0; i < p->samples.count; i++)
@@ -131,7 +131,7 @@ static enum status decode_ingested_pprof(const struct ingest_body *b, struct pro
         return ST_OK;
 }
 
-/* The type of samples that are stacks only, and their rate in Hz; 0: values stay counts. */
+/* Choose the sample type of a format that has stacks only, and its rate in Hz; 0: values stay counts. */
 static const char *choose_stack_type(const struct http_request *req, struct app_name *app, uint64_t *rate_ret)
 {
         const char *units = http_query(req, "units"), *rate_text = http_query(req, "sampleRate");
@@ -143,7 +143,7 @@ static const char *choose_stack_type(const struct http_request *req, struct app_
                 app->service[prefix_size] = 0;
         else if (units ? !pyroscope_find_unit_type(units, &type)
                        : !rate_text || !pyroscope_find_unit_type("samples", &type))
-                return NULL; /* sent by hand: counts of nobody knows what */
+                return NULL; /* manual upload: the unit is unknown */
         if (!type.timed_id)
                 return type.id;
         if (!rate_text || !parse_uint(rate_text, rate_ret) || *rate_ret > (uint64_t)NS_PER_S)
@@ -151,7 +151,7 @@ static const char *choose_stack_type(const struct http_request *req, struct app_
         return *rate_ret ? type.timed_id : type.id;
 }
 
-/* Turn counts at a rate into nanoseconds. */
+/* Convert counts at a rate into nanoseconds. */
 static enum status scale_to_time(struct profile *p, uint64_t rate, struct error *err)
 {
         int64_t period = NS_PER_S / (int64_t)rate;
@@ -192,9 +192,9 @@ static enum status decode_stacks(const struct http_request *req, const char *for
 }
 
 /*
- * Recordings whose workers run, and with those that wait for one. A worker may take a minute of processor time, and may
- * have to wait for memory that workers of other kinds have (sandbox/worker_budget.h): without a place of its own in the
- * pool it keeps no other batch waiting.
+ * Limits on JFR recordings: `running` have a worker, `count` includes those that wait for one. A worker may take a
+ * minute of CPU time, and may have to wait for memory that other kinds of workers use (sandbox/worker_budget.h).
+ * http_begin_wait() gives up the request's place in the thread pool meanwhile, so that other batches are not delayed.
  */
 static struct {
         pthread_mutex_t lock;
@@ -202,7 +202,7 @@ static struct {
         unsigned running, count;
 } recordings = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* The other half of the cores is for other batches. */
+/* Half of the cores are reserved for other batches. */
 static unsigned count_recordings_at_once(void)
 {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -217,13 +217,12 @@ static enum status wait_for_recording_turn(const atomic_bool *cancel, struct err
 
         pthread_mutex_lock(&recordings.lock);
         if (recordings.count >= LIMIT_JFR_WAITING)
-                st = error_set(err, ST_BUSY, "%d recordings are being read already; send it again later",
-                               LIMIT_JFR_WAITING);
+                st = error_set(err, ST_BUSY, "%d recordings are being read already; retry later", LIMIT_JFR_WAITING);
         recordings.count += !st;
         while (!st && recordings.running >= most) {
                 condition_wait_until(&recordings.changed, &recordings.lock, monotonic_ns() + RECORDING_LOOK_NS);
                 if (atomic_load(cancel))
-                        st = error_set(err, ST_BUSY, "stopped while it waited for other recordings to be read");
+                        st = error_set(err, ST_BUSY, "cancelled while waiting for other recordings");
                 recordings.count -= st != ST_OK;
         }
         recordings.running += !st;
@@ -255,7 +254,7 @@ static enum status decode_recording_in_turn(const struct jfr_job *job, struct pr
         return st;
 }
 
-/* What Pyroscope's Java agent sends: the parts jfr and labels, or a recording as the body. */
+/* Uploads of Pyroscope's Java agent: a form with the parts jfr and labels, or a recording as the body. */
 static enum status decode_recording_upload(struct http_request *req, const char *scratch_dir,
                                            const struct ingest_body *b, struct profile *ret, struct error *err)
 {
@@ -296,7 +295,7 @@ static enum status decode_ingest(struct http_request *req, const char *scratch_d
         return decode_stacks(req, format ? format : "", &body, app, ret, err);
 }
 
-/* Set what the samples do not tell: time and duration by from and until, labels by name and spyName. */
+/* Set what the samples lack: time and duration from `from` and `until`, labels from `name` and `spyName`. */
 static enum status complete_ingested(struct http_request *req, struct app_name *app, struct profile *p,
                                      struct error *err)
 {
@@ -376,7 +375,7 @@ static void handle_push(struct http_request *req, void *context)
         if (!check_history(req, &batch.is_history))
                 return;
         if (!connect_read_codec(req, &codec)) {
-                count_ingest_failure(&batch, ST_UNSUPPORTED, "its Content-Type is not one of this call");
+                count_ingest_failure(&batch, ST_UNSUPPORTED, "the Content-Type is unsupported for this call");
                 return;
         }
         body = http_body(req, &n);

@@ -11,9 +11,9 @@
 #include "server/routes/source_text.h"
 #include "server/server_internal.h"
 
-static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Questions answered.", "");
+static struct metric queries = METRIC_COUNTER("cairn_queries_total", "Queries answered.", "");
 
-/* The label of /label/{name}/values is an ordinary parameter. */
+/* The label of /label/{name}/values is passed as the parameter `name`. */
 static const char *get_query_param(void *context, const char *name)
 {
         const char *part = strcmp(name, "name") == 0 ? http_path_part(context, "name") : "";
@@ -63,7 +63,7 @@ static void label_values(struct http_request *req, void *context)
         answer_query(req, "values");
 }
 
-/* As it is asked for with each load, a new version of the service brings its new assets along. */
+/* The page is not cached, so that each load refers to the assets of the running version. */
 static void handle_page(struct http_request *req, void *context)
 {
         struct buf body;
@@ -75,7 +75,7 @@ static void handle_page(struct http_request *req, void *context)
         http_respond_packed(req, 200, "text/html; charset=utf-8", &body);
 }
 
-/* An asset's name is the hash of its content, so browsers may keep it for ever. */
+/* An asset's name is the hash of its content, so browsers may cache it forever. */
 static void handle_page_asset(struct http_request *req, void *context)
 {
         const struct page_asset *asset = page_find_asset(http_path_part(req, "name"));
@@ -84,7 +84,7 @@ static void handle_page_asset(struct http_request *req, void *context)
         (void)context;
         if (!asset) {
                 http_set_header(req, "Cache-Control", "no-store");
-                http_fail_code(req, 404, "not_found", "there is no asset of this name; load the page again");
+                http_fail_code(req, 404, "not_found", "there is no asset with this name; reload the page");
                 return;
         }
         http_set_header(req, "Cache-Control", "public, max-age=31536000, immutable");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Re-symbolization by request, and its progress. */
+/* Re-symbolization on request, and its progress. */
 #include <string.h>
 
 #include "common/clock.h"
@@ -43,7 +43,7 @@ static enum status read_since(const struct json_value *since, int64_t *ret, stru
         enum status st;
 
         if (!json_value_copy(since, text, sizeof text))
-                return error_set(err, ST_BAD_DATA, "'since' is not a text of a time, as in \"now-1h\"");
+                return error_set(err, ST_BAD_DATA, "'since' is not a time as text, such as \"now-1h\"");
         st = time_text_parse(text, wall_clock_ns(), &ns, err);
         if (!st)
                 *ret = ns > 1000000000 ? ns / 1000000000 : 1;

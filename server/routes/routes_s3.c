@@ -71,7 +71,7 @@ static const char *get_param(struct http_request *req, const char *name)
         return value ? value : "";
 }
 
-/* False: the request was answered. */
+/* @return false when the request was answered. */
 static bool parse_list_request(struct http_request *req, struct s3_list_request *ret,
                                char key[static S3_KEY_BYTES_MAX + 1])
 {
@@ -93,7 +93,7 @@ static bool parse_list_request(struct http_request *req, struct s3_list_request 
         else if (*encoding && !r.encodes_url)
                 http_fail_code(req, 400, "usage", "encoding-type '%.20s' is not 'url'", encoding);
         else if (*r.token && !parse_s3_token(r.token, key))
-                http_fail_code(req, 400, "usage", "the continuation-token is none that this service gave");
+                http_fail_code(req, 400, "usage", "the continuation-token was not issued by this service");
         if (http_is_answered(req))
                 return false;
         if (r.max_keys > S3_KEYS_MAX)
@@ -139,7 +139,7 @@ static void handle_s3_bucket(struct http_request *req, void *context)
                                       "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"/>\n");
                 respond_xml(req, &body);
         } else {
-                http_fail_code(req, 501, "unsupported", "of a bucket only ?list-type=2 and ?location are answered");
+                http_fail_code(req, 501, "unsupported", "a bucket supports only ?list-type=2 and ?location");
         }
 }
 
@@ -181,7 +181,7 @@ static enum status refuse_bytes(struct http_request *req, void *context, const v
         (void)context;
         (void)data;
         (void)n;
-        return ST_USAGE; /* not reached: begin has answered */
+        return ST_USAGE; /* unreachable: begin has responded */
 }
 
 static const struct http_route routes[] = {

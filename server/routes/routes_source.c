@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source files of the debuginfod web API, from source bundles, scanned packages and trees, or upstreams. A scanned file
- * is served only if debuginfo, scanned or stored, refers to it. The path is not a path of this machine: it is looked up
- * among the names of the bundle, as sent, then without "." and "..".
+ * is served only if debuginfo, scanned or stored, refers to it. The path is not a local path: it is looked up among the
+ * names in the bundle, first as sent, then normalized without "." and "..".
  * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct metric found =
 static struct metric missing =
         METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"missing\"");
 
-/* One file of a bundle, while it is sent. */
+/* A file of a bundle that is being sent. */
 struct handle_source {
         struct object_reader *reader;
         uint64_t offset, size;
@@ -91,7 +91,7 @@ static enum status open_bundled_source(struct debuginfo_space *s, const struct b
         return st;
 }
 
-/* Takes it. */
+/* Takes the artifact. */
 static void send_source(struct http_request *req, struct artifact *a)
 {
         if (!check_max_size(req, a->size_bytes)) {
@@ -102,7 +102,7 @@ static void send_source(struct http_request *req, struct artifact *a)
         artifact_send(req, a, 0, a->size_bytes, NULL);
 }
 
-/* ---- of trees ---- */
+/* ---- scanned trees ---- */
 
 struct stored_debuginfo {
         struct debuginfo_space *s;
@@ -134,7 +134,7 @@ static enum status open_scanned_source(struct debuginfo_space *s, const struct b
         return scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, cancel, ret, err);
 }
 
-/* Out of a scanned package or tree. */
+/* Respond with a file of a scanned package or tree. */
 static enum status respond_scanned(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                    struct error *err)
 {
@@ -172,7 +172,7 @@ static enum status respond_fetched(struct debuginfo_space *s, struct http_reques
 
 /* ---- for queries ---- */
 
-#define QUERY_FETCHES_MAX 8 /* source files that one query asks upstreams for */
+#define QUERY_FETCHES_MAX 8 /* source files that one query requests from upstreams */
 #define QUERY_FETCH_WAIT_NS (INT64_C(30) * 1000000000)
 
 struct federation_client query_fetches_make_client(const struct query_fetches *f)
@@ -192,7 +192,7 @@ static enum status append_file_text(int fd, const char *path, struct buf *ret, s
         void *to;
 
         if (fstat(owned, &info) < 0)
-                return error_os(err, errno, "cannot look at a source file");
+                return error_os(err, errno, "cannot stat a source file");
         to = buf_reserve(ret, (size_t)info.st_size);
         if (!to)
                 return buf_status(ret, err, "source file");
@@ -226,7 +226,7 @@ static enum status append_bundled_text(struct debuginfo_space *s, const struct b
         return st;
 }
 
-/* Of an upstream, or what one sent before. */
+/* Append a file from the cache of fetched parts, or, with may_fetch, from an upstream. */
 static enum status append_upstream_text(struct query_fetches *f, const struct build_id *id, const char *path,
                                         bool may_fetch, struct buf *ret, struct error *err)
 {
@@ -246,7 +246,7 @@ static enum status append_upstream_text(struct query_fetches *f, const struct bu
                 return st ? st : append_file_text(fd, path, ret, err);
         }
         if (f->count++ >= QUERY_FETCHES_MAX)
-                return error_set(err, ST_BUSY, "one query asks upstreams for %d source files at most",
+                return error_set(err, ST_BUSY, "one query may request at most %d source files from upstreams",
                                  QUERY_FETCHES_MAX);
         st = http_begin_wait(err);
         if (st)
@@ -341,7 +341,7 @@ static void handle_source(struct http_request *req, void *context)
         }
         log_warn("source", "%s: %s", http_path_part(req, "id"), err.text);
         if (!http_is_answered(req))
-                http_reset_connection(req); /* a response would be cached by clients as "not found" */
+                http_reset_connection(req); /* clients would cache an error response as "not found" */
 }
 
 static const struct http_route routes[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /healthz, /readyz, /metrics, and the same for people: docs/formats/status.md */
+/* /healthz, /readyz, /metrics, and the status for people: docs/formats/status.md */
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -97,7 +97,8 @@ static void gather_metrics(struct server *s)
         metric_set(&unresolved, (int64_t)stat.unresolved_locations);
 }
 
-static pthread_mutex_t gathering = PTHREAD_MUTEX_INITIALIZER; /* of two the slower one would write what was */
+/* Serializes scrapes, so that none returns stale gauges. */
+static pthread_mutex_t gathering = PTHREAD_MUTEX_INITIALIZER;
 
 static void handle_metrics(struct http_request *req, void *context)
 {
@@ -111,9 +112,9 @@ static void handle_metrics(struct http_request *req, void *context)
         http_respond_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
 
-/* ---- for people ---- */
+/* ---- status for people ---- */
 
-/* As TENANCY_WHOLE has it: a token that is bound to a tenant may not. */
+/* Same rule as TENANCY_WHOLE: a token that is bound to a tenant may not. */
 static bool may_see_service(struct server *s, const struct http_request *req)
 {
         char says[TENANT_NAME_SIZE];
@@ -151,7 +152,7 @@ static void handle_senders(struct http_request *req, void *context)
         respond_result(req, write_tenant_senders(get_request_tenant(req), limit, &body, &err), &body, &err);
 }
 
-/* Not from the budget, whose metrics are among those that are written. */
+/* The body is not charged to the memory budget, because it contains the budget's metrics. */
 static void handle_service_status(struct http_request *req, void *context)
 {
         struct buf body;

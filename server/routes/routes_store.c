@@ -15,7 +15,7 @@ static enum status add_sample_rule(void *rules, const char *rule, struct error *
         return sample_rules_add(rules, rule, err);
 }
 
-/* A shutdown does not wait for files that are being written again. */
+/* Stops at shutdown, which must not wait for files to be rewritten. */
 static bool continue_expiry(void *context)
 {
         return !atomic_load(http_server_stopping(context));
@@ -43,7 +43,7 @@ static void handle_expire(struct http_request *req, void *context)
         respond_result(req, st, &body, &err);
 }
 
-/* A shutdown does not wait for the whole store. */
+/* Stops at shutdown, which must not wait for the whole store to be compacted. */
 static bool continue_compaction(void *context, const struct compaction_result *so_far, uint64_t files_due)
 {
         (void)so_far;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `go tool pprof URL` asks beside a profile that has addresses without names: it posts them to "symbolz" in the
- * profile's folder, or in the root folder (Go 1.19), and gives up when nobody answers there. All names that Cairn knows
- * are in the profile, so the answer has none. Source: pprof, internal/symbolz/symbolz.go.
+ * Symbol requests of `go tool pprof URL`: it posts addresses without names to "symbolz" in the profile's folder, or in
+ * the root folder (Go 1.19), and fails when that request fails. The profile already has all names that Cairn has, so
+ * the answer is empty. Source: pprof, internal/symbolz/symbolz.go.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read-only access to the three tables for remote engines: a list of the live files, and the files with range requests.
+ * Read-only access to the three tables for remote engines: a list of the live files, and the files, with byte ranges.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void write_file_list(struct json_out *j, const char *table, const struct 
         json_out_array_end(j);
 }
 
-/* A table that has no log yet has no files. */
+/* A table without a log has no files yet. */
 static enum status put_table(struct json_out *j, const struct tenant *t, const char *name, struct error *err)
 {
         _cleanup_free_ char *dir = path_join(t->tables_dir, name);

@@ -20,7 +20,7 @@ static void handle_show(struct http_request *req, void *context)
                 return;
         buf_init(&body, MiB(1));
         st = s->objects ? write_debuginfo_object(s->objects, s->symbols, &id, &body, &err)
-                        : error_set(&err, ST_NOT_FOUND, "this service has no objects");
+                        : error_set(&err, ST_NOT_FOUND, "this service has no debuginfo store");
         respond_result(req, st, &body, &err);
 }
 

@@ -10,9 +10,9 @@
 #include "server/routes/receive_upload.h"
 #include "server/routes/upload_request.h"
 
-/* ---- ask ---- */
+/* ---- offers: which files are wanted ---- */
 
-#define WORD_BYTES 256 /* of a build-id, a kind or a quality, as it is sent */
+#define WORD_BYTES 256 /* of a build-id, a kind or a quality in a request */
 
 static enum status read_want_request(const struct json_value *file, struct object_offer *ret, struct error *err)
 {
@@ -35,7 +35,7 @@ static enum status read_want_request(const struct json_value *file, struct objec
         return ST_OK;
 }
 
-/* The build-id and the kind as they were sent. */
+/* Answers repeat the build-id and the kind as received. */
 static void write_answers(const struct json_value *files, const struct object_offer *questions, struct buf *body)
 {
         char text[WORD_BYTES];
@@ -108,7 +108,7 @@ static void handle_want(struct http_request *req, void *context)
         respond_result(req, st, &body, &err);
 }
 
-/* ---- send ---- */
+/* ---- uploads ---- */
 
 /* Read the claim from path and headers; responds and returns false when they are malformed. */
 static bool read_claim(struct http_request *req, struct object_claim *claim)
@@ -159,8 +159,7 @@ static bool read_claim(struct http_request *req, struct object_claim *claim)
         claim->force = force && strcmp(force, "1") == 0;
         claim->is_resumable = offset != NULL;
         if (offset && (!parse_uint(offset, &claim->offset) || claim->offset > claim->size_bytes)) {
-                http_fail_code(req, 400, "usage",
-                               "X-Cairn-Offset is the number of unpacked bytes that were sent already");
+                http_fail_code(req, 400, "usage", "X-Cairn-Offset must be the number of unpacked bytes already sent");
                 return false;
         }
         return true;
@@ -183,7 +182,7 @@ static void answer_offset(struct http_request *req, unsigned code, uint64_t offs
         http_respond(req, code, "application/json", text, (size_t)n);
 }
 
-/* Bytes stored of an interrupted upload of the content with this hash. */
+/* Responds with the number of bytes stored of an interrupted upload of the content with this hash. */
 static void handle_partial(struct http_request *req, void *context)
 {
         const char *kind = http_path_part(req, "kind"), *hash = http_query(req, "sha256");
@@ -197,7 +196,7 @@ static void handle_partial(struct http_request *req, void *context)
         if (!get_route_build_id(req, &claim.build_id))
                 return;
         if (!object_kind_parse(kind, &claim.kind) || !hash || !sha256_parse(hash, claim.sha256)) {
-                http_fail_code(req, 400, "usage", "ask with the kind and ?sha256= of the unpacked file");
+                http_fail_code(req, 400, "usage", "the request needs the kind and ?sha256= of the unpacked file");
                 return;
         }
         st = object_upload_find_offset(s->objects, &claim, &offset, &err);

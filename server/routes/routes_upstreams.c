@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the upstream debuginfod servers do. */
+/* Status of the upstream debuginfod servers. */
 #include "common/json_out.h"
 #include "server/server_internal.h"
 

@@ -13,7 +13,7 @@
 static struct metric reports = METRIC_COUNTER("cairn_why_reports_total", "Reports on how addresses are resolved.", "");
 static _Atomic unsigned jobs;
 
-/* "0x10,0x20": the parameter's text is the request's. */
+/* Parse a list such as "0x10,0x20". */
 static enum status read_why_addresses(const char *text, uint64_t *addresses, size_t *count_ret, struct error *err)
 {
         size_t count = 0;
@@ -53,7 +53,7 @@ static enum status answer_why(struct http_request *req, struct debuginfo_space *
         enum status st;
 
         if (!s->symbols)
-                return error_set(err, ST_NOT_FOUND, "this read-only service has no symbol index; use one that has");
+                return error_set(err, ST_NOT_FOUND, "this read-only service has no symbol index; use another service");
         if (!hex || !build_id_from_hex(&id, hex, strlen(hex)))
                 return error_set(err, ST_USAGE, "'%.130s' is not a build-id", hex ? hex : "(none)");
         scan_demand_request(&s->scan_demand, &id);
@@ -61,11 +61,11 @@ static enum status answer_why(struct http_request *req, struct debuginfo_space *
         if (st)
                 return st;
         if (atomic_fetch_add(&jobs, 1) >= JOBS_MAX)
-                st = error_set(err, ST_BUSY, "%d reports are being made; retry later", JOBS_MAX);
+                st = error_set(err, ST_BUSY, "%d reports are being written; retry later", JOBS_MAX);
         else
                 st = explain_stored_object(s->symbols, s->objects, &id, &q, ret, err);
         atomic_fetch_sub(&jobs, 1);
-        /* A worker that was stopped only leaves a gap in the report. */
+        /* A cancelled worker leaves the report incomplete, without an error. */
         return st ? st : deadline_check(http_request_deadline(req), err);
 }
 

@@ -21,7 +21,7 @@ enum status read_rules_request(struct http_request *req, size_t max, parse_rule 
         if (n == 0)
                 return ST_OK;
         st = json_value_parse(data, n, &request, err);
-        if (!st) /* a misspelt dry_run would remove what was only to be listed */
+        if (!st) /* a misspelt dry_run must not cause a real removal */
                 st = json_value_check_members(&request, members, err);
         if (st)
                 return st;

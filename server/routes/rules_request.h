@@ -5,7 +5,7 @@
 /**
  * @file
  * The body of a retention request: {"dry_run": true, "rules": ["age=30d"]}. Both members are optional, as is the body;
- * others are refused.
+ * other members are an error.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -57,7 +57,7 @@ static void append_element(struct buf *to, const char *name, const char *text)
         buf_printf(to, "</%s>", name);
 }
 
-/* An element whose text encoding-type applies to. */
+/* Append an element whose text is URL-encoded if encoding-type says so. */
 static void append_key_element(const struct s3_list_request *request, struct buf *to, const char *name, const char *key)
 {
         if (!request->encodes_url) {
@@ -102,14 +102,14 @@ static void append_object(struct s3_list *l, const char *key, const struct table
         buf_append_str(to, "<StorageClass>STANDARD</StorageClass></Contents>");
 }
 
-/* Whether the answer has room for one more; else it is truncated. */
+/* Whether the answer has room for one more key; else it is truncated. */
 static bool has_room(struct s3_list *l)
 {
         l->is_truncated |= l->count == l->request->max_keys;
         return !l->is_truncated;
 }
 
-/* The next file in the order of keys. One that was unlinked since the log named it is left out. */
+/* Add the next file in key order. A file that was unlinked after the log was read is omitted. */
 static enum status add_key(struct s3_list *l, const char *table, const char *path, struct error *err)
 {
         const struct s3_list_request *request = l->request;
@@ -127,7 +127,7 @@ static enum status add_key(struct s3_list *l, const char *table, const char *pat
                 end = strstr(key + prefix_size, request->delimiter);
         if (end) {
                 key[(size_t)(end - key) + strlen(request->delimiter)] = 0;
-                /* Its keys are neighbours; all of them are done when the page before ended with it. */
+                /* Keys of a prefix are adjacent; if the previous page ended with the prefix, all of them are listed. */
                 if (strcmp(key, l->last) == 0 || (*request->token && strcmp(key, request->start_after) == 0) ||
                     !has_room(l))
                         return ST_OK;
@@ -155,7 +155,7 @@ static bool may_match(const struct s3_list_request *request, const char *folder)
 
         if (strncmp(request->prefix, folder, n < k ? n : k) != 0)
                 return false;
-        /* All keys of the folder are before start_after? */
+        /* False when all keys of the folder are before start_after. */
         return strcmp(request->start_after, folder) <= 0 || strncmp(request->start_after, folder, n) == 0;
 }
 
@@ -233,7 +233,7 @@ static enum status add_data_keys(struct s3_list *l, const char *table, struct er
         size_t prefix_size = strlen(l->request->prefix);
         enum status st;
 
-        /* A prefix inside of the log's folder: the log need not be read. */
+        /* No data file matches a prefix inside the log's folder. */
         snprintf(log_folder, sizeof log_folder, "%s/" LOG_FOLDER "/", table);
         if (prefix_size >= strlen(log_folder) && strncmp(l->request->prefix, log_folder, strlen(log_folder)) == 0)
                 return ST_OK;
@@ -245,10 +245,10 @@ static enum status add_data_keys(struct s3_list *l, const char *table, struct er
         if (snapshot)
                 delta_snapshot_release(snapshot);
         delta_table_close(log);
-        return st == ST_NOT_FOUND ? ST_OK : st; /* without a log there are no files */
+        return st == ST_NOT_FOUND ? ST_OK : st; /* a table without a log has no files */
 }
 
-/* The log's folder is before all data files: '_' is before letters. */
+/* In key order, the log's folder precedes all data files, because '_' precedes lower case letters. */
 static enum status add_table_keys(struct s3_list *l, const char *table, struct error *err)
 {
         char folder[64];

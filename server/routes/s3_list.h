@@ -4,10 +4,10 @@
 
 /**
  * @file
- * ListObjectsV2 of the tables (docs/formats/s3.md): the files that the logs name, and the logs.
+ * ListObjectsV2 of the tables (docs/formats/s3.md): the live data files and the logs.
  *
- * Memory: the matching names of one table's log folder, and a snapshot of its log; of the answer at most
- * S3_KEYS_MAX keys.
+ * Memory: the matching names of one table's log folder, a snapshot of its log, and an answer of at most S3_KEYS_MAX
+ * keys.
  * Threads: any.
  */
 #include "common/buf.h"
@@ -19,8 +19,8 @@
 
 struct s3_list_request {
         const char *prefix, *delimiter;    /* "" without */
-        const char *start_after;           /* only keys after this one; "" from the first */
-        const char *token;                 /* as requested, "" without; start_after says the same */
+        const char *start_after;           /* list only keys after this one; "" for all */
+        const char *token;                 /* as requested, "" without; start_after is its decoded value */
         const char *requested_start_after; /* "" without */
         uint64_t max_keys;                 /* at most S3_KEYS_MAX */
         bool encodes_url;                  /* encoding-type=url */
@@ -30,10 +30,10 @@ struct s3_list_request {
 enum status write_s3_list(const struct tenant *t, const struct s3_list_request *request, struct buf *out,
                           struct error *err) MUST_CHECK;
 
-/** Append text with the characters escaped that XML reserves; control characters, which XML cannot have, become '?'. */
+/** Append text, escaped for XML; control characters, which XML cannot represent, become '?'. */
 void append_xml_text(struct buf *to, const char *text);
 
-/** A continuation token is the last key in hexadecimal. False when it is none. */
+/** Decode a continuation token, the last key in hexadecimal. False when it is malformed. */
 bool parse_s3_token(const char *token, char key_ret[static S3_KEY_BYTES_MAX + 1]);
 
 #endif

@@ -10,14 +10,14 @@
 #include "elf-image/section_list.h"
 
 #define SETS 2048
-#define WAYS 4 /* set-associative: a file has one of these entries, in the set chosen by its identity's hash */
+#define WAYS 4 /* set-associative: a file uses one of these slots in the set chosen by its identity's hash */
 #define IDENTITY_SIZE 72
 
 struct slot {
         char identity[IDENTITY_SIZE];
         void *table; /* owned; NULL: empty */
         size_t size;
-        uint64_t used; /* when, in uses */
+        uint64_t used; /* value of known.uses at the last use */
 };
 
 static struct {
@@ -25,7 +25,7 @@ static struct {
         struct slot slots[SETS][WAYS];
         size_t bytes;
         uint64_t uses;
-        size_t hand; /* the set that is cleared next when the total size is too large */
+        size_t hand; /* next set to clear when the total size is too large */
 } known = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct slot *set_of(const char *identity)

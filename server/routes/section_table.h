@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Cache of section tables of ELF files, so that reading one section needs neither a worker nor decompression of the
- * whole file.
+ * Cache of ELF section tables, so that reading one section needs neither a worker nor decompression of the whole file.
  *
  * Threads: any.
  */
@@ -16,12 +15,13 @@
 #include "common/error.h"
 
 /**
- * Insert a table as elf_job_list_sections() makes it (elf-image/section_list.h), for the file with this identity;
- * taken. LRU eviction.
+ * Insert the section table of a file, in the format of elf_job_list_sections() (elf-image/section_list.h). LRU eviction
+ * in each set.
+ * @param table  taken.
  */
 void section_table_insert(const char *identity, void *table, size_t n);
 
-enum section_found { SECTION_UNKNOWN /* the file is not remembered */, SECTION_ABSENT, SECTION_FOUND };
+enum section_found { SECTION_UNKNOWN /* the file is not cached */, SECTION_ABSENT, SECTION_FOUND };
 enum section_found section_table_find(const char *identity, const char *name, uint64_t *offset_ret, uint64_t *size_ret);
 
 #endif

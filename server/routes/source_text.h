@@ -7,21 +7,21 @@
 #include "common/buf.h"
 #include "server/server_internal.h"
 
-/** What one query may fetch; belongs to its thread. */
+/** Fetches from upstreams for one query; belongs to its thread. */
 struct query_fetches {
         struct debuginfo_space *space;
         struct http_request *req;
-        unsigned count; /* files that upstreams were asked for */
+        unsigned count; /* source files requested from upstreams */
 };
 
 /**
- * The client in whose name upstreams are asked; it waits until the query's deadline, half a minute at most.
+ * The client of requests to upstreams for the query. It waits until the query's deadline, at most half a minute.
  */
 struct federation_client query_fetches_make_client(const struct query_fetches *f);
 
 /**
- * Append a file of the object's source bundle, or one that upstreams sent before, or with may_fetch of a scanned tree
- * or of an upstream: struct query_sources.read, the context is a struct query_fetches.
+ * Append a source file of an object, from its source bundle, the cache of fetched parts, or, with may_fetch, a scanned
+ * tree or an upstream. Callback for struct query_sources.read; the context is a struct query_fetches.
  */
 enum status read_source_text(void *fetches, const struct build_id *id, const char *path, bool may_fetch,
                              struct buf *ret, struct error *err) MUST_CHECK;

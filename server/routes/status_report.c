@@ -12,7 +12,7 @@
 
 #define NS_PER_S 1000000000
 
-/* 0 is left out: unknown, or never. */
+/* Omit 0: unknown, or never. */
 static void put_unix_s(struct json_out *j, const char *key, int64_t unix_ns)
 {
         if (unix_ns)
@@ -29,8 +29,8 @@ static void put_text_if_any(struct json_out *j, const char *key, const char *tex
 
 struct condition_list {
         struct json_out *j;
-        size_t store;  /* whose conditions are listed, with those of the service */
-        bool is_whole; /* those of all stores are */
+        size_t store;  /* list the conditions of this store and of the service */
+        bool is_whole; /* list the conditions of all stores */
 };
 
 static void put_condition(void *context, const struct readiness_condition *c)
@@ -225,7 +225,7 @@ static void put_resymbolization(struct json_out *j, struct tenant *t, const stru
         json_out_object_end(j);
 }
 
-/* The selector of a rule as users write it; what they wrote is not kept. */
+/* Format the selector of a rule in the syntax of rules; the original text is not kept. */
 static void put_rule_selector(struct json_out *j, const struct label_rule *rule)
 {
         static const char *const operators[] = {
@@ -339,7 +339,7 @@ static void put_disk(struct json_out *j, struct server *s)
         json_out_object_end(j);
 }
 
-/* Bounds that are 0, and parts that select everything, are left out. */
+/* Selectors that match everything are omitted. */
 static void put_debuginfo_rules(struct json_out *j, struct server *s)
 {
         struct gc_thread *gc = atomic_load(&debuginfo_spaces_find(s->spaces, 0)->gc_thread);

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Files of the tables for remote readers: which ones they may read, and their entity tags.
+ * Files of the tables for remote readers: which files they may read, and their entity tags.
  *
  * Threads: any.
  */
@@ -18,7 +18,7 @@ extern const char *const table_names[TABLE_NAME_COUNT]; /* in byte order */
 
 bool is_table_name(const char *name);
 
-/** Whether a path below a table's folder is a data file or one of the log, and cannot leave the folder. */
+/** Whether a path below a table's folder is that of a data file or log file, and cannot leave the folder. */
 bool is_readable_table_path(const char *path);
 
 #define TABLE_FILE_ETAG_SIZE 48
@@ -30,10 +30,10 @@ struct table_file {
 };
 
 /**
- * Open a file of a table that is_readable_table_path() allows. The entity tag depends on its content only: on the size
- * and the last 64 KiB, which hold a Parquet file's footer with the places and statistics of all columns.
+ * Open a file of a table that is_readable_table_path() allows. The entity tag depends on the content only: on its size
+ * and its last 64 KiB, which include a Parquet file's footer with the offsets and statistics of all columns.
  *
- * @return ST_NOT_FOUND when there is no such regular file.
+ * @return ST_NOT_FOUND when the regular file does not exist.
  */
 enum status open_table_file(const struct tenant *t, const char *table, const char *path, struct table_file *ret,
                             struct error *err) MUST_CHECK;

@@ -4,31 +4,31 @@
 
 /**
  * @file
- * Upload of one object as a request body, independent of the protocol: from the claim to the index. The upload is the
+ * Upload of one object as a request body, for any protocol: from the claim to the indexer. The upload is stored as the
  * request's state.
  *
  * Threads: those of the request.
  */
 #include "server/server_internal.h"
 
-/** Begin, or answer why not. */
+/** Begin an upload, or respond with an error. */
 void upload_begin(struct http_request *req, const struct object_claim *claim);
 
-/** chunk and abandon of the route. */
+/** Callbacks `chunk` and `abandon` of the route. */
 enum status upload_chunk(struct http_request *req, void *context, const void *data, size_t *n);
 void upload_abandon(struct http_request *req, void *context);
 
 enum upload_outcome {
-        UPLOAD_ANSWERED, /* it was refused, and the client told */
+        UPLOAD_ANSWERED, /* failed, and the request was answered */
         UPLOAD_STORED,
-        UPLOAD_SAME,       /* it was there */
-        UPLOAD_INCOMPLETE, /* the rest of a resumable upload is awaited */
+        UPLOAD_SAME,       /* the object was already stored */
+        UPLOAD_INCOMPLETE, /* the rest of a resumable upload is missing */
 };
 
 /**
  * Verify, store and index the object.
  * @param content_with_better an equal or better stored object is UPLOAD_SAME, otherwise refused.
- * @param size_ret stored bytes, decompressed.
+ * @param size_ret  received bytes, decompressed.
  */
 enum upload_outcome upload_end(struct http_request *req, bool content_with_better, uint64_t *size_ret);
 

@@ -13,15 +13,15 @@
 #include "symbol-index/symbol_state.h"
 #include "symbolizer/explain/explain.h"
 
-/* ---- joining the parts of a report ---- */
+/* ---- merging the parts of a report ---- */
 
 #define DEPTH_MAX 16
 
-/* Parts of a report as JSON texts; empty: absent. */
+/* Parts of a report as JSON text; empty: absent. */
 struct why_parts {
         struct buf object, second_opinion, index, origins;
         struct buf symbols; /* the stored symbol file, if it is better than the stored ELF files */
-        char second_opinion_error[256], object_error[256]; /* "" none */
+        char second_opinion_error[256], object_error[256]; /* "": none */
 };
 
 static struct json_object *parse_why_part(struct buf *part)
@@ -79,7 +79,7 @@ static const char *get_base_name(const char *path)
         return slash ? slash + 1 : path;
 }
 
-/* Names without a linkage name are qualified with namespaces; libdw's are not. */
+/* Our names of functions without a linkage name are qualified with namespaces; libdw's are not. */
 static bool same_function(struct json_object *ours, struct json_object *theirs)
 {
         const char *name = *get_text_member(ours, "linkage_name") ? get_text_member(ours, "linkage_name")
@@ -91,7 +91,7 @@ static bool same_function(struct json_object *ours, struct json_object *theirs)
                (n > m + 2 && strcmp(name + n - m, other) == 0 && strncmp(name + n - m - 2, "::", 2) == 0);
 }
 
-/* libdw reads no symbol tables: the name of a function found there is not compared. */
+/* A name from a symbol table is not compared, because libdw reads only DWARF. */
 static bool do_results_agree(struct json_object *ours, struct json_object *theirs)
 {
         bool named_elsewhere = *get_text_member(ours, "name_source");
@@ -108,7 +108,7 @@ static bool do_results_agree(struct json_object *ours, struct json_object *their
         }
 }
 
-/* Move a member out of where it was. */
+/* Add a member to `to`, sharing it with its previous parent. */
 static void move_member(struct json_object *to, const char *key, struct json_object *from)
 {
         if (from)
@@ -127,7 +127,7 @@ static void add_origins(struct json_object *object, struct json_object *origins)
         }
 }
 
-/* The index was made from the symbol file, so its results are the answers. */
+/* The index was built from the symbol file, so the index has the results. */
 static void add_symbol_file(struct json_object *report, struct json_object *symbols)
 {
         struct json_object *files = json_object_new_array(), *result;
@@ -259,7 +259,7 @@ enum status explain_files(const struct extract_inputs *in, const struct why_orig
         return st ? st : merge_why_parts(&p, ret, err);
 }
 
-/* ---- what the index says ---- */
+/* ---- explanation from the index ---- */
 
 static void write_hex_member(struct json_out *j, const char *key, uint64_t v)
 {
@@ -379,7 +379,7 @@ static enum status explain_from_index(struct why_parts *p, struct symbol_index *
         return st ? st : buf_status(&p->index, err, "the report");
 }
 
-/* ---- what the stored files say ---- */
+/* ---- explanation from stored files ---- */
 
 struct stored_files {
         struct extract_inputs in;
@@ -414,7 +414,7 @@ static enum status unpack_stored_file(struct stored_files *f, struct debuginfo_s
         return ST_OK;
 }
 
-/* A dwz file that is not stored is not a failure: the report lists the files that were read. */
+/* A missing dwz file is not a failure: the report lists the files that were read. */
 static enum status unpack_dwz_file(struct stored_files *f, struct debuginfo_store *objects, const struct why_request *q,
                                    struct error *err)
 {

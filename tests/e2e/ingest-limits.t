@@ -146,7 +146,7 @@ like "$(cat "$tmp/out")" "a token with the scopes ingest and history" "  which t
 ok "with the scope they are accepted" send_old import --history
 like "$(cat "$tmp/out")" '; sent$' "  and sent"
 ok "sent once more they are accepted" send_old import --history
-like "$(cat "$tmp/out")" '; sent; the service says: this batch was received before: nothing was added$' "  but not added, which is said"
+like "$(cat "$tmp/out")" '; sent; the service says: this batch was received before: no samples were added$' "  but not added, which is said"
 is "$(curl -sS -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-Batch: 000000000000000000000000000000aa' -H 'Content-Type: application/json' \
         -d '{"resourceProfiles":[]}' "$url/v1development/profiles")" '{}' "nothing is said of an empty batch"
 request -H 'Authorization: Bearer token-of-import' -H 'X-Cairn-History: yes' -d 'main 1' "$url/ingest?name=x"
