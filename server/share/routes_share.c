@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles by link: POST /api/v1/share, GET /share/ID, GET /share/ID/profile. docs/formats/share.md */
+/* Shared profiles: POST /api/v1/share, GET /share/ID, GET /share/ID/profile. docs/formats/share.md */
 #include <string.h>
 #include <time.h>
 
@@ -19,7 +19,7 @@ static struct metric posted = METRIC_COUNTER("cairn_shares_posted_total", "Profi
 
 /* ---- POST /api/v1/share ---- */
 
-/* Every share is stored as pprof: what was sent is read once, here, and what is stored is our own. */
+/* Every share is stored as pprof that the service encoded: the client's bytes are parsed only here. */
 static enum status encode_share(struct http_request *req, struct buf *ret, struct error *err)
 {
         const int64_t now = wall_clock_ns();
@@ -99,7 +99,7 @@ static bool open_share(struct http_request *req, int *fd_ret)
         return false;
 }
 
-/* The profile takes no more than a query may (--query-memory). */
+/* Decodes the profile within the memory limit of a query (--query-memory). */
 static enum status load_share(int fd, struct profile *ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map map = { 0 };

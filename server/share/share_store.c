@@ -23,9 +23,9 @@
 
 #define SUFFIX ".pb.gz"
 #define NAME_CHARS (SHARE_ID_CHARS + sizeof SUFFIX - 1)
-#define UNFINISHED_S 3600 /* age of a temporary file that nobody writes any more */
+#define UNFINISHED_S 3600 /* age at which a temporary file counts as abandoned */
 
-static struct metric shares = METRIC_GAUGE("cairn_shares", "Stored profiles that are read by a link.", "");
+static struct metric shares = METRIC_GAUGE("cairn_shares", "Stored shared profiles.", "");
 static struct metric share_bytes = METRIC_GAUGE("cairn_share_bytes", "Bytes of stored shares.", "");
 #define REMOVED(reason) METRIC_COUNTER("cairn_shares_removed_total", "Shares removed, by reason.", reason)
 static struct metric removed_by_age = REMOVED("reason=\"age\"");
@@ -35,8 +35,8 @@ struct share_store {
         char *dir; /* owned */
         struct share_limits limits;
         bool read_only;
-        int64_t told_count, told_bytes; /* its part of the metrics; under lock */
-        pthread_mutex_t lock;           /* of changes of the folder */
+        int64_t told_count, told_bytes; /* contribution to the metrics; protected by lock */
+        pthread_mutex_t lock;           /* serializes changes of the folder */
 };
 
 /* One file of the folder. */
@@ -112,7 +112,7 @@ static int compare_share_age(const void *a, const void *b)
         return strcmp(x->name, y->name);
 }
 
-/* Temporary files of writers that were killed are removed on the way. */
+/* Also removes abandoned temporary files. */
 static enum status list_shares(const struct share_store *s, struct share_list *ret, struct error *err)
 {
         _cleanup_closedir_ DIR *dir = opendir(s->dir);
@@ -143,7 +143,7 @@ static enum status list_shares(const struct share_store *s, struct share_list *r
         return ST_OK;
 }
 
-/* The metrics are those of all stores. */
+/* The metrics are sums over the stores of all tenants. */
 static void publish_share_metrics(struct share_store *s, int64_t count, int64_t bytes)
 {
         metric_add(&shares, count - s->told_count);
@@ -152,7 +152,7 @@ static void publish_share_metrics(struct share_store *s, int64_t count, int64_t 
         s->told_bytes = bytes;
 }
 
-/* Remove what is too old, and as many of the oldest as room for new_count files of new_bytes takes. */
+/* Remove expired shares, then the oldest until new_count files of new_bytes fit. */
 static enum status make_share_room(struct share_store *s, size_t new_count, uint64_t new_bytes, struct error *err)
 {
         struct share_list list = { 0 };
@@ -206,7 +206,7 @@ enum status share_store_add(struct share_store *s, const void *data, size_t n, c
         enum status st;
 
         if (!s->limits.bytes || s->read_only)
-                return error_set(err, ST_UNSUPPORTED, "this service stores no shares (--share-size)");
+                return error_set(err, ST_UNSUPPORTED, "sharing is disabled on this service (--share-size)");
         if (n > LIMIT_SHARE_BYTES || n > s->limits.bytes)
                 return error_set(err, ST_TOO_BIG, "the profile takes %zu bytes, a share at most %" PRIu64, n,
                                  s->limits.bytes < LIMIT_SHARE_BYTES ? s->limits.bytes : (uint64_t)LIMIT_SHARE_BYTES);
@@ -235,7 +235,7 @@ enum status share_store_get(struct share_store *s, const char *id, int *fd_ret, 
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || is_too_old(s, st.st_mtime))
-                return error_set(err, ST_NOT_FOUND, "there is no such share; the oldest are removed");
+                return error_set(err, ST_NOT_FOUND, "the share does not exist; old shares are removed");
         *fd_ret = steal_fd(&fd);
         return ST_OK;
 }

@@ -20,9 +20,9 @@
 
 /*
  * Function starts. The index maps address ranges to chains of frames, not to functions; a function is a run of
- * addresses with the same outermost frame. Its start is found by galloping and then binary search, for all addresses of
- * a batch at a time: about 30 lookups each, without reading names. If a function was split (hot and cold parts), this
- * is the start of the part that contains the address.
+ * addresses with the same outermost frame. Its start is found by galloping, then binary search, for all addresses of a
+ * batch together: about 30 lookups each, without reading names. If a function was split (hot and cold parts), the
+ * result is the start of the part that contains the address.
  */
 
 struct search {
@@ -30,7 +30,7 @@ struct search {
         uint32_t function; /* of the outermost frame */
         uint64_t inside;   /* lowest address known to belong to the function */
         uint64_t outside;  /* highest lower address known not to belong to it, plus one; 0: none known */
-        uint64_t step;     /* of the next probe; 0: by halves */
+        uint64_t step;     /* distance of the next probe; 0: binary search */
 };
 
 static uint32_t get_outermost_symbol_frame(const struct symbol_batch *b, size_t i)
@@ -110,19 +110,19 @@ static enum status find_function_starts(struct symbol_view *view, const struct s
 
 #define PIECE_BYTES MiB(1)
 #define SLICE 8192   /* frames looked up at a time */
-#define ALIKE_MAX 16 /* objects that share the sixteen bytes which a debug id keeps */
+#define ALIKE_MAX 16 /* objects whose build-ids have the 16 bytes of one debug id */
 
 struct symbolicate_stream {
         struct symbol_index *index;
         struct text_cache *texts;
         struct symbolicate_request request;
-        size_t frame, stack, job; /* what comes next */
+        size_t frame, stack, job; /* next to write */
         bool began, in_job, in_stack;
-        /* of the slice that begins at slice_begin */
+        /* the slice of frames that begins at slice_begin */
         size_t slice_begin, slice_count;
         struct symbol_key *keys;
-        uint32_t *key_of; /* of each frame; UINT32_MAX none */
-        uint64_t *starts; /* of each key's function */
+        uint32_t *key_of; /* index in keys of each frame; UINT32_MAX: none */
+        uint64_t *starts; /* start address of each key's function */
         struct symbol_batch batch;
         const atomic_bool *cancel;
 };
@@ -141,7 +141,7 @@ static void symbolicate_stream_close(void *state)
 
 /* ---- from debug ids to objects */
 
-/* Among objects with this debug id, choose those with symbols, and of these the newest. */
+/* Choose the newest object with symbols among those with this debug id. */
 static enum status choose_newest_object(struct symbol_view *view, const struct build_id *ids, size_t count,
                                         struct symbolicate_module *m, struct error *err)
 {
@@ -164,7 +164,7 @@ static enum status choose_newest_object(struct symbol_view *view, const struct b
         return ST_OK;
 }
 
-/* A build-id shorter than a debug id was padded with zeros. */
+/* A debug id made from a shorter build-id is padded with zeros. */
 static enum status find_module_object(struct symbol_view *view, struct symbolicate_module *m, struct error *err)
 {
         struct build_id ids[ALIKE_MAX];
@@ -299,7 +299,7 @@ static void write_job_end(struct symbolicate_stream *s, struct buf *to)
         s->in_job = false;
 }
 
-/* One bracket or frame further. */
+/* Write the next bracket or frame. */
 static enum status write_next_element(struct symbolicate_stream *s, struct symbol_view *view, struct text_reader *texts,
                                       struct buf *to, struct error *err)
 {
@@ -401,14 +401,14 @@ static void answer_symbolicate(struct http_request *req, struct symbol_index *in
                                     symbolicate_stream_close, s);
 }
 
-#define ALLOWED_HEADERS "Authorization, Content-Type, User-Agent" /* the Firefox Profiler says who it is */
+#define ALLOWED_HEADERS "Authorization, Content-Type, User-Agent" /* the Firefox Profiler sends User-Agent */
 
 static struct metric looked_up =
-        METRIC_COUNTER("cairn_symbolicate_frames_total", "Frames asked for over Mozilla's symbolication API.", "");
+        METRIC_COUNTER("cairn_symbolicate_frames_total", "Frames requested over Mozilla's symbolication API.", "");
 
 /*
- * CORS: pages of the configured origins may read the response (Fetch standard). By default none: a page opened by
- * someone on this network could otherwise read names and paths from a service without tokens.
+ * CORS: pages of the configured origins may read the response (Fetch standard). By default there are none: otherwise
+ * any web page opened on this network could read names and paths from a service without tokens.
  */
 static bool allow_origin(struct http_request *req)
 {
@@ -432,7 +432,7 @@ static void handle_preflight(struct http_request *req, void *context)
         http_respond(req, 204, NULL, "", 0);
 }
 
-/* Objects of scanned trees are indexed on demand: for the next request. */
+/* Objects of scanned trees are indexed on demand, so that the next request finds them. */
 static enum status request_module_indexing(struct debuginfo_space *s, const struct symbolicate_request *r,
                                            const struct deadline *deadline, struct error *err)
 {
@@ -464,7 +464,7 @@ static void handle_symbolicate(struct http_request *req, void *context)
         st = symbolicate_request_read(data, n, &request, &err);
         http_free_body(req);
         if (!st && !s->symbols)
-                st = error_set(&err, ST_NOT_FOUND, "this read-only service has no symbol index; use one that has");
+                st = error_set(&err, ST_NOT_FOUND, "this read-only service has no symbol index; use another service");
         if (!st && s->scan_demand.scan)
                 st = request_module_indexing(s, &request, http_request_deadline(req), &err);
         if (st) {

@@ -5,11 +5,11 @@
 #include "server/symbolize/symbolize_stream.h"
 
 static struct metric looked_up =
-        METRIC_COUNTER("cairn_symbolize_addresses_total", "Addresses asked for over HTTP.", "");
+        METRIC_COUNTER("cairn_symbolize_addresses_total", "Addresses requested over HTTP.", "");
 
 struct histogram symbolize_duration =
         HISTOGRAM("cairn_symbolize_duration_seconds",
-                  "Time from the last byte of a request to symbolize until its answer begins.", "");
+                  "Time from the last byte of a symbolization request until its answer begins.", "");
 
 static bool is_proto(const char *type)
 {
@@ -41,7 +41,7 @@ static void handle_symbolize(struct http_request *req, void *context)
                    : symbolize_request_read_json(data, n, &request, &err);
         http_free_body(req);
         if (!st && !s->symbols)
-                st = error_set(&err, ST_NOT_FOUND, "this read-only service has no symbol index; use one that has");
+                st = error_set(&err, ST_NOT_FOUND, "this read-only service has no symbol index; use another service");
         if (st) {
                 symbolize_request_deinit(&request);
                 http_fail(req, st, &err);

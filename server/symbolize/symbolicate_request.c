@@ -22,7 +22,7 @@ void symbolicate_request_deinit(struct symbolicate_request *r)
         *r = (struct symbolicate_request){ 0 };
 }
 
-/* Room for one more. */
+/* Reserve space for one more item. */
 static enum status reserve_array_item(void *array, size_t count, size_t *capacity, size_t size, size_t max,
                                       const char *what, struct error *err)
 {
@@ -115,7 +115,7 @@ static enum status read_symbolicate_stacks(struct json_scan *s, struct symbolica
         return st;
 }
 
-/* The value of a member of a job; false when it is none of a job's. */
+/* Read the value of a job's member; false, with nothing read, when the key is not one of a job. */
 static bool read_symbolicate_member(struct json_scan *s, const struct json_span *key, struct symbolicate_request *r,
                                     size_t first_module, enum status *st, struct error *err)
 {
@@ -131,7 +131,7 @@ static bool read_symbolicate_member(struct json_scan *s, const struct json_span 
         return true;
 }
 
-/* Frames may come before the modules that they name. */
+/* Checks module indexes at the end of a job, because frames may precede the modules that they refer to. */
 static enum status finish_symbolicate_job(struct json_scan *s, struct symbolicate_request *r, size_t first_frame,
                                           struct error *err)
 {
@@ -143,7 +143,7 @@ static enum status finish_symbolicate_job(struct json_scan *s, struct symbolicat
         for (size_t i = first_frame; i < r->frame_count; i++)
                 if (r->frames[i].module != UINT32_MAX && r->frames[i].module >= r->module_count)
                         return error_set(err, ST_BAD_DATA,
-                                         "frame %zu of job %zu names a module past the end of memoryMap",
+                                         "frame %zu of job %zu refers to a module past the end of memoryMap",
                                          i - first_frame, r->job_count);
         r->jobs[r->job_count++] = (struct symbolicate_job){ r->module_count, r->stack_count };
         return ST_OK;
@@ -162,7 +162,7 @@ static enum status read_job(struct json_scan *s, struct symbolicate_request *r, 
         return st ? st : finish_symbolicate_job(s, r, first_frame, err);
 }
 
-/* {"jobs": [job...]}, or one job alone. */
+/* {"jobs": [job...]}, or a single job. */
 enum status symbolicate_request_read(const void *data, size_t n, struct symbolicate_request *ret, struct error *err)
 {
         struct json_span key;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The body of POST /symbolicate/v5 (docs/formats/symbolicate.md): jobs of
- * modules and stacks, as flat arrays in the order of the request.
+ * The body of POST /symbolicate/v5 (docs/formats/symbolicate.md): jobs of modules and stacks, as flat arrays in the
+ * order of the request.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,14 +20,14 @@
 struct symbolicate_module {
         const char *name, *debug_id;       /* as sent, quoted and escaped for JSON but without the quotes */
         uint8_t guid[DEBUG_ID_GUID_BYTES]; /* in the order of a build-id's bytes */
-        bool is_valid;                     /* the debug id is one */
+        bool is_valid;                     /* debug_id is well-formed */
         struct build_id build_id;          /* set by the lookup; size 0: not found */
         uint64_t image_base;
 };
 
 struct symbolicate_frame {
         uint64_t offset; /* from the image's base */
-        uint32_t module; /* of the whole request; UINT32_MAX none */
+        uint32_t module; /* index in symbolicate_request.modules; UINT32_MAX: none */
 };
 
 struct symbolicate_job {
@@ -38,14 +38,14 @@ struct symbolicate_request {
         struct arena arena; /* of the texts */
         struct symbolicate_module *modules;
         struct symbolicate_frame *frames;
-        size_t *stack_ends; /* of each stack, in frames */
+        size_t *stack_ends; /* index in frames after each stack's last frame */
         struct symbolicate_job *jobs;
         size_t module_count, module_capacity, frame_count, frame_capacity, stack_count, stack_capacity;
         size_t job_count, job_capacity;
 };
 
 /**
- * @param ret filled in every case; owned: symbolicate_request_deinit().
+ * @param ret  set also on failure; owned: symbolicate_request_deinit().
  * @return ST_OK; ST_BAD_DATA with the byte; ST_TOO_BIG past LIMIT_SYMBOLIZE_KEYS frames or stacks, or
  *         LIMIT_SYMBOLIZE_OBJECTS modules or jobs; ST_NO_MEMORY.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results as JSON (docs/formats/symbolize.md), written through pointers into reserved space: with a function call per
- * member, the commas cost more than the lookups.
+ * Results as JSON (docs/formats/symbolize.md), written through pointers into reserved space. With a function call per
+ * member, as in json_out.h, writing would take more time than the lookups.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "common/json_out.h"
 #include "server/symbolize/symbolize_stream.h"
 
-/* all of a result but its frames: 20 of address, the longest state, and the members' names */
+/* a result without its frames and state: address and member names */
 #define RESULT_BYTES 128
-#define FRAME_BYTES 64 /* all of a frame but its texts */
+#define FRAME_BYTES 64 /* a frame without its texts */
 
 struct json_writer {
         struct symbolize_writer base; /* first */
-        bool comma;                   /* before the next result */
+        bool comma;                   /* needed before the next result */
 };
 
 static inline char *write_json_results(char *p, const char *text, size_t n)
@@ -123,7 +123,7 @@ static enum status write_json_result(struct json_writer *w, struct text_reader *
         return st;
 }
 
-/* Number of following results whose texts are worth prefetching together, at least one; prefetches them. */
+/* Prefetch the texts of the next results together. @return their number, at least one */
 static size_t expect_some(const struct text_reader *texts, const struct symbolize_run *run, size_t first)
 {
         const struct symbol_frame *frames[PREFETCH_MAX];

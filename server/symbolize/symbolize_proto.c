@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results as protobuf (profile-formats/proto/symbolize.proto): texts once per answer,
- * results in columns. An object's columns are gathered apart, because the texts
- * they refer to go before them.
+ * Results as protobuf (profile-formats/proto/symbolize.proto): texts once per answer, results in columns. An object's
+ * columns are collected in separate buffers, because the texts that they refer to precede them in the answer.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -20,23 +19,23 @@ typedef Cairn__Symbolize__V1__SymbolizeAnswer__Object proto_object;
 typedef Cairn__Symbolize__V1__SymbolizeAnswer__Function proto_function;
 
 struct sent {
-        struct number_table numbers; /* of the index -> of the answer */
+        struct number_table numbers; /* number in the index -> number in the answer */
         uint32_t last;
 };
 
 struct proto_writer {
         struct symbolize_writer base; /* first */
         struct sent functions, files;
-        uint32_t states[SYMBOL_STATE_COUNT], last_state; /* numbers of the answer; 0 not sent */
-        struct buf scratch;                              /* texts with a NUL behind them */
-        struct buf partial;                              /* text of the object */
+        uint32_t states[SYMBOL_STATE_COUNT], last_state; /* numbers in the answer; 0: not sent */
+        struct buf scratch;                              /* texts, each with a NUL */
+        struct buf partial;                              /* symbol_object.partial of the object */
         proto_object object;                             /* without its columns */
         struct buf state_column, count_column, function_column, file_column, line_column; /* of uint32_t */
-        size_t packed_bytes;                                                              /* of the columns, encoded */
-        bool unresolved; /* some address of the object's part */
+        size_t packed_bytes; /* encoded size of the columns */
+        bool unresolved;     /* an address of the object's part is unresolved */
 };
 
-/* Append a number where there is room. */
+/* Append a number; the caller has reserved space. */
 static inline void add_to_column(struct proto_writer *w, struct buf *column, uint32_t v)
 {
         assert(column->capacity - column->size >= sizeof v);
@@ -45,7 +44,7 @@ static inline void add_to_column(struct proto_writer *w, struct buf *column, uin
         w->packed_bytes += v < 1u << 7 ? 1 : v < 1u << 14 ? 2 : v < 1u << 21 ? 3 : v < 1u << 28 ? 4 : 5;
 }
 
-/* Give a number to what is sent next. Numbers that are forgotten are sent again under another one. */
+/* Assign the next number in the answer to a text. A full table is cleared; its texts are then sent again. */
 static bool sent_add(struct sent *s, uint32_t number)
 {
         if (s->numbers.count == LIMIT_SYMBOLIZE_SENT)
@@ -263,7 +262,7 @@ struct symbolize_writer *symbolize_proto_create(void)
                                              .object_end = proto_object_end,
                                              .end = proto_nothing,
                                              .destroy = proto_destroy };
-        buf_init(&w->scratch, MiB(1)); /* two texts of LIMIT_NAME_BYTES, repaired: three times as large */
+        buf_init(&w->scratch, MiB(1)); /* two texts of LIMIT_NAME_BYTES; replacing invalid UTF-8 may triple them */
         buf_init(&w->partial, 3 * SYMBOL_PARTIAL_BYTES + 1);
         buf_init(&w->state_column, LIMIT_SYMBOLIZE_PIECE_BYTES);
         buf_init(&w->count_column, LIMIT_SYMBOLIZE_PIECE_BYTES);

@@ -9,7 +9,7 @@
 #include "profile-formats/proto/symbolize.pb-c.h"
 #include "profile-formats/proto_message.h"
 
-#define REQUEST_MEMORY_BYTES MiB(512) /* decoded protobuf; the most addresses take 350 MB where they are not packed */
+#define REQUEST_MEMORY_BYTES MiB(512) /* decoded protobuf; LIMIT_SYMBOLIZE_KEYS unpacked addresses take 350 MB */
 
 void symbolize_request_deinit(struct symbolize_request *r)
 {
@@ -50,10 +50,9 @@ static const int8_t hex_value[256] = {
         ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
         ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
         ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
-}; /* plus one: 0 is no digit */
+}; /* value plus one; 0: not a digit */
 
-/* Digits from p, at least one and no more than an address has; where they end, NULL where there are none or too many.
- */
+/* Read 1 to ADDRESS_DIGITS_MAX digits after leading zeros. @return their end; NULL: no digits, or too many */
 static const uint8_t *read_hex(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {
         const uint8_t *begin = p;
@@ -81,7 +80,7 @@ static bool span_hex(const struct json_span *s, uint64_t *ret)
         return read_hex(s->size > 2 && has_hex_prefix(p) ? p + 2 : p, end, ret) == end;
 }
 
-/* An address as nearly everyone writes it, in one pass; false and nothing read where it is written otherwise. */
+/* Fast path for addresses in the usual form, "0x..."; false, with nothing read, for other forms. */
 static bool scan_plain(struct json_scan *s, uint64_t *ret)
 {
         const uint8_t *p = s->at;

@@ -4,11 +4,10 @@
 
 /**
  * @file
- * The body of POST /api/v1/symbolize, as JSON or protobuf
- * (docs/formats/symbolize.md), into two flat arrays: 8 bytes an address, and a
- * build-id an object.
+ * The body of POST /api/v1/symbolize, from JSON or protobuf (docs/formats/symbolize.md), as two flat arrays: 8 bytes
+ * per address, and a build-id per object.
  *
- * The JSON decoder reads the body in one pass and allocates nothing else. The protobuf decoder holds the decoded
+ * The JSON decoder reads the body in one pass and allocates nothing else. The protobuf decoder keeps the decoded
  * message until it returns, in memory reserved from the budget.
  */
 #include <stdbool.h>
@@ -20,8 +19,8 @@
 
 struct symbolize_object {
         struct build_id id;
-        bool file_offsets; /* its addresses are offsets into the file that ran */
-        size_t end;        /* behind its last address; they begin where those of the object before end */
+        bool file_offsets; /* addresses are offsets in the executable file */
+        size_t end;        /* index after the last address; the first is at the previous object's end */
 };
 
 struct symbolize_request {

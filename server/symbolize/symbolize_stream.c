@@ -6,7 +6,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 
-#define SLICE_FIRST 4096 /* keys looked up for the first piece; later as many as fitted into the previous one */
+#define SLICE_FIRST 4096 /* keys looked up for the first piece; later the number that fit into the previous piece */
 #define SLICE_LEAST 1024
 #define SLICE_MOST 65536
 
@@ -17,8 +17,8 @@ struct symbolize_stream {
         struct symbolize_writer *writer;
         struct symbol_batch batch;
         struct symbol_key *keys; /* of one slice */
-        size_t slice;            /* keys to look up for the next piece */
-        size_t object, next;     /* where it begins */
+        size_t slice;            /* number of keys to look up for the next piece */
+        size_t object, next;     /* object and address at which it begins */
         const atomic_bool *cancel;
         bool began;
 };
@@ -51,7 +51,7 @@ static size_t fill_keys(struct symbolize_stream *s)
         return count;
 }
 
-/* Write the object at s->object, from s->next to its end or that of the slice, which began at `begin`. */
+/* Write the object at s->object, from address s->next to the end of the object or of the slice [begin, end). */
 static enum status write_object(struct symbolize_stream *s, struct symbol_view *view, struct text_reader *texts,
                                 size_t begin, size_t end, struct buf *to, struct error *err)
 {
@@ -61,7 +61,7 @@ static enum status write_object(struct symbolize_stream *s, struct symbol_view *
         struct symbol_object known;
         enum status st = symbol_view_get_object(view, &o->id, &known, err);
 
-        if (st == ST_BAD_DATA) { /* as its keys say */
+        if (st == ST_BAD_DATA) { /* damaged index, as in the results of its addresses */
                 known = (struct symbol_object){ .state = OBJECT_FAILED };
                 st = ST_OK;
         }
@@ -136,7 +136,7 @@ static enum status symbolize_stream_create(struct http_request *req, struct symb
                                            struct error *err)
 {
         size_t kept = writer ? writer->kept_bytes + 2 * SYMBOLIZE_PIECE_BYTES : 0;
-        size_t at_most = 64 * request->address_count; /* a small request comes to little of it */
+        size_t at_most = 64 * request->address_count; /* a small request needs only a part of `kept` */
         struct symbolize_stream *s = calloc(1, sizeof *s);
         enum status st;
 

@@ -13,13 +13,13 @@
 #include "common/utf8.h"
 
 #define CACHE_LINE 64
-#define PREFETCH_BYTES 192 /* most texts are no longer, with what stands before them */
+#define PREFETCH_BYTES 192 /* covers struct rendered_text and most texts that follow it */
 
 struct text_table {
-        struct number_table places; /* number -> place in items */
+        struct number_table places; /* number -> index in items */
         const struct rendered_text **items;
         size_t count, capacity;
-        struct arena arena; /* of what items point to */
+        struct arena arena; /* holds the items and their texts */
 };
 
 struct text_cache {
@@ -30,7 +30,7 @@ struct text_cache {
 struct text_reader {
         struct text_cache *cache;
         struct symbol_view *view;
-        struct text_table functions, files; /* what the cache did not have */
+        struct text_table functions, files; /* texts missing from the cache */
         struct buf json, name, linkage;
 };
 
@@ -59,7 +59,7 @@ static inline const struct rendered_text *text_table_find(const struct text_tabl
         return number_table_get(&t->places, number, &place) ? t->items[place] : NULL;
 }
 
-/* A copy of a text with all it points to; NULL when there is no room. */
+/* Add a deep copy of a text; NULL when the table is full or out of memory. */
 static const struct rendered_text *text_table_add(struct text_table *t, const struct rendered_text *from)
 {
         struct rendered_text *to;
@@ -123,7 +123,7 @@ enum status text_reader_open(struct text_cache *c, struct symbol_view *view, str
         return ST_OK;
 }
 
-/* A full cache is cleared, which costs little: frequent texts are soon cached again. */
+/* A full cache is cleared, which is cheap: frequent texts are soon cached again. */
 static void merge_texts(struct text_table *to, const struct text_table *from)
 {
         for (size_t i = 0; i < from->count; i++) {
@@ -195,7 +195,7 @@ static enum status add_rendered_text(struct text_reader *r, struct text_table *t
         text->json_size = (uint32_t)r->json.size;
         *ret = text_table_add(to, text);
         return *ret ? ST_OK
-                    : error_set(err, ST_TOO_BIG, "names of one piece of an answer fill %zu bytes",
+                    : error_set(err, ST_TOO_BIG, "the names in one piece of the answer exceed %zu bytes",
                                 LIMIT_SYMBOLIZE_TEXT_BYTES);
 }
 

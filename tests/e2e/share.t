@@ -66,7 +66,7 @@ head -c 17000000 /dev/zero >"$tmp/large"
 share "$tmp/large"
 is "$code" 413 "one over 16 MiB is refused"
 for id in 00000000000000000000000000000000 ../lock x "$(basename "$first").pb.gz"; do
-        answers 404 'no such share|not_found|no route' "there is no share $id" --path-as-is "$url/share/$id"
+        answers 404 'share does not exist|not_found|no route' "there is no share $id" --path-as-is "$url/share/$id"
 done
 is "$(stored)" 4 "nothing was stored"
 
