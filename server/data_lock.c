@@ -27,8 +27,8 @@ enum status lock_data_dir(const char *dir, int *ret, struct error *err)
                 return error_os(err, errno, "cannot open '%s'", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
                 return error_set(err, ST_BUSY,
-                                 "a service has '%s' open: ask that one (--server), or read beside it "
-                                 "(--read-only), or take another --data",
+                                 "a running service uses '%s': query that service (--server), read alongside it "
+                                 "(--read-only), or give another --data",
                                  dir);
         *ret = steal_fd(&fd);
         return ST_OK;

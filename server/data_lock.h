@@ -8,7 +8,7 @@
  */
 #include "common/error.h"
 
-/** Close ret to unlock. ST_BUSY when another process has it; ST_NOT_FOUND when there is no directory. */
+/** Close ret to unlock. ST_BUSY when another process holds it; ST_NOT_FOUND when the directory does not exist. */
 enum status lock_data_dir(const char *dir, int *ret, struct error *err) MUST_CHECK;
 
 #endif

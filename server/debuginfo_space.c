@@ -16,14 +16,14 @@
 
 struct debuginfo_spaces {
         struct debuginfo_spaces_options options;
-        struct debuginfo_space *items; /* the shared one first; none is moved */
+        struct debuginfo_space *items; /* the shared one first; items do not move */
         size_t count;
         size_t of_tenant[1 + LIMIT_TENANTS]; /* index in items of each tenant's space */
         size_t tenant_count;
-        bool are_held; /* federation_lock of all of them, until the start */
+        bool are_held; /* federation_lock of all items is held, until debuginfo_spaces_start() */
 };
 
-/* ---- what the parts tell each other ---- */
+/* ---- callbacks between the parts ---- */
 
 void debuginfo_space_request_missing(void *space, const struct build_id *ids, size_t count)
 {
@@ -68,9 +68,9 @@ static void on_object_fetched(void *context, const struct stored_object *object)
         struct gc_thread *gc = atomic_load(&s->gc_thread);
         char hex[BUILD_ID_HEX_MAX];
 
-        log_info("federation", "%s: %s of %llu bytes came from an upstream%s%s", build_id_hex(&object->build_id, hex),
-                 object_kind_name(object->kind), (unsigned long long)object->size_bytes,
-                 s->tenant ? " for tenant " : "", s->tenant ? s->tenant : "");
+        log_info("federation", "%s: %s of %llu bytes fetched from an upstream%s%s",
+                 build_id_hex(&object->build_id, hex), object_kind_name(object->kind),
+                 (unsigned long long)object->size_bytes, s->tenant ? " for tenant " : "", s->tenant ? s->tenant : "");
         if (s->indexer)
                 indexer_enqueue(s->indexer, &object->build_id, object->kind);
         if (gc)
@@ -93,7 +93,7 @@ static void on_upstream_changed(void *context, const struct upstream_status *u)
         else
                 log_warn("federation",
                          "upstream %s failed %u times in a row and is skipped for %llu s; last error: %s. If "
-                         "'curl -I %s/metrics' fails from here too, remove it from --upstream or fix the network",
+                         "'curl -I %s/metrics' fails on this machine too, remove it from --upstream or fix the network",
                          u->url, u->failures, (unsigned long long)u->retry_in_s, u->last_error, u->url);
 }
 
@@ -117,7 +117,7 @@ static void on_symbols_superseded(void *context, const struct stored_object *sym
 
 /* ---- opening ---- */
 
-/* Tables alone can be served, from a copy for example. */
+/* A read-only service may serve tables without debuginfo, for example from a copy. */
 static enum status ignore_missing_store(const struct debuginfo_space *s, enum status st, const struct error *err)
 {
         if (st != ST_NOT_FOUND || !s->options->read_only)
@@ -176,7 +176,7 @@ static void init_space(struct debuginfo_space *s, const struct debuginfo_spaces_
         pthread_mutex_lock(&s->federation_lock); /* a flush that requests objects waits until federation is set */
 }
 
-/* A tenant that no longer has debuginfo of its own uses the shared one: what it had stays. */
+/* A tenant that no longer has its own debuginfo uses the shared space; its old data is kept. */
 static void warn_of_unused_space(const struct server_options *o, const char *tenant)
 {
         _cleanup_free_ char *base = tenant_data_path(o->dir, tenant);
@@ -345,7 +345,7 @@ static enum status start_space(struct debuginfo_space *s, const struct debuginfo
         return st ? st : start_missing_retry(s, err);
 }
 
-/* Those of the tenants that use it. */
+/* Collect the profile stores of the tenants that use the space. */
 static enum status choose_space_stores(const struct debuginfo_spaces *all, size_t number,
                                        struct profile_store *const *stores, struct error *err)
 {
@@ -380,7 +380,7 @@ enum status debuginfo_spaces_start(struct debuginfo_spaces *all, struct profile_
         return st;
 }
 
-/* ---- the end ---- */
+/* ---- stopping and closing ---- */
 
 static void stop_space(struct debuginfo_space *s)
 {
@@ -433,7 +433,7 @@ void debuginfo_spaces_close(struct debuginfo_spaces *all)
         free(all);
 }
 
-/* ---- while they run ---- */
+/* ---- access while running ---- */
 
 size_t debuginfo_spaces_count(const struct debuginfo_spaces *all)
 {

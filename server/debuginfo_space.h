@@ -4,15 +4,15 @@
 
 /**
  * @file
- * Debuginfo spaces: a store of objects with the index of their symbols, and what works on both (indexer,
- * re-symbolization, garbage collection, upstreams). All tenants share one space, but those whose setting is
- * `debuginfo own`: each of these has one of its own. docs/internals/tenants.md
+ * Debuginfo spaces: a store of objects with the index of their symbols, and the components that work on both (indexer,
+ * re-symbolization, garbage collection, upstreams). All tenants share one space, except that each tenant with the
+ * setting `debuginfo own` has its own. docs/internals/tenants.md
  *
- * A handler gets the space of its request's tenant from get_request_space() or get_call_space(): struct server has no
- * object store, and no index, that could be used instead.
+ * A handler gets the space of its request's tenant from get_request_space() or get_call_space(). struct server has no
+ * object store or index of its own, so that none can be used by mistake.
  *
  * Files: BASE/debuginfo, BASE/index, BASE/heal-queue, BASE/supplement-needs, where BASE is tenant_data_path(). Trees of
- * --scan are the operator's: only the shared space serves them.
+ * --scan belong to the operator: only the shared space serves them.
  *
  * Threads: any, except open, start, stop and close.
  */
@@ -50,22 +50,22 @@ struct upload_hints {
 };
 
 struct debuginfo_space {
-        const char *tenant; /* whose own it is; NULL: the shared one. Borrowed, as are the next three */
-        const struct server_options *options; /* of the start */
+        const char *tenant;                   /* owner; NULL: the shared space. Borrowed, as are the next three */
+        const struct server_options *options; /* at startup */
         const char *scratch_dir;
         const atomic_bool *stopping;
         char *base;                    /* data directory, or the tenant's folder in it */
-        struct profile_store **stores; /* of the tenants whose symbols are here; the array is owned */
+        struct profile_store **stores; /* of the tenants that use the space; the array is owned */
         size_t store_count;
         struct upload_hints upload_hints; /* uploads that Connect clients have begun */
-        struct debuginfo_store *objects;  /* NULL when read-only and absent, as are the symbols */
+        struct debuginfo_store *objects;  /* NULL when read-only and absent; likewise symbols */
         struct symbol_index *symbols;
-        struct text_cache *symbol_texts; /* of its names, for answers */
-        pthread_mutex_t
-                federation_lock;       /* federation starts after, and stops before, the threads that request objects */
-        struct federation *federation; /* NULL without upstreams */
-        struct missing_retry *missing_retry; /* NULL without upstreams and trees */
-        struct scan_demand scan_demand;      /* its scan is NULL without trees */
+        struct text_cache *symbol_texts; /* texts of symbols, for answers */
+        /* Protects federation, which starts after, and stops before, the threads that request objects. */
+        pthread_mutex_t federation_lock;
+        struct federation *federation;       /* NULL without upstreams */
+        struct missing_retry *missing_retry; /* NULL without upstreams and --scan */
+        struct scan_demand scan_demand;      /* its scan is NULL without --scan */
         struct resymbolizer *resymbolizer;   /* NULL when read-only, as are the next two */
         struct indexer *indexer;
         _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */
@@ -75,47 +75,47 @@ struct debuginfo_space {
 struct debuginfo_spaces;
 
 struct debuginfo_spaces_options {
-        const struct server_options *server;  /* borrowed, as is everything here */
+        const struct server_options *server;  /* borrowed, as are all members */
         const struct tenant_configs *configs; /* NULL: there is only the shared space */
         const char *scratch_dir;
         const atomic_bool *stopping;
-        void (*hourly)(void *context); /* struct gc_thread_options; of one of the spaces */
+        void (*hourly)(void *context); /* as in struct gc_thread_options; called for the shared space only */
         void *context;
 };
 
 /**
  * Open stores and indexes. Until debuginfo_spaces_start(), debuginfo_space_request_missing() waits.
- * @param ret  set also on failure, for debuginfo_spaces_close(), unless there is no memory.
+ * @param ret  also set on failure, for debuginfo_spaces_close(), except when out of memory.
  */
 enum status debuginfo_spaces_open(const struct debuginfo_spaces_options *options, struct debuginfo_spaces **ret,
                                   struct error *err) MUST_CHECK;
 /** Start all threads. @param stores  of all tenants, the default one's first; borrowed. */
 enum status debuginfo_spaces_start(struct debuginfo_spaces *all, struct profile_store *const *stores,
                                    struct error *err) MUST_CHECK;
-/** End all threads. Nothing but flushes may use them meanwhile. NULL is allowed, as below. */
+/** End all threads. Meanwhile only flushes may use the spaces. NULL is allowed, as below. */
 void debuginfo_spaces_stop(struct debuginfo_spaces *all);
 void debuginfo_spaces_close(struct debuginfo_spaces *all);
 
 size_t debuginfo_spaces_count(const struct debuginfo_spaces *all);
 /** The space of a tenant by its number in tenants_get_stores(). Borrowed. */
 struct debuginfo_space *debuginfo_spaces_find(struct debuginfo_spaces *all, size_t tenant);
-/** The trees of --scan; NULL without. */
+/** The trees of --scan; NULL: none. */
 struct scan *debuginfo_spaces_get_scan(const struct debuginfo_spaces *all);
 
-/** At a reload: what retention and upstreams of these options say, in all spaces. */
+/** At a reload: apply retention and upstreams of these options to all spaces. */
 void debuginfo_spaces_set_retention(struct debuginfo_spaces *all, const struct server_options *options);
 enum status debuginfo_spaces_set_upstreams(struct debuginfo_spaces *all, const struct server_options *options,
                                            struct error *err) MUST_CHECK;
-/** Whether upstreams were there at the start: others can replace them. */
+/** Whether upstreams were configured at startup; only then can a reload replace them. */
 bool debuginfo_spaces_have_upstreams(const struct debuginfo_spaces *all);
 
-/** Whether the service itself prevents indexing in one of them. @param ret  names the tenant of an own space. */
+/** Whether a problem of the service itself prevents indexing in a space. @param ret  the problem, with the tenant. */
 bool debuginfo_spaces_are_blocked(struct debuginfo_spaces *all, struct error *ret);
 
-/** As missing_debuginfo of struct profile_store_options; the context is a space. */
+/** Callback for missing_debuginfo of struct profile_store_options; the context is a space. */
 void debuginfo_space_request_missing(void *space, const struct build_id *ids, size_t count);
 
-/** For Cache-Control: what one tenant may read is not for a cache that others use too. */
+/** For Cache-Control: "private" for a tenant's own space, whose data must not enter a shared cache. */
 const char *get_cache_policy(const struct debuginfo_space *space);
 
 /** The space of the request's tenant. */

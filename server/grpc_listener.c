@@ -52,7 +52,7 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
 
         if (tokens && !access_get_tenant(&s->access_control, &sender, grpc_call_method(call)->scope, says)) {
                 grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0,
-                               "the tokens were changed: the token may not do this any more");
+                               "the token file changed: the token no longer has the scope");
                 return;
         }
         refused = tenants_choose(s->tenants, &r, &tenant, &err);

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The listener of --listen-otlp-grpc: tokens, rates, certificate and thread pools are those of the HTTP listener.
+ * The listener of --listen-otlp-grpc. It shares tokens, rate limits, certificate and thread pools with the HTTP
+ * listener.
  */
 #include "grpc/grpc_server.h"
 #include "http/listen.h"

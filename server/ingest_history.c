@@ -31,16 +31,15 @@ static const struct {
         const char *name, *next_step;
 } problem_kinds[INGEST_PROBLEM_COUNT] = {
         [INGEST_BAD_DATA] = { "bad_data",
-                              "the sender's data breaks its format: see the text, and update or report it" },
+                              "the data violates its format: see the text, and update the sender or report the error" },
         [INGEST_TOO_BIG] = { "too_big", "have the sender send smaller batches, or more often" },
         [INGEST_BUSY] = { "busy", "senders keep these batches and retry; see queue and memory, and raise --memory or "
-                                  "find a faster disk if it goes on" },
-        [INGEST_UNSUPPORTED] = { "unsupported",
-                                 "have the sender use a format that is read here: docs/integrations.md" },
+                                  "use a faster disk if this persists" },
+        [INGEST_UNSUPPORTED] = { "unsupported", "have the sender use a supported format: docs/integrations.md" },
         [INGEST_INTERNAL] = { "internal", "the service failed, and senders retry; see its log" },
-        [INGEST_TOO_OLD] = { "too_old", "check the sender's clock; --max-age and retention say what is too old, and "
-                                        "cairn import --history is for samples of the past" },
-        [INGEST_TOO_FAR_AHEAD] = { "too_far_ahead", "check the sender's clock; --max-ahead says how much is allowed" },
+        [INGEST_TOO_OLD] = { "too_old", "check the sender's clock; --max-age and retention set the limit, which "
+                                        "cairn import --history does not have" },
+        [INGEST_TOO_FAR_AHEAD] = { "too_far_ahead", "check the sender's clock; --max-ahead sets the limit" },
         [INGEST_LABEL_KEY] = { "label_key", "have the sender use fewer or shorter names of labels" },
         [INGEST_MALFORMED] = { "malformed", "see the text, and update or report the sender" },
 };
@@ -94,25 +93,25 @@ struct senders *ingest_history_get_senders(struct ingest_history *h)
         return h->senders;
 }
 
-/* ---- the hosts of a batch ---- */
+/* ---- hosts of a batch ---- */
 
-/* Keys of the label that names a host, in the order in which they count. */
+/* Label keys that name a host, highest precedence first. */
 static const char *const host_keys[] = { "host.name", "host_name", "hostname", "k8s.node.name", "node", "instance" };
 #define HOST_KEYS (sizeof host_keys / sizeof *host_keys)
 
 struct batch_host {
-        uint32_t value;      /* string of the profile, plus one; 0: a free slot */
-        uint64_t sent, kept; /* samples before and after some were rejected */
+        uint32_t value;      /* string index in the profile plus one; 0: free slot */
+        uint64_t sent, kept; /* samples before and after rejection */
         int64_t newest_unix_ns;
 };
 
 struct batch_hosts {
         struct batch_host slots[HOST_SLOTS];
         size_t count;
-        uint64_t samples; /* of all hosts, also past LIMIT_SENDERS_PER_BATCH */
+        uint64_t samples; /* of all hosts, including those beyond LIMIT_SENDERS_PER_BATCH */
 };
 
-/* The string of the value that names a sample's host; 0, the empty string: none does. */
+/* String index of a sample's host name; 0, the empty string, when no label names a host. */
 static uint32_t find_host_value(const struct profile *p, const struct profile_sample *s,
                                 const uint32_t keys[static HOST_KEYS])
 {
@@ -132,7 +131,7 @@ static uint32_t find_host_value(const struct profile *p, const struct profile_sa
         return value;
 }
 
-/* Keyed, as numbers of strings are the sender's choice. NULL past LIMIT_SENDERS_PER_BATCH hosts. */
+/* Uses a keyed hash, because the sender chooses string indexes. NULL beyond LIMIT_SENDERS_PER_BATCH hosts. */
 static struct batch_host *find_or_add_host(struct batch_hosts *hosts, uint32_t value)
 {
         uint32_t at = hash_table_hash(&value, sizeof value) % HOST_SLOTS;
@@ -148,7 +147,7 @@ static struct batch_host *find_or_add_host(struct batch_hosts *hosts, uint32_t v
         return &hosts->slots[at];
 }
 
-/* @param is_after  whether samples were rejected before: the others count as kept. */
+/* @param is_after  rejected samples have been removed: count the rest as kept. */
 static void sum_batch_hosts(const struct profile *p, bool is_after, struct batch_hosts *hosts)
 {
         struct batch_host *host = NULL;
@@ -179,16 +178,16 @@ struct batch_hosts *batch_hosts_create(const struct profile *p)
                 return NULL;
         hosts->samples = p->samples.count;
         sum_batch_hosts(p, false, hosts);
-        if (!hosts->count) /* of a batch without samples */
+        if (!hosts->count) /* the sender of a batch without samples is recorded too */
                 find_or_add_host(hosts, 0);
         return hosts;
 }
 
-/* Samples that the decoder rejected have no host any more: they are told of the first one. */
+/* The hosts of samples that the decoder rejected are unknown: they are counted for the first host. */
 static void note_batch_senders(struct ingest_history *h, const struct ingested_batch *b, struct ingest_time now)
 {
-        uint64_t dropped = b->hosts->samples - b->profile->samples.count; /* that have a host */
-        uint64_t unknown = b->profile->rejected_samples - dropped;        /* of the decoder */
+        uint64_t dropped = b->hosts->samples - b->profile->samples.count; /* rejected after decoding */
+        uint64_t unknown = b->profile->rejected_samples - dropped;        /* rejected by the decoder */
 
         if (dropped) {
                 sum_batch_hosts(b->profile, true, b->hosts);
@@ -214,7 +213,7 @@ static void note_batch_senders(struct ingest_history *h, const struct ingested_b
 
 /* ---- counts ---- */
 
-/* Under the lock. */
+/* Caller holds h->lock. */
 static struct ingest_minute *get_current_minute(struct ingest_history *h, int64_t mono_ns)
 {
         int64_t minute = mono_ns / MINUTE_NS;

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What came from a tenant's senders since the start, in memory: batches and samples of each of the last
- * INGEST_HISTORY_MINUTES minutes, what was refused by reason with the last text, and the senders (senders.h).
- * Metrics have the sums of all tenants; this is for those who may see one tenant only.
+ * Ingest statistics of one tenant since startup, in memory: batches and samples of each of the last
+ * INGEST_HISTORY_MINUTES minutes, refusals by reason with the last error text, and the senders (senders.h).
+ * Metrics are sums over all tenants; these statistics are for clients that may see one tenant only.
  *
  * Threads: any, except create and destroy.
  */
@@ -16,7 +16,7 @@
 #define INGEST_HISTORY_MINUTES 60
 #define INGEST_PROBLEM_TEXT_SIZE 240
 
-/** Why something was refused: batches, then samples of batches that were taken. */
+/** Reasons for refusals: first of whole batches, then of samples in accepted batches. */
 enum ingest_problem {
         INGEST_BAD_DATA,
         INGEST_TOO_BIG,
@@ -29,17 +29,17 @@ enum ingest_problem {
         INGEST_MALFORMED,
         INGEST_PROBLEM_COUNT
 };
-/** The label `reason` of the metric that counts it: "bad_data", ... */
+/** Value of the label `reason` of the metric that counts it: "bad_data", ... */
 const char *ingest_problem_name(enum ingest_problem p);
-/** Whether it counts batches; else samples. */
+/** Whether the reason counts batches; else samples. */
 bool ingest_problem_is_of_batches(enum ingest_problem p);
-/** What can be done about it, one sentence without a full stop. */
+/** The remedy, one sentence without a full stop. */
 const char *ingest_problem_next_step(enum ingest_problem p);
 
 struct ingest_problem_state {
         uint64_t count;
         int64_t last_unix_ns;
-        char text[INGEST_PROBLEM_TEXT_SIZE]; /* of the last one */
+        char text[INGEST_PROBLEM_TEXT_SIZE]; /* of the last refusal, as are agent and address */
         char agent[SENDER_AGENT_SIZE], address[SENDER_ADDRESS_SIZE];
 };
 
@@ -58,32 +58,32 @@ struct ingest_history;
 enum status ingest_history_create(struct ingest_history **ret, struct error *err) MUST_CHECK;
 void ingest_history_destroy(struct ingest_history *h); /* takes NULL */
 
-/** Both clocks at one time. */
+/** Both clocks at one instant. */
 struct ingest_time {
         int64_t mono_ns, unix_ns;
 };
 struct ingest_time ingest_time_now(void);
 
-/** The hosts of a batch, with how many samples each has. */
+/** The hosts of a batch, with the number of samples of each. */
 struct batch_hosts;
 
-/** Before samples are rejected, so that their hosts are known too. @return NULL without memory; free() */
+/** Call before samples are rejected, while their hosts are known. @return owned, free(); NULL when out of memory. */
 struct batch_hosts *batch_hosts_create(const struct profile *p);
 
-/** A batch that was acknowledged. */
+/** An acknowledged batch. */
 struct ingested_batch {
         const struct profile *profile; /* without the rejected samples */
-        struct batch_hosts *hosts;     /* of the profile before that; NULL: no sender is noted. Borrowed, changed */
-        const char *agent, *address;   /* as in struct sender_name; NULL: not known */
-        bool is_duplicate;             /* nothing was added */
+        struct batch_hosts *hosts;     /* before rejection; NULL: senders are not recorded. Borrowed, modified */
+        const char *agent, *address;   /* as in struct sender_name; NULL: unknown */
+        bool is_duplicate;             /* a repeated send: no samples were added */
 };
 void ingest_history_add_batch(struct ingest_history *h, const struct ingested_batch *b, struct ingest_time now);
 
-/** Something that was refused. */
+/** Refused batches or samples. */
 struct ingest_refusal {
         enum ingest_problem problem;
-        uint64_t count;              /* of batches or samples; 0: nothing is noted */
-        const char *text;            /* why, for people */
+        uint64_t count;              /* of batches or samples; 0: nothing is recorded */
+        const char *text;            /* error text */
         const char *agent, *address; /* as in struct ingested_batch */
 };
 void ingest_history_add_refusal(struct ingest_history *h, const struct ingest_refusal *r, struct ingest_time now);

@@ -25,52 +25,53 @@ struct watched_store {
         struct readiness_store of;
         bool has_stat;
         struct profile_store_stat stat;
-        struct state states[READY_CONDITION_COUNT]; /* those that a store reports */
+        struct state states[READY_CONDITION_COUNT]; /* conditions that a store reports */
 };
 
 struct readiness {
         const char *dir;
         size_t store_count;
         pthread_t thread;
-        pthread_mutex_t lock; /* of what follows; never held during I/O */
+        pthread_mutex_t lock; /* protects the members below; never held during I/O */
         pthread_cond_t asked, answered;
-        struct watched_store *stores; /* of is read without the lock */
+        struct watched_store *stores; /* member `of` is constant, so read without the lock */
         bool stop;
         uint64_t asked_count, answered_count;
-        int64_t stat_ns;                      /* monotonic, of the last statistics */
-        uint64_t disk_free_bytes, disk_bytes; /* 0: not known */
+        int64_t stat_ns;                      /* monotonic time of the last statistics */
+        uint64_t disk_free_bytes, disk_bytes; /* 0: unknown */
         uint64_t clock_steps;
-        int64_t clock_step_ns;                      /* monotonic, when the last of them was noticed */
-        struct state states[READY_CONDITION_COUNT]; /* the others */
+        int64_t clock_step_ns;                      /* monotonic time when the last step was noticed */
+        struct state states[READY_CONDITION_COUNT]; /* conditions of the service itself */
 };
 
 static const struct {
         const char *name, *severity, *next_step;
 } kinds[READY_CONDITION_COUNT] = {
         [READY_FLUSH_FAILING] = { "flush_failing", "error",
-                                  "queued batches are safe and tried again; see the reason, and 'cairn store status'" },
+                                  "queued batches are safe and will be retried; see the reason, and 'cairn store "
+                                  "status'" },
         [READY_SYNC_FAILING] = { "sync_failing", "error",
-                                 "the next flush begins a new queue file; if this stays, check the disk and the "
+                                 "the next flush begins a new queue file; if this persists, check the disk and the "
                                  "kernel's log" },
         [READY_QUEUE_FULL] = { "queue_full", "error",
                                "senders keep batches and retry; the disk is slow or full, or flushing fails" },
         [READY_DISK_FULL] = { "disk_full", "error",
-                              "make room, for example with --retain, --retain-samples and 'cairn debuginfo gc'" },
+                              "free disk space, for example with --retain, --retain-samples and 'cairn debuginfo gc'" },
         [READY_INDEX_FAILING] = { "index_failing", "warning",
-                                  "samples are taken, new symbols wait and are tried again; see the reason" },
+                                  "samples are accepted, new symbols are delayed and retried; see the reason" },
         [READY_CLOCK_JUMP] = { "clock_jump", "warning",
-                               "check time synchronization; batches without times of their own got those of the "
+                               "check time synchronization; batches without times of their own have those of the "
                                "clock" },
         [READY_QUARANTINE] = { "quarantine", "warning", "see 'cairn store quarantine list'; everything else proceeds" },
         [READY_COMPACTION_FAILING] = { "compaction_failing", "warning",
-                                       "samples are written and read, queries get slower; see the reason, and "
+                                       "samples are written and read, but queries become slower; see the reason, and "
                                        "'cairn store compact'" },
         [READY_RETENTION_FAILING] = { "retention_failing", "warning",
-                                      "samples past their age stay, and are tried again; see the reason, and "
+                                      "expired samples stay until a retry succeeds; see the reason, and "
                                       "'cairn store expire'" },
         [READY_RELOAD_FAILING] = { "reload_failing", "warning",
-                                   "what was in use before stays in use; correct it and send SIGHUP (systemctl reload "
-                                   "cairn)" },
+                                   "the previous settings stay in use; correct the file and send SIGHUP "
+                                   "(systemctl reload cairn)" },
         [READY_STALLED] = { "stalled", "warning", "the disk may hang; check it and the kernel's log" },
 };
 
@@ -89,7 +90,7 @@ static struct metric metrics[READY_CONDITION_COUNT] = {
         [READY_RELOAD_FAILING] = CONDITION("reload_failing"),
 };
 
-/* Under the lock. */
+/* Caller holds the lock of struct readiness. */
 PRINTF(3, 4)
 static void set_state(struct state *s, bool holds, const char *fmt, ...)
 {
@@ -101,12 +102,12 @@ static void set_state(struct state *s, bool holds, const char *fmt, ...)
         va_start(args, fmt);
         vsnprintf(s->text, sizeof s->text, fmt, args);
         va_end(args);
-        for (char *p = s->text; *p; p++) /* one line each */
+        for (char *p = s->text; *p; p++) /* one line per condition */
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = '?';
 }
 
-/* ---- what the thread looks at ---- */
+/* ---- checks of the thread ---- */
 
 static void watch_disk(struct readiness *r)
 {
@@ -138,7 +139,7 @@ void readiness_watch_clock(struct readiness *r, uint64_t steps, int64_t held_s, 
         else
                 set_state(&r->states[READY_CLOCK_JUMP],
                           steps && mono_ns - r->clock_step_ns <= LIMIT_CLOCK_JUMP_SHOWN_S * SECOND_NS,
-                          "the clock was set within the last hour, %" PRIu64 " times since the start", steps);
+                          "the clock was set within the last hour, %" PRIu64 " times since startup", steps);
         pthread_mutex_unlock(&r->lock);
 }
 
@@ -151,7 +152,7 @@ static void watch_process_clock(struct readiness *r)
         readiness_watch_clock(r, steps, held_s, monotonic_ns());
 }
 
-/* With the lock, which is released meanwhile. */
+/* Caller holds r->lock, which is released during I/O. */
 static void update_store_stat(struct readiness *r, struct watched_store *w)
 {
         struct profile_store_stat stat;
@@ -236,7 +237,7 @@ static void look_at_store_health(struct watched_store *w)
                   "cannot remove samples by their labels: %s", h.label_expiry_failure);
 }
 
-/* Of what the stores report, what they say counts. */
+/* Whether the stores report the condition; else the service does. */
 static bool is_of_stores(enum ready_condition condition)
 {
         return condition == READY_FLUSH_FAILING || condition == READY_SYNC_FAILING || condition == READY_QUEUE_FULL ||
@@ -252,7 +253,7 @@ static bool is_true_of_all_stores(const struct readiness *r, enum ready_conditio
         return true;
 }
 
-/* What one store reports keeps the service from its work when all do: the other tenants' batches are taken. */
+/* A condition of stores is an error when all stores report it; otherwise the other tenants still accept batches. */
 static bool is_condition_error(const struct readiness *r, enum ready_condition condition)
 {
         return strcmp(kinds[condition].severity, "error") == 0 &&

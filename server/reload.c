@@ -12,7 +12,7 @@
 #include "server/routes/query_work.h"
 #include "server/server_internal.h"
 
-/* What is reloaded, and fails, on its own. */
+/* Parts that are reloaded, and can fail, independently. */
 enum part { CONFIGURATION, TOKENS, TLS, TENANTS, UPSTREAMS, PART_COUNT };
 
 #define FAILURES(file)                                                                                                 \
@@ -33,8 +33,8 @@ struct reload {
         struct server *s;
         struct server_reread fresh;
         bool has_failed[PART_COUNT];
-        bool needs_restart[PART_COUNT]; /* it begins or ends to be there at all */
-        bool has_applied_limits;        /* the service's own bounds and rules of samples, which tenants_reload() sets */
+        bool needs_restart[PART_COUNT]; /* the part was enabled or disabled */
+        bool has_applied_limits;        /* the service's own sample limits and rules, which tenants_reload() sets */
         unsigned failed_count, restart_count;
 };
 
@@ -48,12 +48,12 @@ void reload_register_metrics(void)
 static void fail_part(struct reload *r, enum part part, const struct error *err)
 {
         metric_add(&failures[part], 1);
-        log_error("serve", "reload: %s; what was in use before stays in use", err->text);
+        log_error("serve", "reload: %s; the previous settings stay in use", err->text);
         r->failed_count++;
         r->has_failed[part] = true;
 }
 
-/* Whether something that options name is there before and after; else a restart is needed. */
+/* Whether the part is enabled before and after the reload. A change of that needs a restart. */
 static bool is_reloadable(struct reload *r, enum part part, bool was_there, bool is_there)
 {
         r->needs_restart[part] = was_there != is_there;
@@ -108,7 +108,7 @@ static void reload_tenants(struct reload *r)
         else if (left.added || left.removed)
                 log_warn("serve",
                          "reload: %u tenants were added to '%s' and %u removed from it, which takes effect at the next "
-                         "start; the limits and rules of the others are applied",
+                         "start; the limits and rules of the other tenants are applied",
                          left.added, o->tenant_file, left.removed);
         if (!st && left.moved)
                 log_warn("serve",
@@ -131,7 +131,7 @@ static void reload_upstreams(struct reload *r)
 
         if (r->s->options->read_only)
                 return;
-        /* With all of them gone the federation stays, and asks none. */
+        /* When all upstreams are removed, the federation keeps running without any. */
         r->needs_restart[UPSTREAMS] = !are_there && o->upstream_count;
         if (are_there && debuginfo_spaces_set_upstreams(r->s->spaces, o, &err))
                 fail_part(r, UPSTREAMS, &err);
@@ -153,7 +153,7 @@ static enum part find_part(const char *option)
         return PART_COUNT;
 }
 
-/* The default of each tenant, so that they are applied with the tenants or not at all. */
+/* These limits are defaults of each tenant, so they are applied together with the tenants or not at all. */
 static bool is_limit_of_samples(const char *option)
 {
         return strcmp(option, "retain-samples") == 0 || strcmp(option, "max-age") == 0 ||
@@ -178,7 +178,7 @@ static void report_changed_option(struct reload *r, const struct option_change *
         }
 }
 
-/* Until the restart, at each reload. */
+/* Repeated at each reload until the restart. */
 static void report_waiting_parts(struct reload *r)
 {
         static const char *const options[PART_COUNT] = {
@@ -188,12 +188,12 @@ static void report_waiting_parts(struct reload *r)
         for (size_t i = 0; i < PART_COUNT; i++) {
                 if (!r->needs_restart[i] || r->has_failed[i])
                         continue;
-                log_warn("serve", "reload: what --%s says now takes effect at the next start", options[i]);
+                log_warn("serve", "reload: the new value of --%s takes effect at the next start", options[i]);
                 r->restart_count++;
         }
 }
 
-/* Of /readyz, which anyone may read: the parts alone, as a message may quote the file, and with it a secret. */
+/* /readyz is public, so it only names the parts: an error message may quote the file, including a secret. */
 static void report_failed_parts(const struct reload *r)
 {
         char names[80];
@@ -226,7 +226,7 @@ void server_reload(struct server *s)
                 metric_set(&waiting, r.restart_count);
         if (r.failed_count) {
                 report_failed_parts(&r);
-                log_error("serve", "reload: %u of its parts failed", r.failed_count);
+                log_error("serve", "reload: %u of the parts failed", r.failed_count);
         } else {
                 readiness_report(s->readiness, READY_RELOAD_FAILING, NULL);
                 log_info("serve", "reload: done, %u options wait for a restart", r.restart_count);

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Reload at SIGHUP: reads the configuration again, and the files that it names, and applies what can change while the
- * service runs: tokens, certificate, tenants' limits and rules, retention, bounds of samples' ages, the rate of
- * addresses, upstreams. What is wrong is left as it was, and reported by the log, by /readyz (reload_failing) and by
- * cairn_reload_failures_total; the rest is applied. Options that need a restart are named in the log at each reload,
- * until they have it.
+ * Reload on SIGHUP: reads the configuration and the files that it names again, and applies the settings that can change
+ * at run time: tokens, certificate, limits and rules of tenants, retention, limits of sample ages, the rate limit of
+ * addresses, upstreams. A part that fails keeps its previous state and is reported in the log, by /readyz
+ * (reload_failing) and by cairn_reload_failures_total; the other parts are applied. Changed options that need a restart
+ * are logged at each reload until the restart.
  *
- * Threads: the one that runs the server.
+ * Threads: the thread that runs the server.
  */
 struct server;
 

@@ -25,7 +25,7 @@ bool check_max_size(struct http_request *req, uint64_t size)
         http_set_header(req, "X-DEBUGINFOD-SIZE", text);
         if (!header || !parse_uint(header, &max) || max == 0 || size <= max)
                 return true;
-        http_fail_code(req, 406, "too_big", "it has %" PRIu64 " bytes, the request allows %" PRIu64, size, max);
+        http_fail_code(req, 406, "too_big", "the file has %" PRIu64 " bytes, the request allows %" PRIu64, size, max);
         return false;
 }
 
@@ -73,7 +73,7 @@ static void refuse_change(struct http_request *req, void *context)
 {
         (void)context;
         http_fail_code(req, 403, "read_only",
-                       "this service is read-only; send it to the one that writes the directory");
+                       "this service is read-only; send the request to the service that writes the directory");
 }
 
 static enum status refuse_chunk(struct http_request *req, void *context, const void *data, size_t *n)
@@ -82,7 +82,7 @@ static enum status refuse_chunk(struct http_request *req, void *context, const v
         (void)context;
         (void)data;
         (void)n;
-        return ST_USAGE; /* not reached: begin has answered */
+        return ST_USAGE; /* unreachable: begin has responded */
 }
 
 static bool changes_something(const struct http_route *r)
@@ -158,9 +158,9 @@ void respond_result(struct http_request *req, enum status st, struct buf *body, 
 }
 
 static struct metric unnoted =
-        METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be written down.", "");
+        METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be recorded.", "");
 
-/* On a full disk this fails for every request: logged once a minute, counted always. */
+/* On a full disk this fails for every request, so it is logged at most once a minute; the metric counts all. */
 void record_object_use(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind)
 {
         static _Atomic int64_t told_ns;

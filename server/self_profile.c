@@ -15,7 +15,7 @@
 #include "common/metrics.h"
 #include "server/routes/ingest.h"
 
-#define FREQUENCY_HZ 49 /* not in step with what happens each 10 or 20 ms */
+#define FREQUENCY_HZ 49 /* not in phase with periodic work each 10 or 20 ms */
 #define INTERVAL_MAX_S 10
 #define SECOND_NS INT64_C(1000000000)
 
@@ -25,7 +25,7 @@ struct self_profile {
         pthread_t thread;
         int stop; /* eventfd */
         int64_t interval_ns;
-        uint64_t lost, refused; /* as told so far */
+        uint64_t lost, refused; /* values of the sampler's counters at the last report */
 };
 
 static struct metric lost =
@@ -58,7 +58,7 @@ static void append_own_profile(struct self_profile *p, struct profile *profile)
         enum status st;
 
         if (getrandom(batch.id.bytes, sizeof batch.id.bytes, 0) != sizeof batch.id.bytes)
-                st = error_os(&err, errno, "cannot make a batch id");
+                st = error_os(&err, errno, "cannot create a batch id");
         else
                 st = append_ingested_batch(&batch, profile, NULL, &err);
         if (st)
@@ -80,7 +80,7 @@ static void store_own_interval(struct self_profile *p)
         report_own_losses(p);
 }
 
-/* Returns true at the end. */
+/* Returns true when the thread must stop. */
 static bool wait_for_ticks(struct self_profile *p, int64_t until_ns)
 {
         struct pollfd fds[1 + RECORDER_FDS] = { { .fd = p->stop, .events = POLLIN } };
@@ -150,7 +150,7 @@ enum status self_profile_start(struct tenants *tenants, struct self_profile **re
         if (!p)
                 return error_no_memory(err);
         p->stop = eventfd(0, EFD_CLOEXEC);
-        st = p->stop < 0 ? error_os(err, errno, "cannot make an event descriptor") : ST_OK;
+        st = p->stop < 0 ? error_os(err, errno, "cannot create an event descriptor") : ST_OK;
         if (!st && tenants_choose(tenants, &of_default, &p->tenant, err))
                 st = ST_NOT_FOUND;
         if (!st)

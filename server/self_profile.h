@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Profiles of the service itself, in its own tables: CPU time of all threads, as service.name "cairn" of the default
- * tenant. Workers are processes of their own and are not in it.
+ * Self-profiling: CPU time of all threads of the service, stored in its own tables as service.name "cairn" of the
+ * default tenant. Workers are separate processes and are not included.
  *
- * A thread samples by agent/recorder.h with signals, and appends a batch every few seconds. What cannot be stored, as
- * when the queue is full, is dropped and counted like any sender's.
+ * A thread samples with agent/recorder.h by signals, and appends a batch every few seconds. A batch that cannot be
+ * stored, for example because the queue is full, is dropped and counted like a refused batch of any sender.
  */
 #include "server/tenants.h"
 
@@ -19,7 +19,7 @@ struct self_profile;
 /** Start the thread. @param ret  self_profile_stop() it. */
 enum status self_profile_start(struct tenants *tenants, struct self_profile **ret, struct error *err) MUST_CHECK;
 
-/** Store what is left, and free. Takes NULL. */
+/** Store the remaining samples, and free. Takes NULL. */
 void self_profile_stop(struct self_profile *p);
 
 #endif

@@ -18,7 +18,7 @@
 
 struct kept_sender {
         LIST_ENTRY(kept_sender) in_bucket;
-        TAILQ_ENTRY(kept_sender) by_use; /* longest ago first */
+        TAILQ_ENTRY(kept_sender) by_use; /* least recently used first */
         uint64_t hash;
         struct sender sender;
 };
@@ -68,13 +68,13 @@ void senders_destroy(struct senders *s)
         free(s);
 }
 
-/* As much of a text as is kept. */
+/* Length of a text after truncation to its buffer. */
 static size_t get_kept_length(const char *text, size_t size)
 {
         return strnlen(text, size - 1);
 }
 
-/* The program of an agent, without its version. */
+/* Length of the program name in a User-Agent, without its version. */
 static size_t get_program_length(const char *agent)
 {
         size_t program = strcspn(agent, "/");
@@ -82,7 +82,7 @@ static size_t get_program_length(const char *agent)
         return program < SENDER_AGENT_SIZE - 1 ? program : SENDER_AGENT_SIZE - 1;
 }
 
-/* Of the host, or else the address, and the program. */
+/* Hash of the host, or of the address without one, and the program. */
 static uint64_t hash_sender(const struct sender_name *name)
 {
         bool has_host = *name->host;
@@ -119,7 +119,7 @@ static struct kept_sender *find_sender(struct senders *s, uint64_t hash, const s
         return k;
 }
 
-/* NULL without memory. Without room, the one heard from longest ago becomes the new one. */
+/* Reuses the least recently used entry when the limit or the memory budget is reached. NULL when there is none. */
 static struct kept_sender *add_sender(struct senders *s, uint64_t hash)
 {
         struct kept_sender *k = NULL;

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Who sends a tenant's samples, in memory: for each host and program the last batch, and counts since it was first
- * seen. At most LIMIT_SENDERS are kept, with LRU eviction, and fewer when the memory budget (MEMORY_CACHES) is short:
- * then, too, the one heard from longest ago makes room. Texts are the sender's, cut to their size.
+ * Senders of a tenant's samples, in memory: for each host and program the last batch, and counts since it was first
+ * seen. At most LIMIT_SENDERS are kept, fewer when the memory budget (MEMORY_CACHES) is exhausted, with LRU eviction.
+ * Texts come from the sender and are truncated to their size.
  *
  * Threads: any, except create and destroy.
  */
@@ -19,14 +19,14 @@
 #define SENDER_AGENT_SIZE 96
 #define SENDER_ADDRESS_SIZE 64
 
-/** What a request says of who sent it; "" for what it does not. Borrowed. */
+/** The sender of a batch: identified by host, or by address without a host, and by program. "": unknown. Borrowed. */
 struct sender_name {
-        const char *host;    /* a label of the samples */
-        const char *agent;   /* User-Agent: a sender is told apart by its text before the first '/' */
-        const char *address; /* tells senders without a host apart */
+        const char *host;  /* value of a label of the samples */
+        const char *agent; /* User-Agent; the text before the first '/' is the program */
+        const char *address;
 };
 
-/** One batch, or the part of it that is of one host. */
+/** A batch, or the part of it from one host. */
 struct sender_batch {
         uint64_t samples, rejected;
         int64_t newest_unix_ns; /* time of its newest sample; 0: unknown */
@@ -36,9 +36,9 @@ struct sender_batch {
 struct sender {
         char host[SENDER_HOST_SIZE], agent[SENDER_AGENT_SIZE], address[SENDER_ADDRESS_SIZE]; /* as last seen */
         int64_t first_unix_ns, last_unix_ns;                                                 /* of its batches */
-        int64_t newest_unix_ns; /* of the last batch: sender_batch.newest_unix_ns */
+        int64_t newest_unix_ns; /* sender_batch.newest_unix_ns of the last batch */
         uint64_t batches, samples, rejected;
-        uint64_t last_samples; /* of the last batch */
+        uint64_t last_samples; /* samples of the last batch */
 };
 
 struct senders;
@@ -48,12 +48,12 @@ void senders_destroy(struct senders *s); /* takes NULL */
 
 void senders_note_batch(struct senders *s, const struct sender_name *name, const struct sender_batch *batch);
 
-/** How many are kept, and how many made room for others since the start. */
+/** Number of senders, and of evicted senders since startup. */
 void senders_count(struct senders *s, size_t *kept_ret, uint64_t *forgotten_ret);
 
 /**
- * A copy of the most recent ones, the latest first.
- * @param ret owned by the caller, free(); room for `max` is reserved by the caller.
+ * Copy the most recent senders, the latest first.
+ * @param ret  owned by the caller, free(); the caller reserves memory for `max` items from the budget.
  */
 enum status senders_copy(struct senders *s, size_t max, struct sender **ret, size_t *count_ret,
                          struct error *err) MUST_CHECK;

@@ -46,9 +46,8 @@ struct clock_watch {
 
 static struct metric steps =
         METRIC_COUNTER("cairn_clock_steps_total", "Steps of the wall clock by a minute or more.", "");
-static struct metric held =
-        METRIC_GAUGE("cairn_clock_held_seconds",
-                     "Seconds by which the wall clock stepped forward and that do not count as age yet.", "");
+static struct metric held = METRIC_GAUGE(
+        "cairn_clock_held_seconds", "Seconds of a forward step of the wall clock that do not count as age yet.", "");
 
 static void log_clock_steps(struct clock_watch *w)
 {
@@ -64,20 +63,21 @@ static void log_clock_steps(struct clock_watch *w)
         w->steps = count;
         if (is_held)
                 log_warn("clock",
-                         "the wall clock stepped forward by %" PRId64 " s; what is deleted by age is kept for %" PRId64
-                         " s more, in case it was wrong: check the time synchronization, or restart to believe it",
+                         "the wall clock stepped forward by %" PRId64
+                         " s; deletion by age ignores the step for %" PRId64
+                         " s more, in case it is wrong: check the time synchronization, or restart to accept the step",
                          held_s, left_s);
         else
                 log_warn("clock", "the wall clock was set; check the time synchronization");
 }
 
 #define DESCRIPTORS_MAX 65536
-#define BACKGROUND_NICENESS 10 /* of pools whose clients can wait, compared with ingest */
+#define BACKGROUND_NICENESS 10 /* of thread pools other than ingest and status */
 #define MALLOC_MMAP_BYTES (256 << 10)
 #define MALLOC_TRIM_BYTES (1 << 20)
 #define MALLOC_ARENAS 8
 
-/* ---- what the parts tell each other ---- */
+/* ---- callbacks between the parts ---- */
 
 static void audit_http_request(void *context, const struct http_request *req, unsigned code)
 {
@@ -139,7 +139,7 @@ static void select_http_tenant(void *context, struct http_request *req)
         uint64_t wait_s;
 
         if (tokens && !access_get_tenant(&s->access_control, http_sender(req), http_route(req)->scope, says)) {
-                http_fail_code(req, 401, "bad_token", "the tokens were changed: the token may not do this any more");
+                http_fail_code(req, 401, "bad_token", "the token file changed: the token no longer has the scope");
                 return;
         }
         refused = tenants_choose(s->tenants, &r, &tenant, &err);
@@ -203,7 +203,7 @@ static enum status open_tenants(struct server *s, struct error *err)
         return st ? st : start_readiness(s, err);
 }
 
-/* A full disk stops no start: a directory without the file counts as of the first format. */
+/* Start even on a full disk: without the file, format 1 is assumed. */
 static enum status write_data_format(const char *dir, struct error *err)
 {
         enum status st = data_format_write(dir, err);
@@ -256,7 +256,7 @@ void apply_server_limits(const struct server_options *o)
         worker_set_cpu_limit(o->worker_cpu_s);
 }
 
-/* What an option says, or its default. */
+/* The value of an option; 0: its default. */
 static unsigned choose_limit(uint64_t chosen, unsigned usual)
 {
         return chosen ? (unsigned)chosen : usual;
@@ -309,13 +309,13 @@ static enum status start_http(struct server *s, const struct listen_address *lis
 
 /* ---- running ---- */
 
-/* Set all stop flags first, so that no part waits for another in vain. */
+/* Sets all stop flags first, so that no part waits for a part that has stopped. */
 static void close_server(struct server *s)
 {
         service_notify_stopping();
         atomic_store(&s->ready, false);
         atomic_store(&s->stopping, true);
-        grpc_server_stop(s->grpc); /* its calls are handled by threads of the next */
+        grpc_server_stop(s->grpc); /* before s->http, whose threads handle its calls */
         http_server_stop(s->http);
         self_profile_stop(s->self_profile);
         debuginfo_spaces_stop(s->spaces);
@@ -329,7 +329,7 @@ static void close_server(struct server *s)
                 close(s->lock_fd);
 }
 
-/* Those of work that every service does: rates of them are right from the first observation on. */
+/* Register histograms before their first observation, so that their rates include it. */
 static void register_histograms(void)
 {
         register_ingest_duration();
@@ -357,7 +357,7 @@ static enum status announce_ready(struct server *s, const struct listen_address 
         return file_write_durable(s->options->port_file, port, strlen(port), err);
 }
 
-/* The service is more important than its profile. */
+/* A failure is logged: the service runs without its profile. */
 static void start_self_profile(struct server *s)
 {
         struct error err;
@@ -388,7 +388,7 @@ static enum status start_server(struct server *s, const struct listeners *listen
         return st ? st : announce_ready(s, &listen->http, err);
 }
 
-/* Failures that were logged. */
+/* Counters of failures, as of the last log lines. */
 struct told_failures {
         uint64_t flushes[1 + LIMIT_TENANTS], damaged_lookups;
 };
@@ -414,19 +414,19 @@ static void log_store_failures(struct server *s, struct told_failures *told)
                         told->flushes[i] = now[i].failed_flushes;
                 }
         }
-        if (now[0].damaged_lookups <= told->damaged_lookups) /* of the process, whichever store they are of */
+        if (now[0].damaged_lookups <= told->damaged_lookups) /* a counter of the process: equal in all stores */
                 return;
         log_error("index",
-                  "%llu lookups met damage in the symbol index; its addresses stay raw. Remove '%s/index'%s "
-                  "while the service is stopped: it is made again from the stored objects",
+                  "%llu lookups found damage in the symbol index; their addresses stay unresolved. Stop the service "
+                  "and remove '%s/index'%s: the index is rebuilt from the stored objects",
                   (unsigned long long)(now[0].damaged_lookups - told->damaged_lookups), s->options->dir,
                   debuginfo_spaces_count(s->spaces) > 1
-                          ? ", or that below tenants/NAME of which 'cairn index verify --tenant NAME' says it,"
+                          ? ", or the one below tenants/NAME that 'cairn index verify --tenant NAME' reports"
                           : "");
         told->damaged_lookups = now[0].damaged_lookups;
 }
 
-/* Not in the handler of /readyz: the indexer's lock may wait for the disk. */
+/* Called periodically, not by the handler of /readyz, because the indexer's lock may wait for the disk. */
 static void report_indexing(struct server *s)
 {
         struct error why;
@@ -462,7 +462,7 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
         }
 }
 
-/* The number of connections is limited by descriptors; the usual soft limit is meant for programs that use select(). */
+/* Descriptors limit the number of connections. The usual soft limit of 1024 exists for programs that use select(). */
 static void raise_descriptors(void)
 {
         struct rlimit l;
@@ -474,8 +474,8 @@ static void raise_descriptors(void)
 }
 
 /*
- * The budget bounds what is in use; this makes the allocator return free memory: by default the mmap() threshold grows
- * with freed blocks, and each thread's arena keeps its free memory.
+ * The budget limits memory in use. The malloc options make the allocator return freed memory: by default the mmap()
+ * threshold grows with freed blocks, and each thread's arena keeps its free memory.
  */
 static enum status limit_memory(const struct server_options *options, struct error *err)
 {
@@ -509,7 +509,7 @@ enum status server_run(const struct server_options *options, struct error *err)
         signal(SIGPIPE, SIG_IGN);
         raise_descriptors();
         query_work_set_slow(options->slow_query_ns);
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* what it starts are its own workers */
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* the service starts only its own workers */
         st = start_server(&s, &listen, err);
         if (!st)
                 log_info("serve", "%s: stopping", strsignal(wait_for_end_signal(&s, &signals)));

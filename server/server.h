@@ -4,11 +4,11 @@
 
 /**
  * @file
- * The service: the stores of one data directory behind HTTP, the indexing pipeline, and the federation.
+ * The service: HTTP and gRPC access to the stores of one data directory, the indexing pipeline, and the federation.
  *
- * Files: DIR/index, DIR/debuginfo, DIR/shares, DIR/profiles, of tenants DIR/tenants/NAME/profiles; DIR/lock is held by
- * the one service that writes; DIR/heal-queue lists build-ids whose symbols changed and whose locations are not
- * re-symbolized yet.
+ * Files: DIR/index, DIR/debuginfo, DIR/shares, DIR/profiles, for tenants DIR/tenants/NAME/profiles. The service that
+ * writes holds DIR/lock. DIR/heal-queue lists build-ids whose symbols changed and whose locations are not re-symbolized
+ * yet.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,10 +21,10 @@
 
 #define SERVER_DEFAULT_PORT 7700
 
-/** What the configuration says now. */
+/** The current configuration. */
 struct server_reread {
-        const struct server_options *options; /* borrowed until the next that succeeds */
-        const struct option_change *changed;  /* likewise; with those that wait for a restart since an earlier one */
+        const struct server_options *options; /* borrowed until the next successful read */
+        const struct option_change *changed;  /* likewise; includes earlier changes that wait for a restart */
         size_t changed_count;
 };
 
@@ -33,12 +33,12 @@ struct server_options {
         const char *listen;           /* parse_listen_address() */
         const char *listen_otlp_grpc; /* the same for OTLP over gRPC; NULL: none */
         const char *token_file;       /* NULL: none */
-        const char *tenant_file;      /* server/access/tenant_config.h; NULL: there is only the default tenant */
-        uint64_t session_max_age_s;   /* of a browser that signed in with a token */
+        const char *tenant_file;      /* server/access/tenant_config.h; NULL: only the default tenant */
+        uint64_t session_max_age_s;   /* of browsers that signed in with a token */
         const char *proxy_auth;       /* header in which trusted proxies name the user; NULL: none */
         const char *tls_cert;         /* with tls_key: speak https; NULL: http */
         const char *tls_key;
-        const char *port_file;               /* NULL: none; gets "PORT\n" when the service answers */
+        const char *port_file;               /* NULL: none; receives "PORT\n" when the service is ready */
         const char *const *upstreams;        /* URLs of debuginfod servers */
         const char *const *upstream_headers; /* to send to each, or NULL */
         size_t upstream_count;
@@ -53,25 +53,25 @@ struct server_options {
         size_t retention_count;
         const char *const *scan_dirs; /* trees of packages and ELF files to serve */
         size_t scan_dir_count;
-        uint64_t scan_interval_s;           /* 0: they are walked at the start and when asked for */
-        uint64_t scan_cache_bytes;          /* of what is taken out of archives */
-        struct fork_server *nursery;        /* that forks the workers which do it; NULL: they are programs. Borrowed */
+        uint64_t scan_interval_s;           /* 0: scan only at startup and on request */
+        uint64_t scan_cache_bytes;          /* of files extracted from archives */
+        struct fork_server *nursery;        /* forks the workers that extract them; NULL: execute them. Borrowed */
         uint64_t flush_interval_ms;         /* 0: default */
         struct sample_limits sample_limits; /* retention of samples, of the default tenant */
-        const char *const *sample_rules;    /* the same as texts, for tenants without rules of their own */
+        const char *const *sample_rules;    /* the same as text, for tenants without rules of their own */
         size_t sample_rule_count;
         uint64_t removed_grace_ms; /* of files removed from the tables; 0: default */
         uint64_t max_age_s;        /* older samples are rejected; 0: none */
-        uint64_t max_ahead_s;      /* samples later than now plus this are rejected; 0: none */
+        uint64_t max_ahead_s;      /* samples further in the future are rejected; 0: none */
         uint64_t query_timeout_s;  /* of one query */
-        uint64_t slow_query_ns;    /* queries that take as long are logged; 0: none */
+        uint64_t slow_query_ns;    /* queries that take at least this time are logged; 0: none */
         uint64_t max_connections;  /* 0: default, as is the next; http_options */
         uint64_t max_per_address;
         uint64_t memory_bytes; /* limit of the memory budget; 0: memory_budget_default() */
         uint64_t query_memory_bytes, all_query_memory_bytes; /* memory_set_query_limits() */
         uint64_t address_rate;        /* requests per second of an address without a known token; 0: no limit */
         uint64_t share_bytes;         /* of all shared profiles; 0: sharing is off */
-        uint64_t share_age_s;         /* 0: they are kept until there are too many */
+        uint64_t share_age_s;         /* 0: kept until a limit on their size or number is reached */
         uint64_t max_upload_bytes;    /* set_upload_limits(), as is the next */
         uint64_t max_uploads;         /* at one time */
         uint64_t upload_threads;      /* 0: LIMIT_UPLOAD_THREADS */
@@ -81,13 +81,13 @@ struct server_options {
         uint64_t worker_cpu_s;        /* worker_set_cpu_limit() */
         bool read_only;
         bool self_profile; /* sample the service itself, into its own tables */
-        /* Read the configuration again, at SIGHUP. On failure err says what is wrong, and ret is unchanged. NULL: only
-           the files that options name are read again. */
+        /* Read the configuration again on SIGHUP; ret is unchanged on failure. NULL: only the files that options name
+           are read again. */
         enum status (*reread)(void *context, struct server_reread *ret, struct error *err);
         void *reread_context;
 };
 
-/** Run until SIGINT or SIGTERM, then flush and close. Logs (common/log.h). Call from the main thread, before others
+/** Run until SIGINT or SIGTERM, then flush and close. Logs with common/log.h. Call from the main thread, before others
  * exist. */
 enum status server_run(const struct server_options *options, struct error *err) MUST_CHECK;
 

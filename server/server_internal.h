@@ -17,30 +17,30 @@
 #include "server/tenants.h"
 
 struct server {
-        const struct server_options *options;  /* of the start */
-        const struct server_options *reloaded; /* of the last reload: what it can change is as these say */
+        const struct server_options *options;  /* at startup */
+        const struct server_options *reloaded; /* at the last reload: in force for reloadable options */
         char *scratch_dir;                     /* DIR/tmp: unlinked files of running work */
         int lock_fd;
         struct access_control access_control;
-        struct debuginfo_spaces *spaces; /* with the objects and symbols: handlers have get_request_space() only */
-        struct tenants *tenants;     /* with the profile stores: handlers have that of their request's tenant only */
-        struct readiness *readiness; /* with the tenants */
-        struct self_profile *self_profile; /* NULL: it is off, or cannot be */
+        struct debuginfo_spaces *spaces;   /* objects and symbols: handlers use only get_request_space() */
+        struct tenants *tenants;           /* profile stores: handlers use only the one of their request's tenant */
+        struct readiness *readiness;       /* opened after the tenants */
+        struct self_profile *self_profile; /* NULL: off, or failed to start */
         struct http_server *http;
-        struct grpc_server *grpc; /* NULL: no such listener */
+        struct grpc_server *grpc; /* NULL: no gRPC listener */
         struct http_route *routes;
         atomic_bool ready, stopping;
 };
 
-/* Thread pools by kind of request, so that no kind waits for another; server.c has their sizes. */
+/* Thread pools by kind of request, so that no kind delays another; server.c has their sizes. */
 enum server_pool {
         POOL_QUERY,  /* queries, lists, files of the tables; the default */
-        POOL_STATUS, /* /metrics; /healthz and /readyz need no thread at all */
+        POOL_STATUS, /* /metrics, status, sign-in; /healthz and /readyz need no pool */
         POOL_INGEST,
         POOL_UPLOAD,
         POOL_SYMBOLIZE,
         POOL_DEBUGINFOD, /* objects, sources and metadata: may wait for upstreams and workers */
-        POOL_ADMIN,      /* collection, re-symbolization, pins */
+        POOL_ADMIN,      /* garbage collection, re-symbolization, pins */
         POOL_COUNT,
 };
 
@@ -59,35 +59,34 @@ extern const struct route_table status_routes, ingest_routes, pyroscope_routes, 
         symbolicate_routes, query_routes, symbolz_routes, why_routes, connect_upload_routes, metadata_routes,
         resymbolize_routes, store_routes, s3_routes, querier_routes, share_routes, session_routes, parca_routes;
 
-/** All routes; in a read-only service, routes that modify data answer 403. Owned by the caller, free(). */
+/** All routes; in a read-only service, routes that modify data respond with 403. Owned by the caller, free(). */
 enum status routes_join(bool read_only, struct http_route **ret, size_t *count_ret, struct error *err) MUST_CHECK;
 
-/* Of the routes that symbolize: routes_symbolize.c. */
+/* Duration of requests to all symbolization routes; defined in routes_symbolize.c. */
 extern struct histogram symbolize_duration;
 
-/** The limits of what begins from now on: uploads, transfers from upstreams, workers. */
+/** Apply the limits of uploads, transfers from upstreams and workers that begin from now on. */
 void apply_server_limits(const struct server_options *o);
 
 /** The {id} of the path as a build-id; responds with 400 and returns false when it is malformed. */
 bool get_route_build_id(struct http_request *req, struct build_id *ret);
 
-/** Answer with what buf holds as JSON. Takes the bytes. */
+/** Respond with JSON. @param body  bytes taken */
 void respond_json(struct http_request *req, struct buf *body);
-/** The same when st is ST_OK, else http_fail(). Takes the bytes in both cases. */
+/** respond_json() if st is ST_OK, else http_fail(). @param body  bytes taken in both cases */
 void respond_result(struct http_request *req, enum status st, struct buf *body, const struct error *err);
 
 /** Record that a client fetched this object. A failure is logged only. */
 void record_object_use(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind);
 
-/** Append text percent-encoded for a URL's path; unreserved characters and those in keep stay. Source: RFC 3986, 2.3.
- */
+/** Append text percent-encoded, except unreserved characters and those in keep. Source: RFC 3986, 2.3. */
 void append_url_encoded(struct buf *to, const char *text, const char *keep);
 /** Whether ".." components lead above the path's root. */
 bool is_path_outside_root(const char *path);
 
 /**
  * Set X-DEBUGINFOD-SIZE and compare with the request's X-DEBUGINFOD-MAXSIZE. Source: elfutils, debuginfod(8).
- * @param size of the response body; 0: not known yet.
+ * @param size  of the response body; 0: not yet known.
  * @return false when the body is too large: the request was answered with 406.
  */
 bool check_max_size(struct http_request *req, uint64_t size) MUST_CHECK;

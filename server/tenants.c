@@ -38,25 +38,25 @@ struct tenant_metrics {
 };
 
 struct tenants {
-        struct tenant *items;          /* the default one first */
-        struct profile_store **stores; /* theirs */
-        struct rule_set *rules;        /* reference */
+        struct tenant *items;          /* the default tenant first */
+        struct profile_store **stores; /* of items */
+        struct rule_set *rules;        /* holds a reference */
         size_t count;
-        pthread_mutex_t lock; /* of items[].limits, and of rules, which the reload replaces */
+        pthread_mutex_t lock; /* protects items[].limits, and rules, which a reload replaces */
         bool are_configured, read_only;
-        bool are_rules_mixed; /* a reload failed midway: stores may have other rules than these */
+        bool are_rules_mixed; /* a reload failed midway: some stores may use other rules */
         struct rate_limit *rate_limit;
-        size_t arriving_most; /* bytes of one tenant's bodies past which further ones are refused */
+        size_t arriving_most; /* limit on tenant.arriving_bytes at which further bodies are refused */
 };
 
 /* ---- retention rules ---- */
 
-/* The rules of all tenants, of one reading of the options: kept until no store uses any of them. */
+/* The rules of all tenants from one reading of the options. Reference counted: kept while a store uses any of them. */
 struct rule_set {
         atomic_uint references;
-        struct tenant_configs *configs;     /* owned; NULL: not */
-        const struct sample_rules **chosen; /* for each tenant: of its configuration, or the next */
-        struct sample_rules *of_service; /* a copy for each: the matchers of a rule are used by one thread at a time */
+        struct tenant_configs *configs;     /* owned, or NULL */
+        const struct sample_rules **chosen; /* of each tenant: those of its configuration, or its of_service */
+        struct sample_rules *of_service;    /* a copy per tenant, as one thread at a time may use a rule's matchers */
         size_t count;
 };
 
@@ -83,7 +83,7 @@ static enum status copy_service_rules(const struct server_options *o, struct sam
         return st;
 }
 
-/* A tenant that was removed from the file has the rules that it had: nothing of it is to be deleted by others. */
+/* A tenant removed from the file keeps its rules, so that no other rules delete its data. */
 static enum status make_rule_set(const struct tenants *t, const struct server_options *o,
                                  const struct tenant_configs *configs, struct rule_set **ret, struct error *err)
 {
@@ -117,8 +117,8 @@ static enum status make_rule_set(const struct tenants *t, const struct server_op
 /* ---- opening ---- */
 
 /*
- * A small budget flushes sooner, and the queue is full before its memory reservation is refused.
- * @param divisor what of the queue's memory this is  @param stores that have equal shares of it
+ * With a small memory budget the store flushes sooner, and the queue fills before its memory reservation is refused.
+ * @param divisor  fraction of the queue's memory  @param stores  number of stores that share it equally
  */
 static uint64_t compute_queue_share(uint64_t most, unsigned divisor, size_t stores)
 {
@@ -154,7 +154,7 @@ static void unregister_tenant_metrics(struct tenant *t)
         free(t->metrics);
 }
 
-/* What the retention would remove again is not accepted. */
+/* Reject samples that retention would remove. */
 static uint64_t compute_max_age(const struct server_options *o, const struct sample_limits *limits)
 {
         assert(limits);
@@ -213,8 +213,9 @@ static void warn_of_unconfigured(const struct tenants_options *o)
 
         while (d && (e = readdir(d)))
                 if (e->d_name[0] != '.' && !tenant_configs_have(o->configs, e->d_name))
-                        log_warn("serve", "'%s/%.40s' is of a tenant that is not configured: it is kept, not served",
-                                 dir, PRINTABLE(e->d_name));
+                        log_warn("serve",
+                                 "'%s/%.40s' belongs to a tenant that is not configured: it is kept, not served", dir,
+                                 PRINTABLE(e->d_name));
 }
 
 static void name_tenants(struct tenants *t, const struct tenant_configs *configs)
@@ -313,7 +314,7 @@ static void count_tenant_changes(const struct tenants *t, const struct tenant_co
         }
 }
 
-/* Rules that did not change are left alone: of new ones all old days are looked at again. */
+/* Unchanged rules are not replaced, because new rules cause a scan of all old days. */
 static enum status replace_tenant_rules(struct tenants *t, struct rule_set *fresh, struct error *err)
 {
         enum status st = ST_OK;
@@ -331,7 +332,7 @@ static enum status replace_tenant_rules(struct tenants *t, struct rule_set *fres
         return st;
 }
 
-/* @return the previous one, with its reference. */
+/* @return the previous rule set, with its reference. */
 static struct rule_set *exchange_rule_set(struct tenants *t, struct rule_set *fresh)
 {
         struct rule_set *old;
@@ -428,17 +429,17 @@ static struct tenant *find_tenant(struct tenants *t, const char *name)
         return NULL;
 }
 
-/* The header of a token that is bound to one tenant may only repeat it. */
+/* With a token that is bound to a tenant, the header may only name that tenant. */
 static unsigned choose_bound_tenant(struct tenants *t, const struct tenant_request *r, const char *bound,
                                     struct tenant **ret, struct error *err)
 {
         if (r->header && strcmp(r->header, bound) != 0)
-                return refuse_tenant(err, 403, "the token is of another tenant than " TENANT_HEADER " names");
+                return refuse_tenant(err, 403, "the token belongs to another tenant than the one in " TENANT_HEADER);
         *ret = find_tenant(t, bound);
-        return *ret ? 0 : refuse_tenant(err, 403, "the token is of a tenant that is not configured");
+        return *ret ? 0 : refuse_tenant(err, 403, "the token belongs to a tenant that is not configured");
 }
 
-/* A tenant may change what only its own debuginfo space has. */
+/* Upkeep of debuginfo concerns the whole service, except in a tenant's own debuginfo space. */
 static bool is_for_whole_service(struct tenants *t, enum http_tenancy tenancy, const char *name)
 {
         const struct tenant *tenant = find_tenant(t, name);
@@ -467,10 +468,10 @@ unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struc
         return *ret ? 0 : refuse_tenant(err, 404, "the tenant '%s' is not configured", r->header);
 }
 
-/* What a body counts for before its size is known, as in chunked encoding and gRPC. */
+/* Assumed size of a body of unknown size, as in chunked encoding and gRPC. */
 #define UNKNOWN_BODY_BYTES MiB(1)
 
-/* A body that is larger than any that is taken is refused without being kept. */
+/* Bytes to add to arriving_bytes. A body over the size limit counts as 0: it is rejected without being buffered. */
 static uint64_t count_arriving(enum http_scope scope, uint64_t bytes)
 {
         if (scope != SCOPE_INGEST || bytes > LIMIT_HTTP_BODY_BYTES)

@@ -82,7 +82,7 @@ enum status upstream_list_add_urls(struct upstream_list *l, char *words, struct 
 
 /* ---- the file ---- */
 
-/* RFC 9110, 5.1 and 5.5: a name, a colon, and what can be seen. */
+/* RFC 9110, 5.1 and 5.5: a name, a colon, and visible characters. */
 static bool is_header(const char *text)
 {
         size_t name = 0, n = strlen(text);
@@ -97,7 +97,7 @@ static bool is_header(const char *text)
         return true;
 }
 
-/* "token=T" or "header=N:V" as a header line; NULL when it is neither, or without memory. */
+/* Convert "token=T" or "header=N:V" to a header line; NULL for other text, or when out of memory. */
 static char *read_setting(const char *text)
 {
         char *header = NULL;
@@ -153,8 +153,8 @@ static enum status read_upstream_line(struct upstream_list *l, char *line, const
         if (!url)
                 return ST_OK;
         if (!is_url(url))
-                return error_set(err, ST_BAD_DATA, "'%s' line %u: it does not start with an http:// or https:// URL",
-                                 path, number);
+                return error_set(err, ST_BAD_DATA,
+                                 "'%s' line %u: the line does not start with an http:// or https:// URL", path, number);
         setting = next_setting(&line);
         if (setting)
                 header = read_setting(setting);

@@ -5,14 +5,14 @@
 /**
  * @file
  * Upstreams and their credentials, from options, the environment and a file of lines "URL [token=TOKEN]
- * [header=NAME:VALUE]". Everything after the URL is secret: no error text contains it.
+ * [header=NAME:VALUE]". Everything after the URL is secret: error texts never contain it.
  */
 #include <stddef.h>
 
 #include "common/error.h"
 
 struct upstream_list {
-        char **urls, **headers; /* owned; a header line, "Authorization: Bearer x"; NULL: none */
+        char **urls, **headers; /* owned; headers: a line such as "Authorization: Bearer x", or NULL */
         size_t count, capacity;
 };
 
@@ -20,9 +20,10 @@ void upstream_list_deinit(struct upstream_list *l);
 
 /** A URL that is already in the list is ignored. ST_USAGE when it is not an http:// or https:// URL. */
 enum status upstream_list_add(struct upstream_list *l, const char *url, struct error *err) MUST_CHECK;
-/** The words of DEBUGINFOD_URLS; policy words of newer clients are left out. @param words written to. */
+/** Add the words of DEBUGINFOD_URLS; policy words of newer clients ("ima:...") are ignored. @param words  modified */
 enum status upstream_list_add_urls(struct upstream_list *l, char *words, struct error *err) MUST_CHECK;
-/** "#" at the beginning of a line or after a space begins a comment. ST_BAD_DATA with the line; ST_NOT_FOUND, ST_OS. */
+/** Read the file. '#' at the start of a line or after a space begins a comment. ST_BAD_DATA with the line number;
+ *  ST_NOT_FOUND; ST_OS. */
 enum status upstream_list_read(struct upstream_list *l, const char *path, struct error *err) MUST_CHECK;
 
 #endif

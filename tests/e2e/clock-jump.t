@@ -91,7 +91,7 @@ request -T "$tmp/another" -H "X-Cairn-Offset: 0" -H "X-Cairn-Size: $(stat -c %s 
 is "$code" 201 "another upload, three days ahead, is taken"
 is "$(find "$data/debuginfo/partial" -type f | wc -l)" 1 "  the half one still waits"
 wait_for "the log, which is written after the metric" \
-        grep -q 'clock: the wall clock stepped forward by 259[12].. s; what is deleted by age is kept.*check the time' "$server_log"
+        grep -q 'clock: the wall clock stepped forward by 259[12].. s; deletion by age ignores the step.*check the time' "$server_log"
 pass "the log says what happened and what to do"
 
 step $((-day))

@@ -166,7 +166,7 @@ server_pid=$!
 wait_for "the service to start" test -s "$tmp/port"
 : >"$tmp/forbidden"
 kill -HUP "$server_pid"
-is_refused() { grep -q "reload: cannot open '/etc/cairn/cairn.yaml': Permission denied; what was in use before stays in use" "$server_log"; }
+is_refused() { grep -q "reload: cannot open '/etc/cairn/cairn.yaml': Permission denied; the previous settings stay in use" "$server_log"; }
 wait_for "the reload to fail" is_refused
 pass "a reload that may not read it any more changes nothing"
 stop_server

@@ -13,7 +13,7 @@ reload() {
         wait_for "the reload" reload_is_done
         log=$(tail -n "+$((before + 1))" "$server_log")
 }
-reload_is_done() { tail -n "+$((before + 1))" "$server_log" | grep -Eq 'reload: (done|[0-9]+ of its parts failed)'; }
+reload_is_done() { tail -n "+$((before + 1))" "$server_log" | grep -Eq 'reload: (done|[0-9]+ of the parts failed)'; }
 # get TOKEN PATH [CURL-ARGUMENT]...: sets $code and $body.
 get() { get_token=$1; get_path=$2; shift 2; request -H "Authorization: Bearer $get_token" "$@" "$url$get_path"; }
 get_metric() { get admin-of-all /metrics; printf '%s\n' "$body" | awk -v name="$1" '$1 == name { print $2 }'; }
@@ -181,28 +181,28 @@ reload
 
 printf 'short\n' >"$tmp/tokens"
 reload
-like "$log" "reload: .*tokens' line 1: .*; what was in use before stays in use" "a bad token file is named, with its line"
-like "$log" 'reload: 1 of its parts failed' "  and counted"
+like "$log" "reload: .*tokens' line 1: .*; the previous settings stay in use" "a bad token file is named, with its line"
+like "$log" 'reload: 1 of the parts failed' "  and counted"
 is "$(get_metric 'cairn_reload_failures_total{file="tokens"}')" 1 "  by a metric, for the tokens before are in use"
 get admin-of-all /readyz
-like "$body" "^warning reload_failing: tokens could not be reloaded, and the log names file and line; what was in use before stays in use; correct it and send SIGHUP" "/readyz says so"
+like "$body" "^warning reload_failing: tokens could not be reloaded, and the log names file and line; the previous settings stay in use; correct the file and send SIGHUP" "/readyz says so"
 unlike "$body" 'line 1' "  without what the file says, as it needs no token"
 is "$code" 200 "  and the service is ready"
 printf 'admin-of-all admin name=ops\nsecret-of-a ingest,read tenant=team-a\nsecret-of-b read tenant=team-b\n' >"$tmp/tokens"
 get secret-of-b /readyz
 printf 'serve:\n  retain: nonsense\n' >"$config"
 reload
-like "$log" "reload: .*nonsense.*; what was in use before stays in use" "a bad configuration is named"
+like "$log" "reload: .*nonsense.*; the previous settings stay in use" "a bad configuration is named"
 is "$(get_metric 'cairn_reload_failures_total{file="configuration"}')" 1 "  and counted"
 get secret-of-b /api/v1/query/label/service.name/values
 is "$code" 200 "  while a good token file beside it is in use"
 printf 'serve:\n  - not a mapping\n' >"$config"
 reload
-like "$log" 'cairn.yaml:2: .*; what was in use before' "so is a file of another shape, with its line"
+like "$log" 'cairn.yaml:2: .*; the previous settings stay' "so is a file of another shape, with its line"
 printf 'team-a retain nonsense\n' >"$tmp/tenants"
 configure 'retain-samples: age=300d'
 reload
-like "$log" "reload: '.*tenants' line 1: .*; what was in use before" "and a bad tenants file"
+like "$log" "reload: '.*tenants' line 1: .*; the previous settings stay" "and a bad tenants file"
 like "$log" 'reload: --retain-samples was changed and is not applied, as --tenants is not' "  with which the service's own rules of samples wait"
 is "$(get_metric 'cairn_reload_failures_total{file="tenants"}')" 1 "  which is counted"
 printf 'team-a\nteam-b\n' >"$tmp/tenants"
@@ -230,10 +230,10 @@ printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n  token-file: %s\n  upstream: %s\
 reload
 like "$log" 'reload: --tls-cert was changed and is applied' "another certificate is applied"
 like "$(shown_name)" 'CN ?= ?second' "  and shown"
-like "$log" 'reload: what --token-file says now takes effect at the next start' "the first token file needs a restart"
-like "$log" 'reload: what --upstream says now takes effect at the next start' "  as does the first upstream"
+like "$log" 'reload: the new value of --token-file takes effect at the next start' "the first token file needs a restart"
+like "$log" 'reload: the new value of --upstream takes effect at the next start' "  as does the first upstream"
 printf 'serve:\n  tls-cert: %s\n  tls-key: %s\n' "$tmp/second.pem" "$tmp/first.key" >"$config"
 reload
-like "$log" 'reload: .*; what was in use before stays in use' "a key of another certificate is refused"
+like "$log" 'reload: .*; the previous settings stay in use' "a key of another certificate is refused"
 like "$(shown_name)" 'CN ?= ?second' "  and the one before is shown"
 done_testing

@@ -61,7 +61,7 @@ like "$(cat "$tmp/out")" "size=lots" "and named"
 
 "$cairn" debuginfo rm "$(id 02)" --data "$data" >"$tmp/out" 2>&1
 is $? 1 "a directory with a running service is not changed"
-like "$(cat "$tmp/out")" 'ask that one' "and who to ask is said"
+like "$(cat "$tmp/out")" 'query that service' "and the message names the remedy"
 debuginfo unpin "$(id 02)" >/dev/null
 put_object debuginfo "$tmp/program-03"
 like "$(debuginfo rm "$(id 02)" "$(id 03)")" "$(id 03)  debuginfo   removed" "rm removes"

@@ -20,7 +20,7 @@ like "$(cat "$tmp/err")" "line 1" "and its line is named"
 start_server
 "$cairn" serve --data "$data" --listen 127.0.0.1:0 2>"$tmp/err"
 is $? 1 "a second service on the same directory is refused"
-like "$(cat "$tmp/err")" "a service has" "and says why"
+like "$(cat "$tmp/err")" "a running service uses" "and says why"
 
 # ---- without tokens on loopback ----
 

@@ -65,7 +65,7 @@ is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')
 is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' "  with the text and what to do"
 out=$("$cairn" status --server "$url")
 like "$out" '^refused +1 batches: bad_data, at last of broken/0.1 from 127.0.0.1$' "  on the screen too"
-like "$out" '^ +the sender.s data breaks its format' "  with what to do"
+like "$out" '^ +the data violates its format' "  with what to do"
 # An older service has no such route.
 python3 - "$url" "$tmp/older" <<'PYTHON' &
 import http.server, os, sys, urllib.error, urllib.request

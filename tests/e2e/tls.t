@@ -159,7 +159,7 @@ unlike "$(cat "$tmp/trusting.log" "$tmp/doubting.log")" "$token" 'the token of t
 
 cp "$tmp/second.pem" "$tmp/cert.pem"
 kill -HUP "$server_pid"
-wait_for 'the log to tell of the wrong pair' grep -q 'is not that of the first certificate.*what was in use before stays in use' "$server_log"
+wait_for 'the log to tell of the wrong pair' grep -q 'is not that of the first certificate.*the previous settings stay in use' "$server_log"
 ok 'a wrong pair changes nothing' shows "$tmp/first.pem"
 cp "$tmp/second.key" "$tmp/key.pem"
 kill -HUP "$server_pid"

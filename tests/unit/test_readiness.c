@@ -73,7 +73,7 @@ START_TEST(a_warning_is_ready_and_an_error_is_not)
         open_all();
         error_set(&err, ST_TOO_BIG, "the index is\nfull");
         readiness_report(readiness, READY_INDEX_FAILING, &err);
-        expect(true, "warning index_failing: the index is?full; samples are taken");
+        expect(true, "warning index_failing: the index is?full; samples are accepted");
         readiness_report(readiness, READY_FLUSH_FAILING, &err); /* which the store tells, and knows better */
         expect(true, "index_failing");
         readiness_report(readiness, READY_INDEX_FAILING, NULL);
