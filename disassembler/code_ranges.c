@@ -7,12 +7,12 @@
 #include "common/limits.h"
 #include "unwind-tables/cfi_source.h"
 
-#define WINDOW_BYTES 512 /* shown from an address that no function covers */
+#define WINDOW_BYTES 512 /* disassembled from an address that no function covers */
 
 struct wanted_address {
         uint64_t address;
-        size_t rank;         /* its place in the caller's list */
-        uint64_t start, end; /* of the function around it; end 0: none is known */
+        size_t rank;         /* index in the caller's list */
+        uint64_t start, end; /* of the function that contains it; end 0: unknown */
         const char *symbol;
 };
 
@@ -30,7 +30,7 @@ static int compare_wanted_ranks(const void *x, const void *y)
         return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* The first address that is not below. */
+/* The first address that is not below `from`. */
 static size_t find_wanted_address(const struct wanted_address *w, size_t count, uint64_t from)
 {
         size_t low = 0;
@@ -48,7 +48,7 @@ static size_t find_wanted_address(const struct wanted_address *w, size_t count, 
 
 /* ---- symbols ---- */
 
-/* The shortest symbol wins; of several names of one function the first in the table. */
+/* The shortest symbol that covers an address wins; of aliases, the first in the table. */
 static void apply_symbol(struct wanted_address *w, size_t count, const struct elf_symbol *s)
 {
         uint64_t end;
@@ -64,7 +64,7 @@ static void apply_symbol(struct wanted_address *w, size_t count, const struct el
         }
 }
 
-/* A table that is damaged names nothing. */
+/* A damaged table is ignored. */
 static void apply_symbol_table(const struct elf_image *img, uint32_t type, struct wanted_address *w, size_t count)
 {
         const struct elf_section *table = elf_image_section_of_type(img, type);
@@ -99,7 +99,7 @@ static void apply_cfi(const struct elf_image *img, struct wanted_address *w, siz
         }
 }
 
-/* ---- what is in the file ---- */
+/* ---- segments ---- */
 
 static const struct elf_segment *find_executable_segment(const struct elf_image *img, uint64_t address)
 {
@@ -113,7 +113,7 @@ static const struct elf_segment *find_executable_segment(const struct elf_image 
         return NULL;
 }
 
-/* The part of the function that the address' segment has; false when the address is not in the file's code. */
+/* Clip the function to the segment of its address; false when the address is not in the file's code. */
 static bool clip_to_code(const struct elf_image *img, struct wanted_address *w)
 {
         const struct elf_segment *s = find_executable_segment(img, w->address);

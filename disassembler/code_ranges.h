@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The functions around addresses of an ELF file: by its symbol tables, else by its call frame information, else what
- * follows the address. Runs in the worker.
+ * Find the functions that contain given addresses of an ELF file: by symbol tables, else by call frame information,
+ * else a fixed window from the address. Runs in the worker.
  *
  * Threads: none.
  */
@@ -13,9 +13,9 @@
 #include "elf-image/elf_image.h"
 
 /**
- * @param symbols_of  another image of the same object with a symbol table, when `code` is stripped; NULL: none.
- * @param addresses   the most important first; those outside of the file's code are skipped.
- * @param ranges_ret  owned; LIMIT_DISASSEMBLY_RANGES at most, in the order of the addresses, none twice. Symbols are
+ * @param symbols_of  debuginfo of the same object, whose symbol table is used too; NULL: none.
+ * @param addresses   most important first; addresses outside of the file's code are skipped.
+ * @param ranges_ret  owned; distinct, at most LIMIT_DISASSEMBLY_RANGES, in the order of the addresses. Symbols are
  *                    borrowed from the images.
  */
 enum status code_ranges_find(const struct elf_image *code, const struct elf_image *symbols_of,

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* Descriptors of the worker. */
+/* File descriptors of the worker. */
 enum { DISASSEMBLE_EXECUTABLE = 3, DISASSEMBLE_SYMBOLS, DISASSEMBLE_REQUEST, DISASSEMBLE_ANSWER };
 
-/* What the service asks: this, then the addresses. */
+/* The service's request; address_count addresses (uint64_t) follow. */
 struct disassemble_message {
         uint64_t start, end;
         uint32_t address_count;

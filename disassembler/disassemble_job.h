@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Disassembles parts of an ELF file in a confined worker (`cairn worker disassemble`).
+ * Disassemble parts of an ELF file in a confined worker (`cairn worker disassemble`).
  *
  * x86-64 and AArch64, by capstone. Only the worker loads that library, before it is confined: linked to the program,
  * its 77,000 relocations would cost every start of every worker 1.5 ms of CPU time.
@@ -16,12 +16,12 @@
 #include "disassembler/disassembly.h"
 
 struct disassemble_request {
-        int executable_fd;         /* has the code */
+        int executable_fd;         /* file with the code */
         int symbols_fd;            /* debuginfo with a symbol table, -1 none */
-        const uint64_t *addresses; /* the functions around them, the most important first; */
-        size_t address_count;      /* 0: the range */
-        uint64_t start, end;       /* half-open */
-        bool is_att;               /* syntax of AT&T, else Intel's; x86 only */
+        const uint64_t *addresses; /* the functions that contain them are disassembled, most important first */
+        size_t address_count;      /* 0: [start, end) is disassembled instead */
+        uint64_t start, end;
+        bool is_att; /* AT&T syntax, else Intel; x86 only */
         const atomic_bool *cancel;
 };
 

@@ -37,7 +37,7 @@ static enum status load_capstone(struct capstone *ret, struct error *err)
 
         if (!library)
                 return error_set(err, ST_UNSUPPORTED,
-                                 "%s is not installed where the service runs; it disassembles (Debian: libcapstone4)",
+                                 "disassembly requires %s, not installed on the service's host (Debian: libcapstone4)",
                                  CAPSTONE);
         ret->open = (__typeof__(cs_open) *)dlsym(library, "cs_open");
         ret->option = (__typeof__(cs_option) *)dlsym(library, "cs_option");
@@ -59,7 +59,7 @@ struct decoder {
         const struct elf_image *img;
         csh handle;
         cs_insn *instruction;
-        struct disassembly out; /* its texts are of the arena, its bytes of the image */
+        struct disassembly out; /* texts are in the arena, bytes in the image */
         size_t capacity;
         struct arena texts;
         uint64_t bytes_left;
@@ -81,7 +81,7 @@ static enum status open_decoder(struct decoder *d, bool is_att, struct error *er
         bool is_arm = d->img->machine == EM_AARCH64;
         cs_err failed;
 
-        if (!(elf_image_kind(d->img) & ELF_KIND_EXECUTABLE)) /* debuginfo: its segments are somebody else's */
+        if (!(elf_image_kind(d->img) & ELF_KIND_EXECUTABLE)) /* debuginfo: its segments have no content */
                 return error_set(err, ST_NOT_FOUND, "the file has no code");
         if (d->img->type == ET_REL)
                 return error_set(err, ST_UNSUPPORTED,
@@ -121,7 +121,7 @@ static enum code_flow find_flow(const struct decoder *d)
         return is_in_group(detail, CS_GRP_JUMP) ? FLOW_JUMP : FLOW_NEXT;
 }
 
-/* Where a jump or call leads to, or what an operand relative to the program counter refers to. */
+/* The target of a jump or call, or of an operand relative to the program counter. */
 static bool find_target(const struct decoder *d, enum code_flow flow, uint64_t *ret)
 {
         const cs_insn *in = d->instruction;
@@ -157,7 +157,7 @@ static const char *keep_text(struct decoder *d, const char *text)
         return *text ? arena_strndup(&d->texts, text, strlen(text)) : "";
 }
 
-/* Bytes that are no instruction that capstone knows: one on x86, a word on AArch64. */
+/* Bytes that capstone cannot decode: one on x86, a word on AArch64. */
 static void fill_unknown(struct decoder *d, const uint8_t *code, size_t left, struct code_instruction *ret)
 {
         char text[16];
@@ -212,8 +212,7 @@ static enum status decode_range(struct decoder *d, struct code_range *r, struct 
         enum status st = ST_OK;
 
         if (!elf_image_bytes_at(d->img, r->start, left, &code))
-                return error_set(err, ST_BAD_DATA, "the code at 0x%llx is not all in the file",
-                                 (unsigned long long)r->start);
+                return error_set(err, ST_BAD_DATA, "the code at 0x%llx exceeds the file", (unsigned long long)r->start);
         d->bytes_left -= left;
         r->first = d->out.instruction_count;
         while (!st && left && d->out.instruction_count < LIMIT_DISASSEMBLY_INSTRUCTIONS)
@@ -277,7 +276,7 @@ static enum status choose_functions(struct decoder *d, uint32_t count, struct er
         if (!st)
                 st = code_ranges_find(d->img, has_symbols ? &symbols_of : NULL, addresses, count, &d->out.ranges,
                                       &d->out.range_count, err);
-        for (uint32_t i = 0; !st && i < d->out.range_count; i++) { /* the names outlive the second file */
+        for (uint32_t i = 0; !st && i < d->out.range_count; i++) { /* copies outlive the debuginfo image */
                 d->out.ranges[i].symbol = keep_text(d, d->out.ranges[i].symbol);
                 if (!d->out.ranges[i].symbol)
                         st = arena_error(&d->texts, err, "symbols");

@@ -22,7 +22,7 @@ void label_set_deinit(struct label_set *l)
         *l = (struct label_set){ 0 };
 }
 
-/* The place of a name, or where it would be. */
+/* The index of a name, or where to insert it. */
 static size_t find_set_label(const struct label_set *l, const char *name, bool *found_ret)
 {
         size_t i = 0;
@@ -90,7 +90,7 @@ enum status label_set_put(struct label_set *l, const char *name, const char *val
                 return error_set(err, ST_TOO_BIG, "label '%.60s' is longer than a name of %d or a value of %zu bytes",
                                  PRINTABLE(name), LIMIT_LABEL_KEY_BYTES, LIMIT_LABEL_BYTES);
         if (count_label_bytes(l) + strlen(name) + strlen(value) > LIMIT_RELABEL_LABELS_BYTES)
-                return error_set(err, ST_TOO_BIG, "label '%.60s' is too much: all labels together have up to %zu bytes",
+                return error_set(err, ST_TOO_BIG, "label '%.60s' exceeds the limit of all labels together, %zu bytes",
                                  PRINTABLE(name), LIMIT_RELABEL_LABELS_BYTES);
         copy = strdup(value);
         if (!copy)

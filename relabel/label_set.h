@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Labels while they are found and relabelled, of one target or sample: names to values, sorted by name. A label
- * without a value is not there, as in Prometheus.
+ * Mutable label set of one target or sample, used by discovery and relabelling: names to values, sorted by name. A
+ * label with an empty value is absent, as in Prometheus.
  *
  * Threads: one at a time, or any number of readers.
  */
@@ -27,7 +27,7 @@ struct label_set {
 void label_set_deinit(struct label_set *l);
 #define _cleanup_label_set_ _cleanup_(label_set_deinit)
 
-/** Borrowed until the next change; "" when there is none. */
+/** The value, borrowed until the next change; "" when the label is absent. */
 const char *label_set_get(const struct label_set *l, const char *name);
 
 /**
@@ -36,13 +36,12 @@ const char *label_set_get(const struct label_set *l, const char *name);
  */
 enum status label_set_put(struct label_set *l, const char *name, const char *value, struct error *err) MUST_CHECK;
 
-/** Set all labels of another set. */
+/** Copy all labels of another set; those with the same name are replaced. */
 enum status label_set_put_all(struct label_set *l, const struct label_set *from, struct error *err) MUST_CHECK;
 
-/** Whether both have the same names and values. */
 bool label_set_equal(const struct label_set *a, const struct label_set *b);
 
-/** [a-zA-Z_][a-zA-Z0-9_]*, as Prometheus has it, and dots as in service.name. */
+/** [a-zA-Z_][a-zA-Z0-9_]*, as in Prometheus, and dots as in service.name. */
 bool label_name_is_valid(const char *name);
 
 #endif

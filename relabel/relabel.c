@@ -68,7 +68,7 @@ static enum status check_relabel_rule(const struct relabel_rule *r, struct error
                 return error_set(err, ST_USAGE, "action '%s' needs target_label", action);
         if (r->action == RELABEL_HASH_MOD && !r->modulus)
                 return error_set(err, ST_USAGE, "action 'hashmod' needs a modulus of at least 1");
-        /* The name that replace writes may have groups in it. */
+        /* The target label of "replace" may refer to groups. */
         if (r->target_label && (r->action != RELABEL_REPLACE || !strchr(r->target_label, '$')) &&
             !label_name_is_valid(r->target_label))
                 return error_set(err, ST_USAGE, "'%.60s' is not the name of a label", PRINTABLE(r->target_label));
@@ -94,7 +94,7 @@ static bool is_name_character(char c)
         return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The group that "$NAME" or "${NAME}" at text means, -1 for a name that no group has; 0 bytes: a '$' for itself. */
+/* Parse "$NAME" or "${NAME}"; group -1 when no group has the name. Returns its size, 0 for a literal '$'. */
 static size_t read_group_reference(const char *text, int *group_ret)
 {
         bool braced = text[1] == '{';
@@ -135,7 +135,6 @@ static void expand_replacement(const char *text, const struct regex_capture *gro
 
 /* ---- rules ---- */
 
-/* A text that grows up to what a label may have. */
 static void init_label_buf(struct buf *b)
 {
         buf_init(b, LIMIT_LABEL_BYTES * LIMIT_RELABEL_LABELS);
@@ -175,7 +174,7 @@ static enum status apply_replace(const struct relabel_rule *r, const struct buf 
         return label_set_put(l, buf_cstr(&name), buf_cstr(&text), err);
 }
 
-/* The last eight bytes of the MD5 sum, as Prometheus, so that both shard alike. */
+/* The last eight bytes of the MD5 sum, as in Prometheus, so that both shard alike. */
 static enum status apply_hash_mod(const struct relabel_rule *r, const struct buf *value, struct label_set *l,
                                   struct error *err)
 {
@@ -209,7 +208,7 @@ static bool label_name_matches(const struct relabel_rule *r, const char *name, s
         return regex_match_capture(r->regex, name, strlen(name), groups);
 }
 
-/* Copies are added to a set of their own, so that a new name is not mapped again. */
+/* Copies are collected in a separate set, so that a new name is not mapped again. */
 static enum status apply_label_map(const struct relabel_rule *r, struct label_set *l, struct error *err)
 {
         _cleanup_label_set_ struct label_set mapped = { 0 };
@@ -260,7 +259,7 @@ static enum status apply_relabel_rule(const struct relabel_rule *r, struct label
         st = join_source_labels(r, l, &value, err);
         if (st)
                 return st;
-        assert(value.data); /* buf_cstr() has put a NUL there */
+        assert(value.data); /* buf_cstr() appended a NUL */
         switch (r->action) {
         case RELABEL_REPLACE:
                 return apply_replace(r, &value, l, err);

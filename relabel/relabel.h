@@ -40,21 +40,21 @@ struct relabel_rule {
         char *replacement;  /* owned; NULL: "$1" */
         char *target_label; /* owned; NULL: none */
         uint64_t modulus;
-        struct regex_match *regex; /* of relabel_rule_finish() */
+        struct regex_match *regex; /* owned; compiled by relabel_rule_finish() */
 };
 
 void relabel_rule_deinit(struct relabel_rule *r);
 
-/** "replace", "keep", ...: ST_USAGE when unknown. */
+/** Parse "replace", "keep", ...; ST_USAGE when unknown. */
 enum status relabel_action_parse(const char *name, enum relabel_action *ret);
 
-/** Fill defaults in, compile the pattern and check that the action has what it needs. */
+/** Fill in defaults, compile the pattern and check that the fields that the action requires are set. */
 enum status relabel_rule_finish(struct relabel_rule *r, struct error *err) MUST_CHECK;
 
 /**
- * Apply rules one after another.
- * @param keep_ret  false: the target or sample is dropped, and the labels are as the rule found them.
- * @return ST_OK; ST_TOO_BIG: a label, or their number; ST_NO_MEMORY.
+ * Apply rules in order.
+ * @param keep_ret  false: the target or sample is dropped; the labels are as before the rule that dropped it.
+ * @return ST_OK; ST_TOO_BIG: a label is too long, or there are too many; ST_NO_MEMORY.
  */
 enum status relabel_apply(const struct relabel_rule *rules, size_t count, struct label_set *l, bool *keep_ret,
                           struct error *err) MUST_CHECK;

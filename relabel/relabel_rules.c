@@ -27,7 +27,7 @@ static enum status read_rule_action(const struct yaml_source *in, const yaml_nod
 
         if (!text)
                 return ST_USAGE;
-        return relabel_action_parse(text, object) ? yaml_error(in, value, "action '%.40s' is none", PRINTABLE(text))
+        return relabel_action_parse(text, object) ? yaml_error(in, value, "unknown action '%.40s'", PRINTABLE(text))
                                                   : ST_OK;
 }
 

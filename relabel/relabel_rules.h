@@ -13,7 +13,7 @@
 #include "common/yaml_fields.h"
 #include "relabel/relabel.h"
 
-/** Zeroed: no rule, which keeps everything. */
+/** Zeroed: no rules, everything is kept. */
 struct relabel_rules {
         struct relabel_rule *items; /* owned */
         size_t count;
