@@ -8,16 +8,18 @@
 #include "common/log.h"
 #include "profile-formats/profile_copy.h"
 
-#define MERGED_PROFILES 20          /* in one batch, */
-#define MERGED_SAMPLES 20000        /* unless it has so many samples before */
-#define MERGED_LABEL_KEYS 48        /* distinct keys of a profile that is joined with others, */
-#define MERGED_LABEL_KEY_BYTES 3072 /* and their names together */
+/* A batch is complete when it has either number. */
+#define MERGED_PROFILES 20
+#define MERGED_SAMPLES 20000
 
-/* Of memory half: tables of the joined profile at most double it. */
+#define MERGED_LABEL_KEYS 48        /* distinct label keys of a profile that may be merged */
+#define MERGED_LABEL_KEY_BYTES 3072 /* total size of those keys */
+
+/* Half of the share, since the tables of the merged profile may double the memory. */
 #define MERGED_BYTES (LIMIT_PROFILE_MEMORY_BYTES / MERGED_PROFILES / 2)
 
-_Static_assert(MERGED_PROFILES *MERGED_LABEL_KEYS <= LIMIT_BATCH_LABEL_KEYS, "a service takes what was joined");
-_Static_assert(MERGED_PROFILES *MERGED_LABEL_KEY_BYTES <= LIMIT_BATCH_LABEL_KEY_BYTES, "and its names");
+_Static_assert(MERGED_PROFILES *MERGED_LABEL_KEYS <= LIMIT_BATCH_LABEL_KEYS, "the service accepts a merged batch");
+_Static_assert(MERGED_PROFILES *MERGED_LABEL_KEY_BYTES <= LIMIT_BATCH_LABEL_KEY_BYTES, "likewise");
 
 void batch_merge_init(struct batch_merge *b, struct sender *sender)
 {
@@ -58,7 +60,7 @@ static bool is_share_of(uint32_t count, uint32_t limit)
         return count <= limit / MERGED_PROFILES;
 }
 
-/* Whether a profile has its share of everything that a batch has a limit for, or less. */
+/* Whether a profile is within its share of every limit of a batch. */
 static bool is_mergeable(const struct profile *p)
 {
         return p->samples.count < MERGED_SAMPLES && p->arena.used <= MERGED_BYTES &&
@@ -67,7 +69,7 @@ static bool is_mergeable(const struct profile *p)
                is_share_of(p->stacks.count, LIMIT_SAMPLES) && has_few_label_keys(p);
 }
 
-/* Called with the lock held: take what waits away. */
+/* Move the pending profile to *ret. Caller holds b->lock. */
 static bool take_pending(struct batch_merge *b, struct profile *ret)
 {
         if (!b->count)
@@ -85,7 +87,7 @@ static void send_merged(struct batch_merge *b, struct profile *p)
 
         if (sender_put_profile(b->sender, p, &err)) {
                 lost = p->samples.count;
-                log_error("scrape", "%u samples are lost: %s", lost, err.text);
+                log_error("scrape", "%u samples lost: %s", lost, err.text);
         }
         profile_deinit(p);
         pthread_mutex_lock(&b->lock);
@@ -94,7 +96,7 @@ static void send_merged(struct batch_merge *b, struct profile *p)
         pthread_mutex_unlock(&b->lock);
 }
 
-/* Called with the lock held. False when there is no room or memory: no sample of p is then left. */
+/* False when a limit is reached or memory is exhausted: no sample of p is added. Caller holds b->lock. */
 static bool merge_into_pending(struct batch_merge *b, const struct profile *p)
 {
         uint32_t before;
@@ -110,7 +112,7 @@ static bool merge_into_pending(struct batch_merge *b, const struct profile *p)
                 return true;
         }
         if (b->count)
-                b->pending.samples.count = before; /* other entries may stay: only samples count */
+                b->pending.samples.count = before; /* table entries of p may stay: they are harmless */
         else
                 profile_deinit(&b->pending);
         return false;
@@ -124,7 +126,7 @@ enum status batch_merge_add(struct batch_merge *b, const struct profile *p, stru
         if (is_mergeable(p)) {
                 pthread_mutex_lock(&b->lock);
                 is_merged = merge_into_pending(b, p);
-                /* What is in the way of this profile would be in the way of the next. */
+                /* After a failure the next profile would fail for the same reason. */
                 if (!is_merged || b->count == MERGED_PROFILES || b->pending.samples.count >= MERGED_SAMPLES)
                         is_full = take_pending(b, &full);
                 pthread_mutex_unlock(&b->lock);

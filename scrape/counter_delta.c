@@ -24,15 +24,15 @@ bool counter_type_is_total(const struct profile *p, uint32_t type)
         return !sample_type || !starts_with(sample_type + 1, "inuse_");
 }
 
-/* ---- keys by content: numbers of strings and stacks differ between profiles ---- */
+/* ---- keys by content: indices of strings and stacks differ between profiles ---- */
 
 struct content_keys {
         const struct profile *p;
         struct hash128 *strings, *locations, *stacks; /* owned */
-        struct buf text;                              /* of the entry at hand: strings by their hash */
+        struct buf text;                              /* serialized current entry, strings as hashes */
 };
 
-#define ENTRY_BYTES MiB(1) /* of a location, stack or sample, whose parts are bounded */
+#define ENTRY_BYTES MiB(1) /* of one serialized location, stack or sample */
 
 static void put_string(struct content_keys *k, uint32_t string)
 {
@@ -82,7 +82,7 @@ static enum status make_content_keys(struct content_keys *k, struct error *err)
         k->stacks = calloc((size_t)p->stacks.count + 1, sizeof *k->stacks);
         if (!k->strings || !k->locations || !k->stacks)
                 return error_no_memory(err);
-        for (uint32_t i = 0; i < p->strings.count; i++) /* once each: any number of entries may share a long one */
+        for (uint32_t i = 0; i < p->strings.count; i++) /* once each: any number of entries may share a long string */
                 k->strings[i] = hash_bytes128(p->strings.items[i].text, p->strings.items[i].size);
         for (uint32_t i = 0; !st && i < p->locations.count; i++) {
                 put_location(k, &p->locations.items[i]);
@@ -154,7 +154,7 @@ static enum status list_keyed_samples(const struct profile *p, struct keyed_samp
         return ST_OK;
 }
 
-/* One total for each key, which the first of its samples gets; the others become 0. */
+/* Sum the samples of each key into its first sample; the others become 0. */
 static enum status sum_equal_keys(struct profile *p, const struct keyed_sample *list, size_t count,
                                   struct counter_totals *to, uint32_t *samples, struct error *err)
 {
@@ -224,7 +224,7 @@ static void remove_zero_samples(struct profile *p, const struct counter_totals *
         p->samples.count = kept;
 }
 
-/* They are kept until the next scrape, and are fewer than samples where there are gauges too. */
+/* Totals are kept until the next scrape; their array was sized for all samples, gauges included. */
 static void shrink_totals(struct counter_totals *t)
 {
         struct counter_total *items = reallocarray(t->items, t->count + 1, sizeof *items);
@@ -239,7 +239,7 @@ enum status counter_totals_subtract(const struct counter_totals *last, struct pr
                                     struct counter_totals *now_ret, enum counter_change *change_ret, struct error *err)
 {
         _cleanup_free_ struct keyed_sample *list = NULL;
-        _cleanup_free_ uint32_t *samples = NULL; /* of the totals */
+        _cleanup_free_ uint32_t *samples = NULL; /* index of the sample that holds each total */
         _cleanup_memory_ struct memory_reservation scratch = { .use = MEMORY_INGEST };
         struct counter_totals now = { .memory.use = MEMORY_CACHES, .is_known = true };
         size_t n = p->samples.count, count = 0;

@@ -4,14 +4,14 @@
 
 /**
  * @file
- * From totals since the start of a process (Go's allocations, blocking and mutex profiles) to what was added since the
- * last scrape.
+ * Convert cumulative counters (totals since the start of a process: Go's allocation, block and mutex profiles) to
+ * deltas since the last scrape.
  *
- * Each (type, stack, labels) has one total. A total that is less than the last one, or missing, shows that the process
- * began anew since; all that it has counted is then new. A process that began anew and has passed each of its former
- * totals since cannot be told from one that went on.
+ * Each (type, stack, labels) has one total. A total that is less than the last one, or missing, means a counter reset:
+ * the process restarted, and its totals are the deltas. A restart is not detected if every total has already exceeded
+ * its former value.
  *
- * Gauges, the types that begin with "inuse_", stay as they are.
+ * Gauges, the types that begin with "inuse_", are not changed.
  *
  * Threads: one at a time.
  */
@@ -20,7 +20,7 @@
 #include "profile-formats/profile.h"
 
 struct counter_total {
-        struct hash128 key; /* of type, stack and labels, by content */
+        struct hash128 key; /* hash of type, stack and labels by content */
         int64_t value;
 };
 
@@ -28,23 +28,23 @@ struct counter_totals {
         struct counter_total *items; /* owned, sorted by key */
         size_t count;
         struct memory_reservation memory;
-        bool is_known; /* there was a profile */
+        bool is_known; /* false before the first profile */
 };
 
 void counter_totals_deinit(struct counter_totals *t);
 
 enum counter_change {
-        COUNTER_FIRST, /* no totals before: counters have no samples left */
+        COUNTER_FIRST, /* no previous totals: samples of counters are removed */
         COUNTER_ADDED,
-        COUNTER_RESET, /* the process began anew */
+        COUNTER_RESET, /* the process restarted */
 };
 
 /** Whether samples of this type are totals. */
 bool counter_type_is_total(const struct profile *p, uint32_t type);
 
 /**
- * Replace totals in p by the differences to `last`, and remove samples without one.
- * @param now_ret  the totals of p, to give as `last` next time; zeroed before, and untouched on failure.
+ * Replace totals in p by their deltas to `last`, and remove samples whose delta is 0.
+ * @param now_ret  the totals of p, the next call's `last`; zeroed before, untouched on failure.
  * @return ST_OK; ST_BAD_DATA: a negative total, or totals that overflow; ST_BUSY, ST_TOO_BIG: the memory budget;
  *         ST_NO_MEMORY. p may be changed in any case.
  */

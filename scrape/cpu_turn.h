@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Requests wait for the network, hundreds at a time. What takes a CPU, and with it memory that is not kept (decoding,
- * differences, packing), runs as many at a time as there are CPUs: more would not be faster.
+ * Semaphore for work that uses CPU and temporary memory: decoding, deltas, compression. Hundreds of requests may wait
+ * for the network, but only as many threads compute as there are CPUs; more would use more memory and not be faster.
  *
- * Threads: any; one turn each.
+ * Threads: any; a thread holds at most one turn.
  */
 void cpu_turn_begin(void);
 void cpu_turn_end(void);

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/utf8.h"
 
-/* What tells that a file is another one, or was written. */
+/* Identity and version of a file: differs after it was replaced or written. */
 struct file_version {
         dev_t device;
         ino_t inode;
@@ -21,7 +21,7 @@ struct file_version {
 
 struct target_file {
         char *path;                  /* owned */
-        struct file_version version; /* that was read, or is not understood; inode 0: none */
+        struct file_version version; /* last version that was read or found invalid; inode 0: none */
         struct target_groups groups;
         bool is_found, was_read, has_failed;
         char error[240];
@@ -31,15 +31,15 @@ struct job_files {
         struct target_file *items; /* owned */
         size_t count, capacity;
         bool has_too_many;
-        char error[240]; /* a directory that cannot be listed; "" none */
+        char error[240]; /* of a directory that cannot be listed; "" none */
 };
 
 struct discovery {
         const struct scrape_config *config;
-        struct job_files *files; /* owned: of each job */
-        bool is_fresh;           /* nothing was listed yet */
+        struct job_files *files; /* owned: one for each job */
+        bool is_fresh;           /* targets were not listed yet */
         struct discovery_counts counts;
-        char last_error[240]; /* that was logged for an address */
+        char last_error[240]; /* last one logged for an address */
 };
 
 void target_list_deinit(struct target_list *l)
@@ -106,7 +106,7 @@ static bool is_same_version(const struct file_version *a, const struct file_vers
 static void log_file_failure(struct target_file *f, const struct error *err)
 {
         if (!f->has_failed || strcmp(f->error, err->text) != 0)
-                log_error("scrape", "%s; the targets that it had stay", PRINTABLE(err->text));
+                log_error("scrape", "%s; keeping its last targets", PRINTABLE(err->text));
         f->has_failed = true;
         snprintf(f->error, sizeof f->error, "%s", err->text);
 }
@@ -116,13 +116,13 @@ static bool is_missing_file(int os_errno)
         return os_errno == ENOENT || os_errno == ENOTDIR;
 }
 
-/* Whether the same bytes may be read well another time. */
+/* Whether reading the same content again may succeed. */
 static bool is_passing_failure(enum status st)
 {
         return st == ST_OS || st == ST_NOT_FOUND || st == ST_NO_MEMORY || st == ST_BUSY;
 }
 
-/* Read a file when it is new or has changed, or could not be read. Returns whether its targets may differ. */
+/* Read a file that is new, has changed, or could not be read before. Returns whether its targets may differ. */
 static bool refresh_target_file(struct target_file *f)
 {
         struct target_groups groups = { 0 };
@@ -132,7 +132,7 @@ static bool refresh_target_file(struct target_file *f)
 
         if (!read_file_version(f->path, &version)) {
                 if (is_missing_file(errno))
-                        return false; /* gone since it was found: next time it is not */
+                        return false; /* removed since it was found; the next refresh drops it */
                 error_os(&err, errno, "cannot read '%.150s'", f->path);
                 log_file_failure(f, &err);
                 f->version = (struct file_version){ 0 };
@@ -150,7 +150,7 @@ static bool refresh_target_file(struct target_file *f)
                 return false;
         }
         if (f->was_read)
-                log_info("scrape", "'%s' is read again: %zu targets", PRINTABLE(f->path), groups.address_count);
+                log_info("scrape", "reloaded '%s': %zu targets", PRINTABLE(f->path), groups.address_count);
         target_groups_deinit(&f->groups);
         f->groups = groups;
         f->was_read = true;
@@ -169,7 +169,7 @@ static enum status note_found_file(struct job_files *files, const char *path, st
                 }
         if (files->count == LIMIT_SCRAPE_FILES) {
                 if (!files->has_too_many)
-                        log_error("scrape", "more than %d files of targets: '%s' is left out", LIMIT_SCRAPE_FILES,
+                        log_error("scrape", "more than %d files of targets: ignoring '%s'", LIMIT_SCRAPE_FILES,
                                   PRINTABLE(path));
                 files->has_too_many = true;
                 return ST_OK;
@@ -184,14 +184,14 @@ static enum status note_found_file(struct job_files *files, const char *path, st
         return ST_OK;
 }
 
-/* The last failure of glob() to list a directory: its callback gets no context. */
+/* The last failure of glob() to list a directory; thread-local because its callback has no context argument. */
 static _Thread_local struct error listing_failure;
 
 static int note_listing_failure(const char *path, int os_errno)
 {
         if (!is_missing_file(os_errno))
                 error_os(&listing_failure, os_errno, "cannot list '%.150s'", path);
-        return 0; /* other directories of the pattern may be fine */
+        return 0; /* continue with other directories of the pattern */
 }
 
 static enum status find_files_of_pattern(struct job_files *files, const char *pattern, struct error *err)
@@ -218,12 +218,12 @@ static enum status find_target_files(const struct scrape_job *job, struct job_fi
         for (size_t i = 0; !st && i < job->file_pattern_count; i++)
                 st = find_files_of_pattern(files, job->file_patterns[i], err);
         if (listing_failure.text[0] && strcmp(files->error, listing_failure.text) != 0)
-                log_error("scrape", "%s; files that are known stay", PRINTABLE(listing_failure.text));
+                log_error("scrape", "%s; keeping known files", PRINTABLE(listing_failure.text));
         snprintf(files->error, sizeof files->error, "%s", listing_failure.text);
         return st;
 }
 
-/* Not when its directory, or what is said of the file, could not be read just now. */
+/* False while the directory or the file's metadata is unreadable. */
 static bool is_lost_file(const struct target_file *f)
 {
         struct file_version unused;
@@ -240,7 +240,7 @@ static bool remove_lost_files(struct job_files *files)
                         files->items[kept++] = files->items[i];
                         continue;
                 }
-                log_info("scrape", "'%s' is gone: %zu targets", PRINTABLE(files->items[i].path),
+                log_info("scrape", "'%s' was removed: dropping %zu targets", PRINTABLE(files->items[i].path),
                          files->items[i].groups.address_count);
                 free_target_file(&files->items[i]);
         }
@@ -277,13 +277,13 @@ enum status discovery_refresh(struct discovery *d, bool *changed_ret, struct err
 static void note_invalid_target(struct discovery *d, const struct error *err)
 {
         if (strcmp(d->last_error, err->text) != 0)
-                log_error("scrape", "%s; leaving it out", PRINTABLE(err->text));
+                log_error("scrape", "%s; ignoring the target", PRINTABLE(err->text));
         snprintf(d->last_error, sizeof d->last_error, "%s", err->text);
         snprintf(d->counts.error, sizeof d->counts.error, "%s", err->text);
         d->counts.invalid++;
 }
 
-/* At most LIMIT_SCRAPE_TARGETS squared comparisons, nearly all of them of URLs that differ. */
+/* At most LIMIT_SCRAPE_TARGETS squared comparisons, nearly all of different URLs. */
 static bool is_listed_target(const struct target_list *l, const struct scrape_target *t)
 {
         for (size_t i = 0; i < l->count; i++)
@@ -312,7 +312,7 @@ static enum status list_address(struct discovery *d, const struct scrape_job *jo
         if (is_listed_target(ret, &t))
                 return ST_OK;
         if (ret->count == LIMIT_SCRAPE_TARGETS) {
-                error_set(err, ST_TOO_BIG, "more than %d targets: '%.80s' is one too many", LIMIT_SCRAPE_TARGETS,
+                error_set(err, ST_TOO_BIG, "more than %d targets, starting with '%.80s'", LIMIT_SCRAPE_TARGETS,
                           PRINTABLE(address));
                 note_invalid_target(d, err);
                 return ST_OK;

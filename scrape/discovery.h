@@ -4,11 +4,11 @@
 
 /**
  * @file
- * The targets of all jobs: those of static_configs, and those of files, which are read again when they change.
+ * Service discovery: the targets of all jobs, from static_configs and from files, which are reloaded when they change.
  *
- * A file that cannot be read, or not understood, keeps the targets that it had, and so do the files of a directory that
- * cannot be listed; one that is gone has none. What cannot be read is tried again each time, what is not understood
- * when it has changed. Addresses that make no target are left out. All this is logged when it appears.
+ * A file that is unreadable or invalid keeps its last targets, and so do the files of a directory that cannot be
+ * listed; a removed file loses them. An unreadable file is retried at each refresh, an invalid one after it has
+ * changed. Invalid addresses are ignored. Each of these is logged once, when it first occurs.
  *
  * Threads: one.
  */
@@ -18,7 +18,7 @@ struct discovery;
 
 struct discovery_counts {
         size_t dropped;             /* by relabelling */
-        size_t invalid;             /* addresses that make no target, equal targets of one job not counted */
+        size_t invalid;             /* addresses that are not valid targets; duplicates of a job are not counted */
         size_t files, failed_files; /* a job's directories that cannot be listed count as one file */
         char error[240];            /* of the last file or address that failed */
 };
@@ -34,10 +34,10 @@ void target_list_deinit(struct target_list *l);
 enum status discovery_create(const struct scrape_config *c, struct discovery **ret, struct error *err) MUST_CHECK;
 void discovery_destroy(struct discovery *d); /* takes NULL */
 
-/** Look at the files. @param changed_ret  whether targets may differ; true the first time. */
+/** Reload changed files. @param changed_ret  whether targets may differ; true until targets were listed. */
 enum status discovery_refresh(struct discovery *d, bool *changed_ret, struct error *err) MUST_CHECK;
 
-/** Make all targets, at most LIMIT_SCRAPE_TARGETS; equal ones once. @param ret  zeroed before. */
+/** List all distinct targets, at most LIMIT_SCRAPE_TARGETS. @param ret  zeroed before. */
 enum status discovery_list_targets(struct discovery *d, struct target_list *ret, struct error *err) MUST_CHECK;
 
 /** Targets as of the last discovery_list_targets(), files as of the last discovery_refresh(). */

@@ -18,7 +18,7 @@
 
 #define SECRET_FILE_BYTES KiB(16)
 
-/* A value of the configuration, or of its file; *ret is owned and may be NULL when there is neither. */
+/* The value, or the content of the file; *ret is owned, NULL when neither is configured. */
 static enum status get_secret(const char *value, const char *path, char **ret, struct error *err)
 {
         if (path)
@@ -67,7 +67,7 @@ static const char *describe_error_body(const struct http_client_response *r, cha
         size_t n = 0;
 
         if (strncmp(r->content_type, "text/plain", 10) != 0)
-                n = size; /* a page of HTML tells nothing */
+                n = size; /* an HTML page is not useful in a message */
         for (size_t i = 0; n < size - 1 && i < r->body.size && r->body.data[i] != '\n'; i++)
                 out[n++] = (char)r->body.data[i];
         out[n < size ? n : 0] = 0;
@@ -81,12 +81,12 @@ static enum status report_answer(const struct http_client_response *r, struct er
         describe_error_body(r, text, sizeof text);
         if (r->code < 400)
                 return error_set(err, ST_BAD_DATA,
-                                 "HTTP %u: it redirects elsewhere; give the address there, or follow_redirects: true",
+                                 "HTTP %u: redirected; configure the final address, or follow_redirects: true",
                                  r->code);
         return error_set(err, ST_BAD_DATA, "HTTP %u%s%s", r->code, *text ? ": " : "", PRINTABLE(text));
 }
 
-/* A request and what came of it. */
+/* A request and its response. */
 struct fetch {
         const struct scrape_target *target;
         const struct scrape_profile *profile;
@@ -105,7 +105,7 @@ static void deinit_fetch(struct fetch *f)
         http_client_response_deinit(&f->response);
 }
 
-/* Why there is no answer: ours to say, since the client's texts are about services. */
+/* Classify a failed request; the client's message, which is about services, is replaced by one about the target. */
 static enum fetch_failure classify_fetch_failure(const struct fetch *f, struct error *err)
 {
         if (f->response.code >= 300) {
@@ -121,8 +121,8 @@ static enum fetch_failure classify_fetch_failure(const struct fetch *f, struct e
                 return FETCH_BUSY;
         }
         if (f->response.timed_out) {
-                error_set(err, ST_TIMEOUT, "no whole answer within %.1f s (scrape_timeout%s)",
-                          (double)f->timeout_ms / 1000, f->seconds ? " and the seconds of the profile" : "");
+                error_set(err, ST_TIMEOUT, "no complete response within %.1f s (scrape_timeout%s)",
+                          (double)f->timeout_ms / 1000, f->seconds ? " plus the profile's seconds" : "");
                 return FETCH_TIMEOUT;
         }
         if (f->response.cause[0])
@@ -175,7 +175,7 @@ static enum status run_fetch(struct fetch *f, enum fetch_failure *failure_ret, s
         }
         if (!f->body.size) {
                 *failure_ret = FETCH_BAD_PROFILE;
-                return error_set(err, ST_BAD_DATA, "the answer is empty");
+                return error_set(err, ST_BAD_DATA, "the response is empty");
         }
         return ST_OK;
 }
@@ -208,8 +208,8 @@ static enum status read_fetched_profile(const struct fetch *f, struct profile *r
         if (st) {
                 snprintf(type, sizeof type, "%.*s", (int)strcspn(f->response.content_type, ";"),
                          f->response.content_type);
-                return st == ST_BAD_DATA ? error_prefix(err, st, "no profile, but %s",
-                                                        *type ? PRINTABLE(type) : "something without a type")
+                return st == ST_BAD_DATA ? error_prefix(err, st, "not a profile: content type %s",
+                                                        *type ? PRINTABLE(type) : "missing")
                                          : st;
         }
         st = profile_apply_target_labels(ret, &f->target->labels, err);
@@ -251,7 +251,7 @@ enum status fetch_profile(const struct scrape_target *t, const struct scrape_pro
 
 /* ---- labels ---- */
 
-/* Whether two names become one column: what is neither letter nor digit is '_' there. */
+/* Whether two names share a column of the tables, where characters other than letters and digits become '_'. */
 static bool is_same_column(const char *a, const char *b)
 {
         while (*a && *b) {
@@ -272,7 +272,7 @@ static bool has_target_label(const struct label_set *labels, const char *name)
         return false;
 }
 
-/* The labels of a sample that the target does not have, then those of the target. */
+/* The labels of the sample that do not conflict with the target's, then the target's. */
 static enum status combine_labels(struct profile *p, const struct profile_sample *s, const struct label_set *labels,
                                   struct sample_labels *ret, struct error *err)
 {

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * One request for a profile of a target, and the profile in the answer.
+ * Fetch one profile of a target.
  *
- * A target is not trusted: time, redirections, the body's size before and after unpacking, and what the profile has are
- * bounded; labels of the target replace those of samples that have the same name, and the profile's clock is not used.
+ * A target is not trusted: time, redirects, the body's size before and after decompression, and the profile's content
+ * are bounded; labels of the target replace labels of samples with the same name, and the profile's time is ignored.
  *
  * Threads: any.
  */
@@ -17,12 +17,12 @@
 #include "scrape/target.h"
 
 enum fetch_failure {
-        FETCH_UNREACHABLE, /* no connection, TLS, a broken answer */
+        FETCH_UNREACHABLE, /* connection or TLS failure, invalid response */
         FETCH_TIMEOUT,
-        FETCH_HTTP_STATUS, /* another status than 2xx, a redirection included */
-        FETCH_TOO_BIG,     /* the body, unpacked or not, or the profile */
+        FETCH_HTTP_STATUS, /* status other than 2xx, redirects included */
+        FETCH_TOO_BIG,     /* the body, compressed or not, or the profile */
         FETCH_BAD_PROFILE, /* not pprof, or damaged */
-        FETCH_BUSY,        /* out of memory, or of the budget for it */
+        FETCH_BUSY,        /* out of memory or memory budget */
         FETCH_CONFIG,      /* a file with a secret or certificate cannot be read */
         FETCH_FAILURES
 };
@@ -33,17 +33,17 @@ struct fetched_profile {
 };
 
 /**
- * @param stop         ends the request when true.
+ * @param stop         cancels the request when true.
  * @param ret          its profile is owned; untouched on failure.
  * @param failure_ret  set on failure.
- * @return ST_OK, or the failure's status with a text that does not name the target.
+ * @return ST_OK, or a failure; the message does not name the target.
  */
 enum status fetch_profile(const struct scrape_target *t, const struct scrape_profile *p, const atomic_bool *stop,
                           struct fetched_profile *ret, enum fetch_failure *failure_ret, struct error *err) MUST_CHECK;
 
 /**
- * Give all samples the target's labels. A label of a sample that has the name of one of them, or would share its column
- * (service.name and service_name), is removed.
+ * Set the target's labels on all samples. A sample's label with the same name, or with a name that maps to the same
+ * column (service.name and service_name), is removed.
  */
 enum status profile_apply_target_labels(struct profile *p, const struct label_set *labels,
                                         struct error *err) MUST_CHECK;

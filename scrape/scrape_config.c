@@ -111,7 +111,7 @@ static enum status read_scrape_duration(const struct yaml_source *in, const yaml
         return ST_OK;
 }
 
-/* A path of the configuration, relative to its directory. */
+/* A path, relative to the directory of the configuration file. */
 static enum status read_config_path(const struct yaml_source *in, const yaml_node_t *value, void *object)
 {
         char **to = object;
@@ -131,7 +131,6 @@ static enum status read_config_path(const struct yaml_source *in, const yaml_nod
         return ST_OK;
 }
 
-/* A growing list of texts. */
 struct text_list {
         char **items;
         size_t count, capacity;
@@ -161,7 +160,7 @@ static enum status read_file_patterns(const struct yaml_source *in, const yaml_n
         return yaml_read_items(in, value, LIMIT_SCRAPE_FILES, read_file_pattern, object);
 }
 
-/* Files are looked at every second; Prometheus' refresh_interval is accepted and needs no effect. */
+/* Files are polled every second; Prometheus' refresh_interval is accepted and ignored. */
 static const struct yaml_field file_discovery_fields[] = {
         { "files", read_file_patterns, offsetof(struct file_discovery, files) },
         { "refresh_interval", read_scrape_duration, offsetof(struct file_discovery, refresh_ms) },
@@ -186,7 +185,7 @@ static enum status read_file_discoveries(const struct yaml_source *in, const yam
 
 /* ---- requests ---- */
 
-/* A text that must not end a header. */
+/* Text without line breaks, which would end an HTTP header. */
 static enum status read_header_text(const struct yaml_source *in, const yaml_node_t *value, void *object)
 {
         char **to = object;
@@ -332,9 +331,9 @@ static enum status read_profile_path(const struct yaml_source *in, const yaml_no
         char **to = object;
         enum status st = yaml_read_text(in, value, to);
 
-        /* The rest is left to libcurl, which refuses what is no URL. */
+        /* libcurl rejects other invalid URLs. */
         if (!st && (**to != '/' || strpbrk(*to, " \t\r\n#")))
-                return yaml_error(in, value, "a path begins with '/' and has no spaces and no '#'");
+                return yaml_error(in, value, "a path must begin with '/' and have no spaces and no '#'");
         return st;
 }
 
@@ -350,7 +349,7 @@ static const struct yaml_field profile_fields[] = {
         { "delta", yaml_read_flag, offsetof(struct scrape_profile, delta) },
         { "seconds", yaml_read_number, offsetof(struct scrape_profile, seconds) },
         { "cumulative", yaml_read_flag, offsetof(struct scrape_profile, cumulative) },
-        { "keep_sample_type", ignore_value, 0 }, /* of Parca, which stores one type of each profile: here all are */
+        { "keep_sample_type", ignore_value, 0 }, /* Parca: it stores one type of each profile, Cairn all */
         { 0 },
 };
 
@@ -383,7 +382,7 @@ static enum status read_profile(const struct yaml_source *in, const yaml_node_t 
         if (!st && p->seconds)
                 p->delta = true;
         if (!st && p->delta)
-                p->cumulative = false; /* what the target measured for some seconds is a difference already */
+                p->cumulative = false; /* the target measured the delta itself */
         return st;
 }
 
@@ -412,7 +411,7 @@ static enum status read_scheme(const struct yaml_source *in, const yaml_node_t *
         enum status st = yaml_read_text(in, value, to);
 
         if (!st && strcmp(*to, "http") != 0 && strcmp(*to, "https") != 0)
-                return yaml_error(in, value, "scheme is http or https");
+                return yaml_error(in, value, "scheme must be http or https");
         return st;
 }
 
@@ -527,7 +526,7 @@ static const struct yaml_field jobs_second[] = { { "global", ignore_value, 0 },
                                                  { "scrape_configs", read_jobs, 0 },
                                                  { 0 } };
 
-/* Jobs need the global settings, which may stand behind them. */
+/* Two passes: jobs depend on the global settings, which may follow them. */
 static enum status read_whole_config(const struct yaml_source *in, const yaml_node_t *root, void *object)
 {
         enum status st = yaml_read_mapping(in, root, global_first, object);

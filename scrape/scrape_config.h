@@ -4,12 +4,12 @@
 
 /**
  * @file
- * The configuration of `cairn scrape`: YAML, the part of Prometheus' scrape_configs that makes sense for profiles, and
- * Parca's profiling_config for the profiles to fetch. Unknown and repeated keys are errors with the line.
+ * The configuration of `cairn scrape`, YAML: the subset of Prometheus' scrape_configs that applies to profiles, and
+ * Parca's profiling_config for the profiles to fetch. Unknown and duplicate keys are errors with the line.
  *
- * Files that a configuration names are found relative to its own directory.
+ * Relative paths start at the directory of the configuration file.
  *
- * Threads: any number of readers, but relabel rules by one at a time.
+ * Threads: any number of readers, but only one at a time uses the relabel rules.
  * Source: Prometheus 3, "Configuration"; Parca 0.20, pkg/config.
  */
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "relabel/relabel_rules.h"
 #include "relabel/label_set.h"
 
-/** Targets that share labels: an entry of static_configs, or of a file that file_sd_configs names. */
+/** Targets that share labels: an entry of static_configs, or of a file of file_sd_configs. */
 struct target_group {
         char **addresses; /* owned */
         size_t count;
@@ -37,24 +37,24 @@ void target_groups_deinit(struct target_groups *g);
 /** One profile of each target of a job. */
 struct scrape_profile {
         char *name; /* owned: first part of the type ids, "process_cpu" */
-        char *path; /* owned: "/debug/pprof/profile", behind the job's prefix; may have a query */
+        char *path; /* owned: "/debug/pprof/profile", after the job's prefix; may have a query */
         bool enabled;
-        bool delta;       /* the target measures for `seconds`, which are in the query */
+        bool delta;       /* the target measures for `seconds`, sent in the query */
         uint64_t seconds; /* 0: chosen from the interval */
-        bool cumulative;  /* totals since the start of the target: the difference to the last scrape counts */
+        bool cumulative;  /* totals since the start of the target: deltas between scrapes are sent */
 };
 
-/** How a job's requests are made. Secrets in files are read for each request. */
+/** HTTP settings of a job. Secrets in files are read for each request. */
 struct scrape_http {
         char *username, *password, *password_file;        /* of basic authentication */
-        char *auth_type, *credentials, *credentials_file; /* "Bearer" by default */
+        char *auth_type, *credentials, *credentials_file; /* auth_type NULL: "Bearer" */
         char *ca_file, *cert_file, *key_file;             /* PEM */
         bool follow_redirects;
         size_t body_max_bytes;
 };
 
 struct scrape_job {
-        char *name; /* owned; label job */
+        char *name; /* owned; the label "job" */
         char *scheme, *prefix;
         uint64_t interval_ms, timeout_ms;
         struct scrape_http http;
@@ -68,8 +68,8 @@ struct scrape_job {
 
 struct scrape_config {
         char *path;
-        uint64_t interval_ms, timeout_ms; /* of jobs without their own */
-        struct label_set external;        /* external_labels: for all targets that lack them */
+        uint64_t interval_ms, timeout_ms; /* defaults of jobs */
+        struct label_set external;        /* external_labels: added to targets that lack them */
         struct scrape_job *jobs;          /* owned */
         size_t job_count, job_capacity;
 };
@@ -81,12 +81,12 @@ void scrape_config_deinit(struct scrape_config *c);
 
 /**
  * Read a file of targets: a list of groups, [{"targets": ["HOST:PORT"], "labels": {"K": "V"}}], in JSON or YAML.
- * Groups are appended; the label __meta_filepath says where they are from.
+ * Groups are appended; their label __meta_filepath is the path.
  * @return as scrape_config_read().
  */
 enum status target_file_read(const char *path, struct target_groups *ret, struct error *err) MUST_CHECK;
 
-/** The seconds that the target measures for, 0 for a profile that it answers at once. */
+/** The seconds that the target measures for, 0 for a profile that is returned at once. */
 uint64_t scrape_profile_seconds(const struct scrape_job *job, const struct scrape_profile *p);
 
 #endif

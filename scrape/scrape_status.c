@@ -87,15 +87,15 @@ void scrape_status_write_json(struct scraper *s, struct buf *to)
 
 /* ---- metrics ---- */
 
-/* Families whose metrics exist for each profile of each target, and not as static objects. */
+/* Metric families with one metric for each profile of each target. */
 static const struct {
         const char *name, *type, *help;
 } families[] = {
         { "cairn_scrape_up", "gauge", "1 when the last scrape succeeded." },
-        { "cairn_scrape_last_unix_seconds", "gauge", "When the last scrape began." },
-        { "cairn_scrape_duration_seconds", "gauge", "How long the last scrape took." },
-        { "cairn_scrape_samples", "gauge", "Samples of the last scrape that were sent." },
-        { "cairn_scrape_body_bytes", "gauge", "Size of the last body." },
+        { "cairn_scrape_last_unix_seconds", "gauge", "Start time of the last scrape." },
+        { "cairn_scrape_duration_seconds", "gauge", "Duration of the last scrape." },
+        { "cairn_scrape_samples", "gauge", "Samples sent of the last scrape." },
+        { "cairn_scrape_body_bytes", "gauge", "Size of the last response body." },
 };
 #define FAMILY_COUNT (sizeof families / sizeof *families)
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What a scraper does, for people and programs: a table, JSON, and Prometheus metrics for each profile of each target.
+ * Status of a scraper: a table, JSON, and Prometheus metrics for each profile of each target.
  *
  * Threads: any.
  */
@@ -18,7 +18,7 @@ void scrape_status_write_table(struct scraper *s, struct buf *to);
 /** {"profiles": [...]}. */
 void scrape_status_write_json(struct scraper *s, struct buf *to);
 
-/** cairn_scrape_up and the like, then the metrics of the process. */
+/** Metrics of each profile of each target (cairn_scrape_up and others), then those of the process. */
 void scrape_status_write_metrics(struct scraper *s, struct buf *to);
 
 struct scrape_listener;

@@ -20,13 +20,13 @@
 #include "scrape/counter_delta.h"
 #include "scrape/cpu_turn.h"
 
-#define FILES_INTERVAL_NS INT64_C(1000000000) /* between two looks at the files of targets */
-#define WAIT_MOST_NS INT64_C(3600000000000)   /* of the schedule for what is due */
+#define FILES_INTERVAL_NS INT64_C(1000000000) /* poll interval of files of targets */
+#define WAIT_MOST_NS INT64_C(3600000000000)   /* longest wait of the scheduler */
 
 /* ---- metrics ---- */
 
-static struct metric scrapes_metric = METRIC_COUNTER("cairn_scrapes_total", "Scrapes that ended.", "");
-#define FAILURES(reason) METRIC_COUNTER("cairn_scrape_failures_total", "Scrapes that failed.", "reason=\"" reason "\"")
+static struct metric scrapes_metric = METRIC_COUNTER("cairn_scrapes_total", "Completed scrapes.", "");
+#define FAILURES(reason) METRIC_COUNTER("cairn_scrape_failures_total", "Failed scrapes.", "reason=\"" reason "\"")
 static struct metric failure_metrics[FETCH_FAILURES] = {
         [FETCH_UNREACHABLE] = FAILURES("unreachable"), [FETCH_TIMEOUT] = FAILURES("timeout"),
         [FETCH_HTTP_STATUS] = FAILURES("http_status"), [FETCH_TOO_BIG] = FAILURES("too_big"),
@@ -34,11 +34,11 @@ static struct metric failure_metrics[FETCH_FAILURES] = {
         [FETCH_CONFIG] = FAILURES("configuration"),
 };
 static struct metric resets_metric =
-        METRIC_COUNTER("cairn_scrape_resets_total", "Cumulative profiles that began anew.", "");
+        METRIC_COUNTER("cairn_scrape_resets_total", "Counter resets of cumulative profiles (process restarts).", "");
 static struct metric missed_metric =
-        METRIC_COUNTER("cairn_scrape_missed_total", "Turns that passed before the scrape before them was done.", "");
+        METRIC_COUNTER("cairn_scrape_missed_total", "Scrapes skipped because the previous one was still running.", "");
 static struct metric samples_metric = METRIC_COUNTER("cairn_scrape_samples_total", "Samples handed to the sender.", "");
-static struct metric bytes_metric = METRIC_COUNTER("cairn_scrape_body_bytes_total", "Bodies of profiles received.", "");
+static struct metric bytes_metric = METRIC_COUNTER("cairn_scrape_body_bytes_total", "Bytes of bodies received.", "");
 static struct metric target_metrics[] = {
         METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"active\""),
         METRIC_GAUGE("cairn_scrape_targets", "Targets by state.", "state=\"dropped\""),
@@ -48,15 +48,15 @@ static struct metric file_metrics[] = {
         METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"read\""),
         METRIC_GAUGE("cairn_scrape_files", "Files of targets by state.", "state=\"failed\""),
 };
-static struct metric running_metric = METRIC_GAUGE("cairn_scrape_running", "Scrapes that run.", "");
-static struct metric waiting_metric = METRIC_GAUGE("cairn_scrape_waiting", "Scrapes that wait for a thread.", "");
+static struct metric running_metric = METRIC_GAUGE("cairn_scrape_running", "Running scrapes.", "");
+static struct metric waiting_metric = METRIC_GAUGE("cairn_scrape_waiting", "Scrapes waiting for a thread.", "");
 static struct metric sent_metric =
         METRIC_COUNTER("cairn_scrape_batches_sent_total", "Batches accepted by the service.", "");
 static struct metric rejected_metric =
         METRIC_COUNTER("cairn_scrape_samples_rejected_total", "Samples rejected in accepted batches.", "");
 static struct metric retries_metric =
         METRIC_COUNTER("cairn_scrape_retries_total", "Failed attempts to send, to be retried.", "");
-static struct metric queued_metric = METRIC_GAUGE("cairn_scrape_batches_waiting", "Batches not acknowledged yet.", "");
+static struct metric queued_metric = METRIC_GAUGE("cairn_scrape_batches_waiting", "Batches not yet acknowledged.", "");
 static struct metric dropped_metric = METRIC_COUNTER("cairn_scrape_batches_dropped_total", "Batches dropped.", "");
 static struct metric lost_metric =
         METRIC_COUNTER("cairn_scrape_samples_lost_total", "Samples that never became a batch.", "");
@@ -75,19 +75,19 @@ struct scrape_loop {
         const struct scrape_profile *profile;
         int64_t due_ns; /* monotonic */
         struct scrape_loop *next_ready;
-        bool is_done; /* with once */
+        bool is_done; /* with options.once: needs no further scrape */
         struct scrape_result result;
         enum fetch_failure last_failure; /* when result has an error */
-        /* Of the thread that runs it. */
+        /* used only by the thread that runs the loop */
         struct counter_totals totals;
-        int64_t totals_unix_ns, totals_ns; /* when they were read; the latter monotonic */
+        int64_t totals_unix_ns, totals_ns; /* when totals was read: wall clock, monotonic */
 };
 
 struct scraped_target {
         struct scrape_target target;
         struct scrape_loop *loops; /* owned */
         size_t loop_count;
-        size_t in_use;   /* loops that are ready or run */
+        size_t in_use;   /* loops that are ready or running */
         bool is_removed; /* freed when none is in use */
 };
 
@@ -95,15 +95,15 @@ struct scraper {
         struct scraper_options o;
         struct discovery *discovery;
         struct batch_merge batches;
-        pthread_mutex_t lock; /* guards everything below but the totals of loops that run */
+        pthread_mutex_t lock; /* protects everything below except the totals of running loops */
         pthread_cond_t ready_changed;
         struct scraped_target **targets; /* owned */
         size_t target_count, target_capacity;
-        struct scrape_loop **heap; /* owned: loops that are neither ready nor running, the next due first */
+        struct scrape_loop **heap; /* owned: min-heap by due_ns of the loops that are neither ready nor running */
         size_t heap_count, heap_capacity;
         struct scrape_loop *ready, **ready_end;
         size_t ready_count, running;
-        size_t pending; /* with once: loops that are not done */
+        size_t pending; /* with options.once: loops that are not done */
         pthread_t *threads;
         unsigned thread_count, idle;
         atomic_bool stop;
@@ -138,7 +138,7 @@ static void sift_down(struct scrape_loop **heap, size_t count, size_t i)
         heap[i] = l;
 }
 
-/* There is room: reserve_heap() made it when the loop was created. */
+/* Cannot fail: reserve_heap() made room when the loop was created. */
 static void push_loop(struct scraper *s, struct scrape_loop *l)
 {
         assert(s->heap_count < s->heap_capacity);
@@ -184,7 +184,7 @@ static int64_t interval_ns(const struct scrape_loop *l)
         return (int64_t)l->owner->target.job->interval_ms * 1000000;
 }
 
-/* The same time in each interval of the wall clock, whenever the command starts. */
+/* A fixed offset in each interval of the wall clock, independent of when the command starts. */
 static int64_t choose_first_turn(const struct scraper *s, const struct scrape_loop *l)
 {
         int64_t interval = interval_ns(l), now = monotonic_ns();
@@ -195,7 +195,7 @@ static int64_t choose_first_turn(const struct scraper *s, const struct scrape_lo
         return now + (turn - wall_clock_ns() % interval + interval) % interval;
 }
 
-/* Takes the target's content. */
+/* Takes the content of `from`. */
 static enum status create_scraped_target(struct scraper *s, struct scrape_target *from, struct scraped_target **ret,
                                          struct error *err)
 {
@@ -231,14 +231,14 @@ static struct scraped_target *find_scraped_target(const struct scraper *s, const
         return NULL;
 }
 
-/* Room in the heap for all loops, also those that run and come back. */
+/* Make room in the heap for all loops, including running ones, which are pushed back. */
 static bool reserve_heap(struct scraper *s, size_t more)
 {
         size_t loops = more;
 
         for (size_t i = 0; i < s->target_count; i++)
                 loops += s->targets[i]->loop_count;
-        loops += s->ready_count + s->running; /* of removed targets, at most */
+        loops += s->ready_count + s->running; /* an upper bound of those of removed targets */
         return loops <= s->heap_capacity ||
                array_reserve_many(&s->heap, &s->heap_capacity, s->heap_count, loops - s->heap_count);
 }
@@ -264,7 +264,7 @@ static enum status add_scraped_target(struct scraper *s, struct scrape_target *f
         return ST_OK;
 }
 
-/* Targets that stay keep their turns and totals. Called with the lock held. */
+/* Targets that stay keep their schedule and totals. Caller holds s->lock. */
 static enum status replace_targets(struct scraper *s, struct target_list *list, struct error *err)
 {
         size_t kept = 0;
@@ -330,7 +330,7 @@ struct scrape_outcome {
         struct error err;
 };
 
-/* Our clock counts, not the target's. A difference covers the time from the last totals to these. */
+/* Times are by this host's clock, not the target's. A delta covers the time from the last totals to the new ones. */
 static void set_sample_times(const struct scrape_loop *l, struct profile *p, const struct scrape_outcome *o,
                              int64_t now_ns)
 {
@@ -368,7 +368,7 @@ static enum status send_scraped_profile(struct scraper *s, struct scrape_loop *l
                 if (p->samples.count)
                         st = batch_merge_add(&s->batches, p, &o->err);
         }
-        if (st) { /* the next difference covers this time too */
+        if (st) { /* old totals stay, so that the next delta covers this time too */
                 o->failure = st == ST_BAD_DATA ? FETCH_BAD_PROFILE : st == ST_TOO_BIG ? FETCH_TOO_BIG : FETCH_BUSY;
                 counter_totals_deinit(&totals);
                 return st;
@@ -382,7 +382,7 @@ static enum status send_scraped_profile(struct scraper *s, struct scrape_loop *l
         return ST_OK;
 }
 
-/* Called without the lock. */
+/* Caller does not hold s->lock. */
 static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_outcome *o)
 {
         int64_t began_ns = monotonic_ns();
@@ -400,8 +400,7 @@ static void run_scrape(struct scraper *s, struct scrape_loop *l, struct scrape_o
         profile_deinit(&fetched.profile);
 }
 
-/* Failures are logged when they begin, and when the kind changes: texts have times in them. Called with the lock held.
- */
+/* A failure is logged when it begins and when its kind changes; texts may contain times. Caller holds s->lock. */
 static void log_scrape_result(const struct scrape_loop *l, const struct scrape_outcome *o)
 {
         const struct label_set *labels = &l->owner->target.labels;
@@ -412,11 +411,10 @@ static void log_scrape_result(const struct scrape_loop *l, const struct scrape_o
                 log_warn("scrape", "job '%s', %s, %s%s: %s", PRINTABLE(job), PRINTABLE(instance),
                          l->owner->target.base_url, l->profile->path, PRINTABLE(o->err.text));
         else if (!o->status && before->error[0])
-                log_info("scrape", "job '%s', %s: %s is there again", PRINTABLE(job), PRINTABLE(instance),
+                log_info("scrape", "job '%s', %s: %s is up again", PRINTABLE(job), PRINTABLE(instance),
                          l->profile->name);
         if (!o->status && o->is_cumulative && o->change == COUNTER_RESET)
-                log_info("scrape", "job '%s', %s: %s began anew", PRINTABLE(job), PRINTABLE(instance),
-                         l->profile->name);
+                log_info("scrape", "job '%s', %s: %s was reset", PRINTABLE(job), PRINTABLE(instance), l->profile->name);
 }
 
 static void note_scrape_result(struct scrape_loop *l, const struct scrape_outcome *o)
@@ -456,7 +454,7 @@ static void choose_next_turn(struct scrape_loop *l)
         metric_add(&missed_metric, turns);
 }
 
-/* Called with the lock held, after a scrape. */
+/* After a scrape. Caller holds s->lock. */
 static void put_loop_back(struct scraper *s, struct scrape_loop *l, const struct scrape_outcome *o)
 {
         struct scraped_target *t = l->owner;
@@ -518,7 +516,7 @@ static void *run_scrape_thread(void *arg)
 
 /* ---- the schedule ---- */
 
-/* Called with the lock held. Fails only while there is no thread at all. */
+/* Fails only if there is no thread at all. Caller holds s->lock. */
 static enum status start_scrape_thread(struct scraper *s, struct error *err)
 {
         int e = pthread_create(&s->threads[s->thread_count], NULL, run_scrape_thread, s);
@@ -530,7 +528,7 @@ static enum status start_scrape_thread(struct scraper *s, struct error *err)
         return ST_OK;
 }
 
-/* Hand what is due to threads. *next_ret: when the next one is due. */
+/* Hand due loops to threads. *next_ret: when the next one is due. */
 static enum status start_due_loops(struct scraper *s, int64_t *next_ret, struct error *err)
 {
         int64_t now = monotonic_ns();
@@ -555,7 +553,7 @@ static enum status start_due_loops(struct scraper *s, int64_t *next_ret, struct 
         return st;
 }
 
-/* Until the earlier of two moments, in time for neither to be late. */
+/* The time until the earlier of two, rounded up. */
 static int choose_wait_ms(int64_t a_ns, int64_t b_ns)
 {
         int64_t left_ns = (a_ns < b_ns ? a_ns : b_ns) - monotonic_ns();
@@ -653,7 +651,7 @@ void scraper_destroy(struct scraper *s)
         if (!s)
                 return;
         scraper_stop(s);
-        while (s->ready) { /* those whose target was removed are nowhere else */
+        while (s->ready) { /* loops of removed targets are in this list only */
                 struct scrape_loop *l = take_ready_loop(s);
 
                 if (--l->owner->in_use == 0 && l->owner->is_removed)
@@ -711,7 +709,7 @@ uint64_t scraper_count_lost(struct scraper *s)
 void scraper_update_metrics(struct scraper *s)
 {
         struct sender_stats stats;
-        uint64_t pending = batch_merge_has_pending(&s->batches); /* first: it goes from there to the sender */
+        uint64_t pending = batch_merge_has_pending(&s->batches); /* read first: pending batches move to the sender */
         uint64_t dropped = 0;
 
         sender_get_stats(s->o.sender, &stats);

@@ -51,7 +51,7 @@ static enum status set_final_labels(const struct scrape_config *c, struct label_
         return st;
 }
 
-/* HOST or HOST:PORT and nothing else, so that an address cannot add a path or user to its URL. */
+/* Only HOST or HOST:PORT, so that an address cannot add a path or user to its URL. */
 static bool is_target_address(const char *text)
 {
         _cleanup_free_ char *url = NULL;
@@ -105,7 +105,7 @@ enum status scrape_target_build(const struct scrape_config *c, const struct scra
         *keep_ret = keep;
         if (keep) {
                 *ret = t;
-                memset(&t, 0, sizeof t); /* ret has its memory now */
+                memset(&t, 0, sizeof t); /* moved to *ret */
         }
         return ST_OK;
 }

@@ -168,7 +168,7 @@ wait_scrapes memory 1
 curl -sS -o new.pb.gz "http://$real/debug/pprof/allocs"
 is "$(cost memory:alloc_objects main.allocateBlocks)" \
         $((before + $(go_cost alloc_objects count main.allocateBlocks new.pb.gz))) "after a restart all that the new process counted is new"
-like "$(cat scrape.log)" "info scrape: job 'go', $real: memory began anew" "the log says so"
+like "$(cat scrape.log)" "info scrape: job 'go', $real: memory was reset" "the log says so"
 is "$("$cairn" flame --server "$url" --format folded --type memory:alloc_objects | awk '$NF < 0' | wc -l)" 0 "nothing is negative"
 stop_scraper "a real program"
 
@@ -350,12 +350,12 @@ refused() {
         like "$(jq -r ".profiles[] | select(.job == \"hostile\" and .profile == \"$1\") | .health + \" \" + .error" out)" "^down $2" "$3"
 }
 refused huge 'the body has more than 4194304 bytes \(body_size_limit\)' "an endless body"
-refused slow 'no whole answer within 5.0 s \(scrape_timeout\)' "a slow one"
-refused hang 'no whole answer within 5.0 s' "none at all"
-refused html 'no profile, but text/html' "a page"
-refused redirect 'HTTP 302: it redirects elsewhere' "a redirection"
-refused file 'HTTP 302: it redirects elsewhere' "one to a file"
-refused empty 'the answer is empty' "nothing"
+refused slow 'no complete response within 5.0 s \(scrape_timeout\)' "a slow one"
+refused hang 'no complete response within 5.0 s' "none at all"
+refused html 'not a profile: content type text/html' "a page"
+refused redirect 'HTTP 302: redirected' "a redirection"
+refused file 'HTTP 302: redirected' "one to a file"
+refused empty 'the response is empty' "nothing"
 refused bomb '.*(too|more|large|big)' "a small body that unpacks to a large one"
 refused error 'HTTP 500: cpu profiling already in use' "an error"
 refused longerror 'HTTP 502' "an error with a long body"

@@ -77,7 +77,7 @@ START_TEST(mistakes_are_named_with_their_line)
                 { JOB "  metrics_path: /x", ":3: 'metrics_path' is not known here" },
                 { JOB "- job_name: a", ":3: there are two jobs 'a'" },
                 { "scrape_configs:\n- scheme: http", ":2: a job needs a job_name" },
-                { JOB "  scheme: ftp", ":3: scheme is http or https" },
+                { JOB "  scheme: ftp", ":3: scheme must be http or https" },
                 { JOB "  scheme: http\n  scheme: http", ":4: 'scheme' is there twice" },
                 { JOB "  scrape_interval: 5", NULL }, /* seconds */
                 { JOB "  scrape_interval: five", ":3: a time as 15s" },
@@ -95,12 +95,12 @@ START_TEST(mistakes_are_named_with_their_line)
                 { JOB "  authorization: {type: x}", "needs one of credentials and credentials_file" },
                 { JOB "  body_size_limit: 1GB", ":3: a body has at most 64 MiB" },
                 { JOB "  body_size_limit: much", ":3: a size as 10MB" },
-                { JOB "  relabel_configs: [{action: explode}]", ":3: action 'explode' is none" },
+                { JOB "  relabel_configs: [{action: explode}]", ":3: unknown action 'explode'" },
                 { JOB "  relabel_configs: [{regex: '('}]", "needs target_label" },
                 { JOB "  relabel_configs: [{action: keep, regex: '('}]", "bad regular expression '('" },
                 { JOB "  relabel_configs: [{action: hashmod, target_label: x}]", "needs a modulus" },
                 { JOB "  relabel_configs: [{target_label: 'a b'}]", "'a b' is not the name of a label" },
-                { JOB "  profiling_config: {pprof_config: {memory: {path: heap}}}", ":3: a path begins with '/'" },
+                { JOB "  profiling_config: {pprof_config: {memory: {path: heap}}}", ":3: a path must begin with '/'" },
                 { JOB "  profiling_config: {pprof_config: {mine: {enabled: true}}}", "profile 'mine' needs a path" },
                 { JOB "  profiling_config: {pprof_config: {process_cpu: {seconds: 99}}}",
                   "profile 'process_cpu' takes longer than scrape_interval" },
@@ -250,7 +250,7 @@ START_TEST(labels_have_bounds)
                 snprintf(name, sizeof name, "n%d", i);
                 ck_assert_int_eq(label_set_put(&l, name, big, &err), i < 3 ? ST_OK : ST_TOO_BIG);
         }
-        ck_assert_msg(strstr(err.text, "label 'n3' is too much") != NULL, "%s", err.text);
+        ck_assert_msg(strstr(err.text, "label 'n3' exceeds the limit") != NULL, "%s", err.text);
         for (int i = 0; i < LIMIT_RELABEL_LABELS; i++) {
                 snprintf(name, sizeof name, "n%d", i);
                 ck_assert_int_eq(label_set_put(&l, name, "v", &err), ST_OK);
