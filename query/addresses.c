@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operation "addresses": the addresses at which functions were sampled, with what each costs, its object and how it
- * was resolved. It leads from a frame to a report of why it has the name, file and line that it has (GET /api/v1/why).
+ * The operation "addresses": the addresses at which functions were sampled, each with its cost, object and symbol
+ * state. With them a client can request the explanation of a frame's name, file and line (GET /api/v1/why).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,21 +14,21 @@
 
 struct address_cost {
         uint32_t location;
-        uint32_t frame; /* of the target at it, the innermost */
+        uint32_t frame; /* innermost frame of a target at the location */
         int64_t line;
         int64_t flat, cumulative;
         uint64_t samples;
-        size_t seen; /* number of the last entry that passed it, plus one */
+        size_t seen; /* index of the last entry that contains it, plus one */
 };
 
 struct address_table {
         struct query_call *q;
         struct loaded_sides *l;
-        struct function_targets targets; /* is_target is NULL when only an object is asked for */
-        struct build_id asked;           /* size 0: of any object */
+        struct function_targets targets; /* is_target is NULL when only an object is requested */
+        struct build_id asked;           /* size 0: any object */
         struct address_cost *rows;       /* owned */
         size_t count;
-        uint32_t *row_of; /* of each location, plus one; 0: no target is at it. Owned */
+        uint32_t *row_of; /* row index of each location, plus one; 0: no target there. Owned */
         struct memory_reservation memory;
 };
 
@@ -40,7 +40,7 @@ static void address_table_deinit(struct address_table *t)
         memory_release(&t->memory);
 }
 
-/* The innermost frame of a target at a location; the end of its frames when there is none. */
+/* The innermost frame of a target at a location; the end of the location's frames if none. */
 static uint32_t find_target_frame(const struct address_table *t, uint32_t location)
 {
         const struct merged_profile *m = &t->l->sides[0];
@@ -228,8 +228,8 @@ enum status query_answer_addresses(struct query_call *q)
                 is_chosen = is_chosen || query_param_get(&q->params, "", choices[i]);
         if (!is_chosen && !hex)
                 return error_set(q->err, ST_USAGE,
-                                 "addresses needs function or file, regular expressions, function_name or file_name, "
-                                 "exactly, or build_id");
+                                 "addresses needs function or file (regular expressions), function_name or file_name "
+                                 "(exact), or build_id");
         if (q->r.by.count)
                 return error_set(q->err, ST_USAGE, "by is not a parameter of addresses; narrow the selector");
         st = loaded_sides_load(q, NULL, &l);

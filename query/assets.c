@@ -10,8 +10,8 @@
 #include "common/limits.h"
 #include "common/sha256.h"
 
-/* The files are part of the program. Paths are relative to the top of the source tree, where the build runs, or to the
- * folder where it joins scripts and styles (WEB_PARTS of the Makefile). */
+/* Embed a file in the program. Paths are relative to the top of the source tree, where the build runs, or to the
+ * folder of concatenated scripts and styles (WEB_PARTS of the Makefile). */
 #define ASSET(name, path)                                                                                              \
         __asm__(".section .rodata, \"a\"\n"                                                                            \
                 "asset_" #name "_text: .incbin \"" path "\"\n"                                                         \
@@ -39,7 +39,7 @@ struct part {
                 mark, asset_##name##_text, asset_##name##_size                                                         \
         }
 
-/* Copy a page with the first occurrence of each mark replaced by its part. Parts are in the order of the page. */
+/* Copy a page with the first occurrence of each mark replaced by its part. Parts are in page order. */
 static void put_page(struct buf *ret, const char *page, size_t n, const struct part *parts, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
@@ -56,9 +56,9 @@ static void put_page(struct buf *ret, const char *page, size_t n, const struct p
         buf_append(ret, page, n);
 }
 
-/* ---- what follows from the content, made once ---- */
+/* ---- names and policy, computed once ---- */
 
-#define HASH_DIGITS 16 /* of an asset's name */
+#define HASH_DIGITS 16 /* in an asset's name */
 
 enum asset_number { ASSET_STYLE, ASSET_SHARED, ASSET_SERVICE, ASSET_COUNT };
 
@@ -73,7 +73,7 @@ static void hash_asset_text(const char *text, size_t n, uint8_t ret[static SHA25
 
         memset(ret, 0, SHA256_BYTES);
         if (sha256_init(&s, &err))
-                return; /* no memory: names and policy are wrong until the next start, and the pages stay blank */
+                return; /* no memory: names and policy stay wrong until a restart, and browsers show blank pages */
         sha256_update(&s, text, n);
         sha256_final(&s, ret);
 }
@@ -90,7 +90,7 @@ static void add_asset(enum asset_number number, const char *stem, const char *su
         assets[number] = (struct page_asset){ asset_names[number], content_type, text, n };
 }
 
-/* A source of Content Security Policy Level 3, 2.3.1: hash-source. */
+/* A hash-source (Content Security Policy Level 3, 2.3.1). */
 static void put_hash_source(struct buf *ret, const char *text, size_t n)
 {
         uint8_t digest[SHA256_BYTES];
@@ -160,7 +160,7 @@ void page_put_index(struct buf *ret)
         }
 }
 
-/* "<" could end the script element, so it is escaped; in JSON it occurs in strings only. */
+/* Escape "<", which could end the script element; in JSON it occurs in strings only. */
 static void put_json_for_script(struct buf *ret, const char *json, size_t n)
 {
         while (n) {

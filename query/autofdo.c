@@ -2,10 +2,10 @@
 /*
  * The operation "autofdo": a sample profile as text for clang -fprofile-sample-use.
  *
- * A profile is a tree. Its roots are functions of the object, its other nodes the calls that were inlined when the
- * samples were taken, by the offset of the call from the first line of the function it is in. Each node has its samples
- * by offset. Only leaves count: time is spent there. A stack whose leaf lacks a line, or the first line of a function
- * it is in, cannot be placed and is left out.
+ * A profile is a tree. Its roots are functions of the object; other nodes are calls that are inlined in the sampled
+ * build, keyed by the offset of the call from the first line of the calling function. Each node has its samples by line
+ * offset. Only leaf locations count, since time is spent there. A stack whose leaf lacks a line, or the first line of
+ * one of its functions, is omitted.
  *
  * Source: clang, "Sample Profile Text Format"; LLVM SampleProfReader.cpp.
  */
@@ -18,14 +18,14 @@
 #include "common/limits.h"
 #include "query/views.h"
 
-#define LIMIT_LINE_OFFSET 0xffff /* more does not fit the compiler's line numbers of samples */
+#define LIMIT_LINE_OFFSET 0xffff /* line offsets of the format have 16 bits */
 #define NO_NODE UINT32_MAX
 
 struct profile_node {
         const char *name; /* borrowed from the frame table */
         uint32_t parent;  /* NO_NODE: a root */
         uint32_t offset;  /* of the call in the parent */
-        uint64_t total;   /* with that of inlined calls */
+        uint64_t total;   /* including inlined calls */
 };
 
 struct line_count {
@@ -42,8 +42,8 @@ struct sample_profile {
         size_t node_count, node_capacity, line_count, line_capacity;
         uint32_t *order; /* nodes by parent and offset; owned */
         size_t *first_child, *first_line;
-        uint64_t left_out; /* samples */
-        uint64_t unit;     /* value of one count */
+        uint64_t left_out; /* omitted samples */
+        uint64_t unit;     /* profile value per count */
 };
 
 static void sample_profile_deinit(struct sample_profile *p)
@@ -59,7 +59,7 @@ static void sample_profile_deinit(struct sample_profile *p)
 
 /* ---- tree ---- */
 
-/* The name that the compiler knows, NULL when the format cannot hold it. */
+/* The linkage name, NULL when the format cannot represent it. */
 static const char *get_symbol_name(const struct query_frame *f)
 {
         const char *name = *f->linkage_name ? f->linkage_name : f->function;
@@ -107,12 +107,12 @@ static enum status add_line_count(struct sample_profile *p, uint32_t node, uint3
         return st;
 }
 
-/* Whether each frame of the location has a name and an offset from its function's first line. */
+/* Whether each frame of the location has a name and a line offset from its function's first line. */
 static bool is_location_placed(const struct sample_profile *p, uint32_t location)
 {
         const struct location_frames *l = &p->l->sides[0].locations;
 
-        if (l->end[location] - l->first[location] > LIMIT_LOCATION_FRAMES) /* of a file that is not ours */
+        if (l->end[location] - l->first[location] > LIMIT_LOCATION_FRAMES) /* possible in tables of other writers */
                 return false;
         for (uint32_t k = l->first[location]; k < l->end[location]; k++)
                 if (!get_symbol_name(&p->l->frames.items[l->frames[k]]) || l->start_lines[k] <= 0 ||
@@ -134,7 +134,7 @@ static enum status add_leaf(struct sample_profile *p, const struct merged_entry 
                 return st;
         while (at < m->stacks->first[e->stack + 1] &&
                l->first[m->stacks->indexes[at]] == l->end[m->stacks->indexes[at]])
-                at++; /* hidden: its cost is the caller's */
+                at++; /* hidden: its cost is attributed to the caller */
         if (at == m->stacks->first[e->stack + 1] || !is_location_placed(p, m->stacks->indexes[at])) {
                 p->left_out += e->samples;
                 return ST_OK;
@@ -174,7 +174,7 @@ static int compare_line_counts(const void *x, const void *y, void *context)
         return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* Roots come last in order, since NO_NODE is the greatest parent. */
+/* Roots are last in `order`, since NO_NODE is the greatest parent. */
 static enum status sort_profile(struct sample_profile *p)
 {
         size_t at = 0;
@@ -206,7 +206,7 @@ static enum status sort_profile(struct sample_profile *p)
         return st;
 }
 
-/* What is below the head of a node. depth is bounded by the frames of a location. */
+/* The samples and children of a node. depth is bounded by the frames of a location. */
 static void put_node_body(const struct sample_profile *p, uint32_t node, int depth, struct buf *ret)
 {
         if (work_meter_add(p->q->meter, 64, NULL))
@@ -249,8 +249,8 @@ enum status query_answer_autofdo(struct query_call *q)
         }
         if (p.left_out)
                 buf_printf(&q->note,
-                           "%s%" PRIu64 " samples whose leaf has no line, or no first line of a function (senders give "
-                           "it)",
+                           "%s%" PRIu64 " samples whose leaf lacks a line, or the first line of a function, which "
+                           "senders may provide",
                            q->note.size ? "; " : "not included: ", p.left_out);
         return buf_status(q->ret, q->err, "sample profile");
 }

@@ -5,7 +5,7 @@
 /** @file CSV answers. Lines end with CR LF. Private to query/. Source: RFC 4180. */
 #include "common/buf.h"
 
-/** Append a text, in quotes where it needs them, with controls escaped as for a terminal, and what ends the field. */
+/** Append a field, quoted if necessary, with control characters escaped as for a terminal, and the separator `end`. */
 void csv_put_text(struct buf *ret, const char *text, char end);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operation "disassembly": the instructions of functions, or of a range of addresses, with what each costs, its
- * line, and where it leads.
+ * The operation "disassembly": the instructions of functions, or of a range of addresses, each with its cost, line and
+ * branch target.
  *
- * The functions are those around the addresses of the selection's samples in which a function was seen, so an inlined
- * function is shown in the functions that it was inlined into. An address lies inside of its instruction: callers' ones
- * were taken back into the call.
+ * Shown are the functions that contain the sampled addresses at which a requested function occurs; an inlined function
+ * is therefore shown inside the functions that it is inlined into. An address lies inside its instruction: return
+ * addresses were moved back into the call.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #include "query/views.h"
 
 #define SHOWN_SOURCES 8 /* source files whose lines are shown */
-/* Of each instruction: itself with its texts, its cost, its place and its target's, an address to look up. */
+/* Memory per instruction: the instruction with its texts, its cost, two places, an address to look up. */
 #define INSTRUCTION_MEMORY_BYTES (sizeof(struct code_instruction) + 2 * sizeof(struct code_place) + 128)
 
 struct code_cost {
@@ -30,9 +30,9 @@ struct code_cost {
 };
 
 struct code_object {
-        uint32_t location; /* one of it */
+        uint32_t location; /* any location in it */
         struct code_cost cost;
-        size_t seen; /* number of the last entry, plus one */
+        size_t seen; /* index of the last entry that contains it, plus one */
 };
 
 struct shown_source {
@@ -43,29 +43,29 @@ struct shown_source {
 struct code_table {
         struct query_call *q;
         struct loaded_sides *l;
-        struct function_targets targets; /* is_target is NULL when only a range is asked for */
-        const char *server;              /* named in commands; NULL: none */
+        struct function_targets targets; /* is_target is NULL when only a range is requested */
+        const char *server;              /* shown in upload commands; NULL: none */
         bool has_range;
         uint64_t start, end;
-        struct build_id asked; /* size 0: the object that costs most */
+        struct build_id asked; /* size 0: the object with the greatest cost */
         bool is_att;
-        /* Of each location of the scan. */
+        /* Indexed by location of the scan. */
         struct code_cost *costs; /* owned, as are the next three */
         size_t *seen;
-        uint8_t *is_hit; /* a target's frame is at it */
+        uint8_t *is_hit; /* the location was requested */
         uint32_t *object_of;
         struct memory_reservation memory;
-        struct code_object *objects; /* owned; then sorted: those that cost most first */
+        struct code_object *objects; /* owned; finally sorted by falling cost */
         size_t object_count, object_capacity;
-        const struct scan_location *chosen; /* of the object that is shown; NULL: no sample is in it */
+        const struct scan_location *chosen; /* in the shown object; NULL: no sample in it */
         struct build_id id;
         struct disassembly code;
-        struct code_cost *instruction_costs; /* owned, as is places */
+        struct code_cost *instruction_costs; /* owned, as are places and target_places */
         struct code_place *places, *target_places;
-        struct arena texts; /* of places */
+        struct arena texts; /* of places and target_places */
         struct shown_source sources[SHOWN_SOURCES];
         size_t source_count;
-        struct error missing; /* why there is no code; its code is ST_OK when there is */
+        struct error missing; /* reason when code is missing; otherwise its code is ST_OK */
 };
 
 static void code_table_deinit(struct code_table *t)
@@ -118,7 +118,7 @@ static void add_cost(struct code_cost *c, size_t *seen, size_t entry, int64_t va
         *seen = entry + 1;
 }
 
-/* Whether the location is what is asked for: a target is at it, or it lies in the range. */
+/* Whether the location was requested: a target occurs at it, or it lies in the range. */
 static bool is_location_asked(const struct code_table *t, uint32_t location)
 {
         const struct location_frames *f = &t->l->sides[0].locations;
@@ -142,7 +142,7 @@ static int compare_location_objects(const void *x, const void *y, void *context)
                                 get_code_location(t, *(const uint32_t *)y)->build_id);
 }
 
-/* Number the objects of the locations that are asked for. */
+/* Number the objects of the requested locations. */
 static enum status find_objects(struct code_table *t)
 {
         size_t n = t->l->sides[0].stacks->location_count, count = 0;
@@ -226,7 +226,7 @@ static int compare_asked_addresses(const void *x, const void *y, void *context)
         return c ? c : a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* The addresses of the chosen object that are asked for, those that cost most first. */
+/* The requested addresses of the chosen object, by falling cost. */
 static enum status list_addresses(struct code_table *t, uint64_t **ret, size_t *count_ret)
 {
         size_t n = t->l->sides[0].stacks->location_count, count = 0;
@@ -274,7 +274,7 @@ static enum status read_code(struct code_table *t)
 
 #define NO_INSTRUCTION UINT32_MAX
 
-/* The number of the instruction that an address lies in. */
+/* The index of the instruction that contains an address. */
 static uint32_t find_instruction(const struct disassembly *code, uint64_t address)
 {
         for (uint32_t i = 0; i < code->range_count; i++) {
@@ -298,7 +298,7 @@ static uint32_t find_instruction(const struct disassembly *code, uint64_t addres
         return NO_INSTRUCTION;
 }
 
-/* All locations of the object, whether the function that was asked for is at them or not. */
+/* For all locations of the object, whether or not they were requested. */
 static enum status find_instructions(const struct code_table *t, uint32_t *instruction_of)
 {
         size_t n = t->l->sides[0].stacks->location_count;
@@ -314,7 +314,7 @@ static enum status find_instructions(const struct code_table *t, uint32_t *instr
         return st;
 }
 
-/* An instruction may be at several locations of a stack, as a call that is sampled below its own callee is. */
+/* Several locations of a stack may lie in one instruction: a recursive call differs as the leaf and as a caller. */
 static enum status add_entry_instructions(struct code_table *t, size_t entry, const uint32_t *instruction_of,
                                           size_t *seen)
 {
@@ -363,7 +363,7 @@ static bool leads_elsewhere(const struct code_instruction *in)
         return in->has_target && (in->flow == FLOW_CALL || in->flow == FLOW_JUMP);
 }
 
-/* Functions and lines of all instructions, and the names of what they call. */
+/* Look up functions and lines of all instructions and of their branch targets. */
 static enum status name_instructions(struct code_table *t)
 {
         size_t n = t->code.instruction_count;
@@ -386,7 +386,7 @@ static enum status name_instructions(struct code_table *t)
         return code->look_up(code->context, &t->id, addresses, n, &t->texts, t->target_places, t->q->err);
 }
 
-/* The text of a place's line; NULL: none. */
+/* The source line of a place; NULL: none. */
 static const char *get_place_source(struct code_table *t, const struct code_place *p, size_t *n_ret)
 {
         size_t i = 0;
@@ -411,7 +411,7 @@ static bool is_same_place(const struct code_place *a, const struct code_place *b
         return a->line == b->line && strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0;
 }
 
-/* The function that a jump or call leads to, unless it is the one that it is in; NULL: unknown. */
+/* The function that a call, or a jump out of its own function, leads to; NULL: unknown. */
 static const char *get_target_name(const struct code_table *t, uint32_t i)
 {
         const struct code_place *to = &t->target_places[i];
@@ -538,9 +538,9 @@ static void put_missing_code_json(const struct code_table *t, struct json_out *j
         json_out_str(j, "reason", t->missing.text);
         if (t->missing.code == ST_BUSY)
                 json_out_str(j, "next_step",
-                             "repeat the query in a while, or upload the executable, from a machine that has it");
+                             "repeat the query later, or upload the executable from a machine that has it");
         else if (t->missing.code == ST_NOT_FOUND)
-                json_out_str(j, "next_step", "upload the executable, from a machine that has it");
+                json_out_str(j, "next_step", "upload the executable from a machine that has it");
         if (t->missing.code == ST_BUSY || t->missing.code == ST_NOT_FOUND)
                 json_out_str(j, "command", buf_cstr(&command));
         json_out_object_end(j);
@@ -664,7 +664,7 @@ static enum status put_code_text(struct code_table *t)
         return st;
 }
 
-/* Where an answer has no member for it. */
+/* For formats that cannot express missing code. */
 static enum status fail_missing_code(struct code_table *t)
 {
         _cleanup_buf_ struct buf command;
@@ -701,8 +701,9 @@ static enum status parse_code_range(struct query_call *q, struct code_table *t)
                 return ST_OK;
         t->has_range = true;
         if (!start || !end || !parse_hex(start, &t->start) || !parse_hex(end, &t->end) || t->start >= t->end)
-                return error_set(q->err, ST_USAGE, "start and end are hexadecimal addresses, the end past the start");
-        return t->asked.size ? ST_OK : error_set(q->err, ST_USAGE, "start and end need build_id");
+                return error_set(q->err, ST_USAGE,
+                                 "start and end must be hexadecimal addresses, end greater than start");
+        return t->asked.size ? ST_OK : error_set(q->err, ST_USAGE, "start and end require build_id");
 }
 
 static enum status parse_code_request(struct query_call *q, struct code_table *t)
@@ -715,7 +716,7 @@ static enum status parse_code_request(struct query_call *q, struct code_table *t
         if (id && !build_id_from_hex(&t->asked, id, strlen(id)))
                 return error_set(q->err, ST_USAGE, "'%.130s' is not a build-id", id);
         if (syntax && strcmp(syntax, "intel") != 0 && strcmp(syntax, "att") != 0)
-                return error_set(q->err, ST_USAGE, "syntax is intel or att");
+                return error_set(q->err, ST_USAGE, "syntax must be intel or att");
         t->is_att = syntax && strcmp(syntax, "att") == 0;
         t->server = query_param_get(&q->params, "", "server");
         st = parse_code_range(q, t);
@@ -723,14 +724,15 @@ static enum status parse_code_request(struct query_call *q, struct code_table *t
                 return st;
         if (is_named == t->has_range)
                 return error_set(q->err, ST_USAGE,
-                                 "disassembly needs either function, a regular expression for the whole name, or "
-                                 "function_name, exactly, or a range: build_id, start and end");
+                                 "disassembly needs function (a regular expression for the whole name), "
+                                 "function_name (exact), or a range: build_id, start and end");
         if (q->r.by.count)
                 return error_set(q->err, ST_USAGE, "by is not a parameter of disassembly; narrow the selector");
         if (q->r.format != FORMAT_JSON && q->r.format != FORMAT_TEXT && q->r.format != FORMAT_CSV)
                 return error_set(q->err, ST_USAGE, "the formats of disassembly are json, text and csv");
         return q->code ? ST_OK
-                       : error_set(q->err, ST_UNSUPPORTED, "only a service has executables to disassemble: ask one");
+                       : error_set(q->err, ST_UNSUPPORTED,
+                                   "only a service has executables to disassemble: query a service");
 }
 
 static enum status sum_code(struct code_table *t)
@@ -768,7 +770,7 @@ enum status query_answer_disassembly(struct query_call *q)
         t.id = t.chosen ? *t.chosen->build_id : t.asked;
         if (!t.id.size || (!t.chosen && !t.has_range)) {
                 error_set(&t.missing, ST_UNSUPPORTED,
-                          "no sample of the selection is in such a function of an object with a build-id");
+                          "no selected sample is in such a function of an object with a build-id");
                 return put_code_answer(&t);
         }
         st = read_code(&t);

@@ -53,8 +53,8 @@ struct export
         struct profile_store *store;
         const struct export_options *o;
         struct selector selector;
-        struct arena arena;       /* of names */
-        const char **label_names; /* sorted; the columns label_NAME after the fixed ones */
+        struct arena arena;       /* of label names */
+        const char **label_names; /* sorted; they have columns label_NAME after the fixed ones */
         size_t label_count;
         struct parquet_writer *writer; /* NULL: CSV */
         uint32_t *label_nodes;
@@ -86,7 +86,7 @@ static struct scan_filter make_export_filter(const struct export *e, int64_t fro
 
 /* ---- columns ---- */
 
-/* The first LIMIT_LABEL_COLUMNS names in byte order have columns; further ones, and those that appear later, do not. */
+/* The first LIMIT_LABEL_COLUMNS names in byte order have columns; others, and names that appear later, do not. */
 static enum status list_label_columns(struct export *e, struct error *err)
 {
         const struct scan_filter whole_range = { .from_unix_ns = e->o->from_unix_ns, .to_unix_ns = e->o->to_unix_ns };
@@ -173,7 +173,7 @@ static enum status begin_csv(struct export *e, struct error *err)
 
 /* ---- rows ---- */
 
-/* One row; texts are never NULL, "" is null where the column is optional. */
+/* Texts are never NULL; "" becomes null in optional columns. */
 struct export_row {
         int64_t time_us, period, value, line;
         uint64_t samples;
@@ -192,7 +192,7 @@ static void put_export_text(struct export *e, uint32_t node, const char *text, c
                 parquet_put_null(e->writer, node);
 }
 
-/* The value of each label column, in order; labels without a column are collected in rest. */
+/* The values of all label columns, in order. collect_other_labels() has the other labels. */
 static void put_export_labels(struct export *e, const struct export_row *r)
 {
         uint32_t at = 0;
@@ -291,7 +291,7 @@ static enum status put_export_row(struct export *e, const struct export_row *r, 
 
 /* ---- steps ---- */
 
-/* What was loaded of one step. */
+/* The loaded data of one step. */
 struct export_step {
         struct store_scan *scan;
         struct scan_group_sums sums;
@@ -324,7 +324,7 @@ static enum status load_export_step(struct export *e, int64_t from, int64_t to, 
         return st ? st : location_frames_build(&s->frames, s->stacks, &s->locations, err);
 }
 
-/* The names of a stack, root first, joined by ';', of which there is none inside a name. */
+/* The names of a stack, root first, joined by ';', which is replaced by ':' inside names. */
 static void put_stack_text(struct buf *to, const struct export_step *s, size_t stack)
 {
         const struct scan_stacks *stacks = s->stacks;
@@ -394,7 +394,7 @@ static enum status export_step_rows(struct export *e, const struct export_step *
         return st;
 }
 
-/* Rows of [from, to), in halves when they are too many. */
+/* Export [from, to), split in halves when it exceeds the limits of a scan. */
 static enum status export_range(struct export *e, int64_t from, int64_t to, struct error *err)
 {
         struct export_step s = { 0 };
@@ -407,11 +407,11 @@ static enum status export_range(struct export *e, int64_t from, int64_t to, stru
         export_step_deinit(&s);
         if (!halve)
                 return st;
-        st = export_range(e, from, middle, err); /* at most 33 deep: 64 bits of nanoseconds down to a second */
+        st = export_range(e, from, middle, err); /* depth at most 33: from 64 bits of nanoseconds down to a second */
         return st ? st : export_range(e, middle, to, err);
 }
 
-/* Whether anything is selected in [from, to). */
+/* Whether [from, to) has selected samples. */
 static enum status has_selected_samples(struct export *e, int64_t from, int64_t to, bool *ret, struct error *err)
 {
         const struct scan_filter filter = make_export_filter(e, from, to);
@@ -434,7 +434,7 @@ static int64_t add_time(int64_t at, int64_t step, int64_t end)
         return __builtin_add_overflow(at, step, &next) || next > end ? end : next;
 }
 
-/* Step by step; gaps are skipped in strides that double. */
+/* Export step by step; gaps are skipped in doubling strides. */
 static enum status export_all_steps(struct export *e, int64_t from, int64_t to, struct error *err)
 {
         int64_t step = e->o->step_ns, at = from, end = add_time(from - from % step, step, to);
@@ -458,7 +458,7 @@ static enum status export_all_steps(struct export *e, int64_t from, int64_t to, 
         return st;
 }
 
-/* The part of the range that has samples, rounded to whole steps at its start. */
+/* Clip the range to the samples of the store; its start is rounded down to a whole step. */
 static enum status clip_export_range(struct export *e, int64_t *from, int64_t *to, struct error *err)
 {
         struct profile_store_stat stat;

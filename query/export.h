@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Export of a selection as one flat table: a row for each step of time, profile type, set of labels and stack, with the
+ * Export of a selection as one flat table: a row for each time step, profile type, label set and stack, with the
  * stack's names as text. Columns: docs/man/cairn-store.1.
  *
- * Memory: the sums and names of one step, and a row group. A step with more than fits into the limits of a scan
- * (profile-store/scan_groups.h) is exported in halves, down to a second; a selection that is larger even then fails.
+ * Memory: the sums and names of one step, and a row group. A step that exceeds the limits of a scan
+ * (profile-store/scan_groups.h) is split in halves, down to a second; if that is too large as well, the export fails.
  *
  * Threads: one export belongs to one thread.
  */
@@ -24,10 +24,10 @@ struct export_options {
         const char *selector;             /* "" and NULL: everything */
         const char *type;                 /* NULL: every profile type */
         int64_t from_unix_ns, to_unix_ns; /* half-open */
-        int64_t step_ns;                  /* at least EXPORT_STEP_LEAST_NS; steps begin at its multiples */
-        bool csv;                         /* in place of Parquet */
+        int64_t step_ns;                  /* at least EXPORT_STEP_LEAST_NS; steps begin at multiples of it */
+        bool csv;                         /* instead of Parquet */
         int fd;                           /* at the start of a file, or a pipe for CSV; borrowed */
-        const char *name;                 /* of the file, for messages */
+        const char *name;                 /* file name for messages */
 };
 
 struct export_result {
@@ -35,9 +35,9 @@ struct export_result {
 };
 
 /**
- * Write the file. It is not synced; after a failure it is half-written.
- * @return ST_OK; ST_USAGE for a malformed selector; ST_TOO_BIG when a second has more stacks than fit: narrow the
- *         selection; ST_OS; ST_BAD_DATA; ST_NO_MEMORY.
+ * Write the file. It is not synced; after a failure it is incomplete.
+ * @return ST_OK; ST_USAGE for a malformed selector; ST_TOO_BIG when one second has too many stacks; ST_OS; ST_BAD_DATA;
+ *         ST_NO_MEMORY.
  */
 enum status export_stacks(struct profile_store *store, const struct export_options *o, struct export_result *ret,
                           struct error *err) MUST_CHECK;

@@ -13,11 +13,11 @@
 #include "profile-formats/number_map.h"
 
 #define FORMAT_VERSION 60
-#define GECKO_VERSION 31 /* of the browser's own format, which readers want to know too */
+#define GECKO_VERSION 31 /* version of the browser's own format, which readers require as well */
 #define RESOURCE_LIBRARY 1
-#define UNCOUNTED_NODES 1024 /* memory for so few is not reserved: a small query needs no budget */
-#define NODE_BYTES 128       /* of maps and columns, with a row of the frame table */
-#define FUNCTION_BYTES 400   /* with three texts */
+#define UNCOUNTED_NODES 1024 /* up to this many, memory is not charged to the budget */
+#define NODE_BYTES 128       /* estimate per node: maps, columns, a row of the frame table */
+#define FUNCTION_BYTES 400   /* estimate per function: with three texts */
 
 /* In the order of put_categories(). */
 enum category { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_LABEL };
@@ -34,7 +34,7 @@ struct firefox_writer {
         struct drawing d;
         struct json_out j;
         struct number_map texts, frames, functions, sources, resources;
-        const char **strings; /* by number in texts; owned, the strings are borrowed */
+        const char **strings; /* by number in `texts`; owned, the strings are borrowed */
         size_t string_capacity;
         struct column stack_prefix, stack_frame, frame_function, frame_line, frame_category, function_name,
                 function_source, function_resource, source_text, resource_text;
@@ -74,7 +74,6 @@ static void append_number(struct firefox_writer *w, struct column *c, int64_t va
                 w->st = error_no_memory(w->err);
 }
 
-/* The number of the key, and whether it is new. */
 static uint32_t intern_key(struct firefox_writer *w, struct number_map *m, struct number_key key, bool *fresh)
 {
         uint32_t number = 0;
@@ -101,7 +100,7 @@ static uint32_t intern_output_text(struct firefox_writer *w, const char *text)
         return number;
 }
 
-/* A row of a table that has nothing but a text. NONE for "". */
+/* Intern a row of a table whose only column is a text. NONE for "". */
 static int64_t intern_named_row(struct firefox_writer *w, struct number_map *m, struct column *texts, const char *text)
 {
         uint32_t number, row;
@@ -163,7 +162,7 @@ static uint32_t intern_frame(struct firefox_writer *w, const struct drawn_node *
         return number;
 }
 
-/* Node i of the drawing is row i - 1; the root has none. */
+/* Node i of the drawing becomes row i - 1; the root has no row. */
 static void intern_stacks(struct firefox_writer *w)
 {
         for (uint32_t i = 1; i < w->d.count && !w->st; i++) {
@@ -190,7 +189,7 @@ static void put_number(struct json_out *j, int64_t value)
                 json_out_int(j, NULL, value);
 }
 
-/* For each row that is written; false: the query ended, which its caller notices. */
+/* Charge one written row to the meter; false: the query was ended, which the caller of the writer checks. */
 static bool count_row(const struct firefox_writer *w)
 {
         return work_meter_add(w->f->frames->meter, 8, NULL) == ST_OK;
@@ -204,7 +203,7 @@ static void put_column(struct firefox_writer *w, const char *key, const struct c
         json_out_array_end(&w->j);
 }
 
-/* A column that says the same of every row. */
+/* A column with the same value in every row. */
 static void put_repeated_number(struct firefox_writer *w, const char *key, int64_t value, size_t count)
 {
         json_out_array(&w->j, key);
@@ -291,7 +290,7 @@ static void put_function_table(struct firefox_writer *w)
 
         for (size_t i = 0; i < count; i++)
                 if (w->function_resource.items[i] == NONE)
-                        w->function_resource.items[i] = -1; /* of this table only */
+                        w->function_resource.items[i] = -1; /* -1 instead of null is specific to this table */
         json_out_object(j, "funcTable");
         put_column(w, "name", &w->function_name);
         put_repeated_false(w, "isJS", count);
@@ -358,7 +357,7 @@ static void put_weight(struct firefox_writer *w, int64_t value, bool is_time)
                 json_out_int(&w->j, NULL, value);
 }
 
-/* Where each sample begins, in ms. */
+/* The start of each sample, in ms. */
 static void put_times(struct firefox_writer *w, bool is_time)
 {
         int64_t at = 0;
@@ -436,7 +435,7 @@ static void put_thread(struct firefox_writer *w)
         json_out_object_end(j);
 }
 
-/* There are at most as many functions as frames in the table of the query, and "(other)". */
+/* Functions are at most the frames of the query's table and "(other)". */
 static size_t count_table_bytes(const struct firefox_writer *w)
 {
         size_t functions = w->f->frames->count + (size_t)1;
@@ -448,7 +447,7 @@ enum status flame_put_firefox(const struct flame *f, struct buf *ret, struct err
 {
         _cleanup_(firefox_writer_deinit) struct firefox_writer w = { .f = f, .memory.use = MEMORY_QUERIES, .err = err };
 
-        assert(!f->sides[1]); /* a diff has no such form */
+        assert(!f->sides[1]); /* diffs are not supported */
         w.st = tree_draw(f->tree, f->max_nodes, &w.d, err);
         if (!w.st && w.d.count > UNCOUNTED_NODES)
                 w.st = memory_reserve(&w.memory, count_table_bytes(&w), err);

@@ -10,7 +10,7 @@
 #include "query/assets.h"
 #include "query/unit_text.h"
 
-#define KIND_OTHER 4 /* in JSON, after those of enum frame_kind: omitted callees */
+#define KIND_OTHER 4 /* in JSON only: omitted callees; distinct from all of enum frame_kind */
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ static void put_selection_summary(struct json_out *j, const struct merged_profil
         json_out_object_end(j);
 }
 
-/* Short and linkage name come last, and only if they differ from the readable name. */
+/* Short and linkage name are last, and present only if they differ from the readable name. */
 static void put_json_frame(struct json_out *j, const struct query_frame *f, int kind)
 {
         bool is_short = f->short_name != f->function,
@@ -50,7 +50,7 @@ struct flame_writer {
         const struct flame *f;
         struct json_out *j;
         struct drawing d;
-        uint32_t *frame_number; /* of each frame of the table, plus one; owned */
+        uint32_t *frame_number; /* output number of each frame of the table, plus one; 0: none yet. Owned */
         uint32_t frame_count;
 };
 
@@ -215,8 +215,7 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
 
 /* ---- folded --------------------------------------------------------------------------------- */
 
-/* ';' would be read as structure and a line end too; a folded file may be shown on a terminal, so controls are escaped.
- */
+/* Replace ';' and line ends, which are structure; escape control characters, as for a terminal. */
 static void put_folded_name(struct buf *ret, const struct query_frame *f, bool is_short)
 {
         const char *at = query_frame_name(f, is_short);
@@ -238,7 +237,7 @@ enum status flame_put_folded(const struct flame *f, struct buf *ret, struct erro
         const struct tree *t = f->tree;
         uint32_t path[LIMIT_TREE_DEPTH + 1];
 
-        assert(!f->sides[1]); /* a diff has no folded form */
+        assert(!f->sides[1]); /* diffs are not supported */
         for (uint32_t i = 0; i < t->count && !ret->failed; i++) {
                 uint32_t depth = t->nodes[i].depth;
                 enum status st =

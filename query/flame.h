@@ -10,10 +10,10 @@
 struct flame {
         const struct frame_table *frames;
         const struct tree *tree;
-        const struct merged_profile *sides[2]; /* the second only in a diff */
+        const struct merged_profile *sides[2]; /* the second is NULL except in a diff */
         const struct type_plan *plan;
         const struct label_groups *groups;
-        double base_scale; /* what the values of the base were multiplied by; 0: nothing */
+        double base_scale; /* factor applied to the values of the base; 0: none */
         uint32_t max_nodes;
         const struct tree_focus *focus;
         enum query_names names; /* default: short in JSON and pages, full in text and folded stacks */
@@ -22,10 +22,10 @@ struct flame {
 /** docs/formats/query-api.md, "Flame graph". */
 enum status flame_put_json(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** The JSON inside a self-contained page, which works offline. */
+/** A self-contained page with the JSON, which works offline. */
 enum status flame_put_html(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** An indented tree; nodes under half a percent are left out. */
+/** An indented tree; nodes under half a percent are omitted. */
 enum status flame_put_text(const struct flame *f, struct buf *ret, struct error *err) MUST_CHECK;
 
 /** One line per stack, root first, with its value; kernel frames end in "_[k]". Not for diffs. */

@@ -37,7 +37,7 @@ void frame_filter_deinit(struct frame_filter *f)
         *f = (struct frame_filter){ 0 };
 }
 
-/* ---- which frames match ---- */
+/* ---- matching ---- */
 
 enum { FOCUSED = 1, IGNORED = 2, HIDDEN = 4, SHOWN = 8 };
 
@@ -68,14 +68,14 @@ static uint8_t get_object_marks(const struct frame_filter *f, const char *path)
                          (f->show && matches_text(f->show, path) ? SHOWN : 0));
 }
 
-/* ---- frames that remain ---- */
+/* ---- filtering of frames ---- */
 
-#define UNCOUNTED_FRAMES 1024 /* memory for so few is not reserved */
+#define UNCOUNTED_FRAMES 1024 /* up to this many, memory is not charged to the budget */
 
-/* Locations share ranges of frames: each has one filtered copy, and a second one for objects that match show. */
+/* Locations share ranges of frames: a range has up to two filtered copies, the second for objects that match "show". */
 struct frame_ranges {
         struct location_frames *l;
-        uint32_t (*copies)[2][2]; /* by the first frame of a range: first and end of both copies */
+        uint32_t (*copies)[2][2]; /* [start of a range]: { first, end } of both copies; end 0: not copied */
         uint32_t *frames;
         int64_t *lines, *start_lines;
         size_t count;
@@ -86,7 +86,7 @@ static bool is_frame_kept(const struct frame_filter *f, uint8_t marks)
         return !(marks & HIDDEN) && (!f->show || marks & SHOWN);
 }
 
-/* Copy a range without the frames that are filtered. */
+/* Copy the frames of a range that are kept. */
 static void copy_frame_range(const struct frame_filter *f, struct frame_ranges *r, const uint8_t *marks,
                              uint8_t object_marks, uint32_t first, uint32_t end, uint32_t to[2])
 {
@@ -119,11 +119,11 @@ static enum status hide_frames(const struct frame_filter *f, const struct scan_s
 
         for (size_t i = 0; i < stacks->location_count; i++)
                 total = l->end[i] > total ? l->end[i] : total;
-        if (total > UNCOUNTED_FRAMES) /* both the frames and their copies, until those replace the frames */
+        if (total > UNCOUNTED_FRAMES) /* frames and copies exist at the same time */
                 st = memory_reserve(&copies, total * sizeof *r.copies + 2 * total * LOCATION_FRAME_BYTES, err);
         if (st)
                 return st;
-        r.copies = calloc(total + 1, sizeof *r.copies); /* by the first frame of the range; end 0: not copied */
+        r.copies = calloc(total + 1, sizeof *r.copies);
         r.frames = calloc(2 * total + 1, sizeof *r.frames);
         r.lines = calloc(2 * total + 1, sizeof *r.lines);
         r.start_lines = calloc(2 * total + 1, sizeof *r.start_lines);
@@ -159,7 +159,7 @@ static enum status hide_frames(const struct frame_filter *f, const struct scan_s
         return st;
 }
 
-/* ---- stacks that remain ---- */
+/* ---- filtering of stacks ---- */
 
 static bool is_stack_kept(const struct frame_filter *f, const struct scan_stacks *stacks, size_t i,
                           const uint8_t *location_marks, const struct location_frames *l)
@@ -177,7 +177,7 @@ static bool is_stack_kept(const struct frame_filter *f, const struct scan_stacks
         return focused && any;
 }
 
-/* Whether the stack's outermost frames have the names of the call site. */
+/* Whether the stack's outermost frames are those of the call site. */
 static bool begins_at_call_site(const struct frame_filter *f, const struct frame_table *frames,
                                 const struct scan_stacks *stacks, size_t i, const struct location_frames *l)
 {
@@ -193,7 +193,7 @@ static bool begins_at_call_site(const struct frame_filter *f, const struct frame
         return found == f->call_site_count;
 }
 
-/* marks: by frame. location_marks: of the object on entry, of the object and all frames on return. */
+/* marks: by frame. location_marks: by location; those of its object on entry, with those of its frames on return. */
 static enum status mark_locations(const struct frame_filter *f, const struct scan_stacks *stacks, const uint8_t *marks,
                                   const struct location_frames *l, uint8_t *location_marks, struct error *err)
 {

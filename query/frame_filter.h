@@ -4,11 +4,11 @@
 
 /**
  * @file
- * focus, ignore, hide and show, as in pprof: the first two choose stacks, the others frames.
+ * focus, ignore, hide and show, as in pprof: the first two filter stacks, the others frames.
  *
  * A frame matches when the pattern occurs in one of its names, in its file, or in the path of its object. A stack is
- * kept when a frame matches focus and none matches ignore. Frames that match hide, or do not match show, are taken out
- * of the stacks; their cost stays with the callers that remain. A stack without any frame left is dropped.
+ * kept when a frame matches focus and none matches ignore. Frames that match hide, or do not match show, are removed
+ * from the stacks; their cost is attributed to the remaining callers. A stack without remaining frames is dropped.
  *
  * Threads: belongs to one thread.
  * Source: google/pprof profile/filter.go, FilterSamplesByName().
@@ -17,9 +17,9 @@
 #include "query/request.h"
 
 struct frame_filter {
-        struct regex_match *focus, *ignore, *hide, *show; /* owned; NULL: without */
+        struct regex_match *focus, *ignore, *hide, *show; /* owned; NULL: not set */
         struct work_meter *meter;                         /* NULL: unlimited; borrowed */
-        /* Readable names of the outermost frames that stacks begin with; borrowed, not set by frame_filter_parse(). */
+        /* Readable names of the outermost frames of the stacks to keep; borrowed, not set by frame_filter_parse(). */
         const char *const *call_site;
         size_t call_site_count;
 };
@@ -35,8 +35,8 @@ static inline bool frame_filter_is_set(const struct frame_filter *f)
 }
 
 /**
- * Take hidden frames out of the locations.
- * @param kept_ret  one byte per stack: 1 for those that are kept; owned by the caller.
+ * Remove hidden frames from the locations, and select stacks.
+ * @param kept_ret  one byte per stack, 1: kept; owned by the caller.
  */
 enum status frame_filter_apply(const struct frame_filter *f, const struct frame_table *frames,
                                const struct scan_stacks *stacks, struct location_frames *locations, uint8_t **kept_ret,

@@ -11,7 +11,7 @@
 #include "common/work_threads.h"
 #include "symbol-index/short_name.h"
 
-#define UNCOUNTED_FRAMES 1024 /* memory for so few is not reserved: a small query needs no budget */
+#define UNCOUNTED_FRAMES 1024 /* up to this many, memory is not charged to the budget */
 
 const char *frame_kind_name(enum frame_kind k)
 {
@@ -76,14 +76,14 @@ static enum status copy_repeated_text(struct frame_table *t, struct copied_text 
         return st;
 }
 
-/* The same text when it is that of the function, as in C. */
+/* Share the function's text when both names are equal, as in C. */
 static enum status copy_linkage_name(struct frame_table *t, const char *name, struct query_frame *f, struct error *err)
 {
         f->linkage_name = f->function;
         return strcmp(name, f->function) == 0 ? ST_OK : copy_frame_text(t, name, &f->linkage_name, err);
 }
 
-/* Room for one more frame, and for its name, which are at most as many and grow in the same steps. */
+/* Make room for one more frame and its name; names are at most as many and grow in the same steps. */
 static enum status reserve_frame(struct frame_table *t, struct error *err)
 {
         size_t grown = t->capacity + t->capacity / 2;
@@ -99,7 +99,7 @@ static enum status reserve_frame(struct frame_table *t, struct error *err)
         return array_reserve(&t->items, &t->capacity, t->count) ? ST_OK : error_no_memory(err);
 }
 
-/* The frame of that name and kind. False: there is none yet. */
+/* Find the frame with that name and kind; false if none. *ret: the last frame of the name in any case. */
 static bool find_frame_of_name(const struct frame_table *t, uint32_t name, enum frame_kind kind, uint32_t *ret)
 {
         uint32_t i = t->name_frames[name];
@@ -169,16 +169,16 @@ enum status frame_table_add_label(struct frame_table *t, const char *text, uint3
 
 /* ---- short names ---- */
 
-#define FRAMES_AT_ONCE 16384 /* that a thread takes; fewer do not pay for another thread */
+#define FRAMES_AT_ONCE 16384 /* batch of one thread; for fewer a second thread is not worthwhile */
 
 struct short_naming {
         struct frame_table *t;
         uint32_t first;
-        struct work_ranges ranges; /* of the frames from first on */
-        pthread_mutex_t lock;      /* of the table's arena */
+        struct work_ranges ranges; /* of the frames from `first` on */
+        pthread_mutex_t lock;      /* protects the table's arena */
 };
 
-/* Unresolved frames and labels have no shorter name. */
+/* Unresolved frames and labels keep their name. */
 static enum status set_short_name(struct query_frame *f, struct arena *a, struct buf *scratch, struct error *err)
 {
         const char *text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operation "lines": what each line of functions or files costs, the calls that were inlined there, and the text
- * where a source file is stored.
+ * The operation "lines": the cost of each line of functions or files, the calls inlined there, and the text if the
+ * source file is stored.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,33 +15,33 @@
 #include "query/unit_text.h"
 #include "query/views.h"
 
-#define SHOWN_TEXTS 4 /* whole files in an answer, those that cost most */
+#define SHOWN_TEXTS 4 /* whole files in an answer, by falling cost */
 
 struct line_row {
-        uint32_t frame;    /* one with that function and file */
-        uint32_t location; /* one with that frame; tells the object */
-        uint32_t number;   /* in the order in which rows were found; call sites refer to it */
+        uint32_t frame;    /* a frame with the function and file */
+        uint32_t location; /* a location with that frame; identifies the object */
+        uint32_t number;   /* sequence number, which call sites refer to */
         int64_t line;      /* 0 unknown */
         int64_t flat, cumulative;
-        size_t seen; /* number of the last entry that passed it, plus one */
+        size_t seen; /* index of the last entry that contains it, plus one */
 };
 
-/* A call that was inlined at a line. */
+/* A call inlined at a line. */
 struct call_site {
-        uint32_t row;   /* number of it */
-        uint32_t frame; /* one with the function that was inlined */
-        int64_t flat;   /* spent in what was inlined there, further inlined calls included */
+        uint32_t row;   /* line_row.number of the caller's line */
+        uint32_t frame; /* a frame with the inlined function */
+        int64_t flat;   /* spent in the inlined call, including calls inlined into it */
         int64_t cumulative;
         size_t seen;
 };
 
 struct line_file {
         const char *file;
-        size_t first, end; /* of the sorted rows */
-        uint32_t location; /* of the row that costs most */
+        size_t first, end; /* its range of the sorted rows */
+        uint32_t location; /* of the row with the greatest cost */
         int64_t flat, cumulative;
         size_t seen;
-        bool has_text; /* whole, in the answer */
+        bool has_text; /* the whole text is in the answer */
         struct source_lines source;
 };
 
@@ -52,18 +52,18 @@ struct line_table {
         struct loaded_sides *l;
         struct function_targets targets;
         enum source_form form;
-        const char *server;        /* named in commands; NULL: none */
-        struct number_map numbers; /* of rows by name and line */
+        const char *server;        /* shown in upload commands; NULL: none */
+        struct number_map numbers; /* row numbers by name and line */
         struct line_row *rows;     /* owned */
         size_t count, capacity;
-        struct number_map site_numbers; /* by row and name */
+        struct number_map site_numbers; /* call sites by row and name */
         struct call_site *sites;        /* owned */
         size_t site_count, site_capacity;
-        uint32_t *file_of_frame; /* owned; of targets */
+        uint32_t *file_of_frame; /* owned; index in files, of target frames */
         struct line_file *files; /* owned */
         size_t file_count;
         int64_t flat, cumulative;         /* of all targets */
-        struct memory_reservation memory; /* of what is owned here */
+        struct memory_reservation memory; /* of the owned arrays */
 };
 
 static void line_table_deinit(struct line_table *t)
@@ -179,7 +179,7 @@ static enum status find_or_add_site(struct line_table *t, const struct line_row 
         return ST_OK;
 }
 
-/* Add a value to sums that count an entry once. */
+/* Add a value to a sum that counts each entry once. */
 static void add_entry_value(int64_t *cumulative, size_t *seen, size_t entry, int64_t value)
 {
         if (*seen != entry + 1)
@@ -188,8 +188,8 @@ static void add_entry_value(int64_t *cumulative, size_t *seen, size_t entry, int
 }
 
 /*
- * Frame k of a location in an entry's stack. `is_leaf`: it is the innermost of the stack; `is_top`: the location is, so
- * that what was inlined into the frame is where the time was spent.
+ * Add frame k of a location of an entry's stack. `is_leaf`: it is the stack's innermost frame; `is_top`: it belongs to
+ * the stack's innermost location, so that time was spent in the calls inlined into it.
  */
 static enum status add_line_frame(struct line_table *t, const struct merged_profile *m, size_t entry, uint32_t location,
                                   uint32_t k, bool is_leaf, bool is_top)
@@ -215,7 +215,7 @@ static enum status add_line_frame(struct line_table *t, const struct merged_prof
         st = find_or_add_site(t, row, l->frames[k + 1], &site);
         if (st)
                 return st;
-        if (is_top && site->seen != entry + 1) /* recursion may be inlined more than once into one location */
+        if (is_top && site->seen != entry + 1) /* recursive calls may be inlined several times at one location */
                 add_wrapping(&site->flat, value);
         add_entry_value(&site->cumulative, &site->seen, entry, value);
         return ST_OK;
@@ -268,7 +268,7 @@ static int compare_line_places(const void *x, const void *y, void *context)
         return c ? c : strcmp(frames[a->frame].function, frames[b->frame].function);
 }
 
-/* The lines that cost most, by file and line. */
+/* Keep the lines with the greatest cost, sorted by file and line. */
 static enum status sort_lines(struct line_table *t, uint64_t limit)
 {
         enum status st =
@@ -276,7 +276,7 @@ static enum status sort_lines(struct line_table *t, uint64_t limit)
 
         if (limit && limit < t->count)
                 t->count = (size_t)limit;
-        for (size_t i = 0; !st && i < t->count; i++) { /* before the order of costs is lost */
+        for (size_t i = 0; !st && i < t->count; i++) { /* rows are still sorted by cost */
                 struct line_file *f = &t->files[t->file_of_frame[t->rows[i].frame]];
 
                 if (f->first == f->end)
@@ -320,13 +320,13 @@ static int compare_file_costs(const void *x, const void *y, void *context)
         return strcmp(a->file, b->file);
 }
 
-/* The files that cost most first; file_of_frame is invalid afterwards. */
+/* Sort files by falling cost; file_of_frame is invalid afterwards. */
 static enum status sort_files(struct line_table *t)
 {
         size_t kept = 0;
         enum status st;
 
-        for (size_t i = 0; i < t->file_count; i++) /* a file whose lines are all past the limit is none */
+        for (size_t i = 0; i < t->file_count; i++) /* drop files whose lines are all beyond the limit */
                 if (t->files[i].first < t->files[i].end)
                         t->files[kept++] = t->files[i];
         t->file_count = kept;
@@ -343,7 +343,7 @@ static const struct build_id *get_file_build_id(const struct line_table *t, cons
         return t->l->sides[0].stacks->locations[f->location].build_id;
 }
 
-/* Whole texts are loaded first and kept: of the files that cost most, as long as they fit. */
+/* Load and keep the whole texts of the files with the greatest cost, as long as they fit. */
 static enum status load_whole_files(struct line_table *t)
 {
         size_t total = 0;
@@ -356,12 +356,12 @@ static enum status load_whole_files(struct line_table *t)
                 if (f->source.state == ST_OK && total + f->source.text.size > LIMIT_SHOWN_SOURCE_BYTES) {
                         source_lines_deinit(&f->source);
                         f->source = (struct source_lines){ .state = ST_TOO_BIG };
-                        error_set(&f->source.why, ST_TOO_BIG, "the files before have used up the answer's %d MiB",
+                        error_set(&f->source.why, ST_TOO_BIG, "other files use up the answer's limit of %d MiB",
                                   (int)(LIMIT_SHOWN_SOURCE_BYTES >> 20));
                 }
                 f->has_text = true;
                 total += f->source.text.size;
-                st = work_meter_check(t->q->meter, t->q->err); /* an upstream may have taken long */
+                st = work_meter_check(t->q->meter, t->q->err); /* a request to an upstream may take long */
         }
         return st;
 }
@@ -384,7 +384,7 @@ static void close_file_text(struct line_file *f)
 
 /* ---- answers ---- */
 
-/* What puts one row; rows come by file and line, as files do in `order`. */
+/* Writer of one row; rows are ordered by file and line. */
 typedef void put_line_row(struct line_table *t, struct line_file *f, const struct line_row *r, void *context);
 
 static int compare_file_places(const void *x, const void *y)
@@ -471,7 +471,7 @@ static void put_row_json(struct line_table *t, struct line_file *file, const str
         json_out_object_end(j);
 }
 
-/* What is missing, and the command that uploads it. */
+/* Why the source is missing, and the command that uploads it. */
 static void put_missing_source_json(const struct line_table *t, const struct line_file *f, const char *object,
                                     struct json_out *j)
 {
@@ -484,8 +484,8 @@ static void put_missing_source_json(const struct line_table *t, const struct lin
         json_out_str(j, "reason", f->source.why.text);
         if (f->source.state == ST_BUSY)
                 json_out_str(j, "next_step",
-                             "repeat the query in a while, or upload the sources with the object; DIR is the directory "
-                             "that has them");
+                             "repeat the query later, or upload the sources with the object; DIR is the directory that "
+                             "has them");
         else if (f->source.state == ST_NOT_FOUND)
                 json_out_str(j, "next_step",
                              has_file ? "upload the sources with the object; DIR is the directory that has them"
@@ -591,7 +591,7 @@ static void put_row_text(struct line_table *t, struct line_file *file, const str
         put_sites_text(t, r->number, ret);
 }
 
-/* Text has the function in place of a missing line: why is in the note. */
+/* Text answers show the function instead of a missing line; the note has the reason. */
 static void note_missing_source(struct line_table *t)
 {
         const struct line_file *f = t->file_count ? &t->files[0] : NULL;
@@ -647,7 +647,7 @@ static enum status parse_source_form(struct query_call *q, enum source_form *ret
                 *ret = (enum source_form)i;
                 return ST_OK;
         }
-        return text ? error_set(q->err, ST_USAGE, "source is none, line or file") : ST_OK;
+        return text ? error_set(q->err, ST_USAGE, "source must be none, line or file") : ST_OK;
 }
 
 enum status query_answer_lines(struct query_call *q)
@@ -664,8 +664,8 @@ enum status query_answer_lines(struct query_call *q)
                 is_chosen = is_chosen || query_param_get(&q->params, "", choices[i]);
         if (!is_chosen)
                 return error_set(q->err, ST_USAGE,
-                                 "lines needs function, a regular expression for the whole name, or file, one for a "
-                                 "part of the path; or function_name or file_name, exactly");
+                                 "lines needs function (a regular expression for the whole name), file (one for a "
+                                 "part of the path), function_name or file_name (exact)");
         if (q->r.by.count)
                 return error_set(q->err, ST_USAGE, "by is not a parameter of lines; narrow the selector");
         t.server = query_param_get(&q->params, "", "server");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In slices: threads hash the names of a slice's frames, which reads texts all over the scan's memory, and then one
- * thread numbers the frames, so that the numbers do not depend on the threads. Short names are set at the end.
+ * Frames are processed in slices: several threads hash the names of a slice's frames, which has many cache misses, and
+ * then one thread numbers the frames, so that the numbers do not depend on scheduling. Short names are set at the end.
  */
 #include "query/location_frames.h"
 
@@ -15,13 +15,13 @@
 #include "common/limits.h"
 #include "common/work_threads.h"
 
-#define UNCOUNTED_FRAMES 1024  /* memory for so few is not reserved: a small query needs no budget */
-#define SLICE_FRAMES 262144    /* whose names are hashed before they are numbered; one location may have more */
-#define LOCATIONS_AT_ONCE 4096 /* that a thread takes; fewer do not pay for another thread */
+#define UNCOUNTED_FRAMES 1024  /* up to this many, memory is not charged to the budget */
+#define SLICE_FRAMES 262144    /* a slice ends with the location that reaches it */
+#define LOCATIONS_AT_ONCE 4096 /* batch of one thread; for fewer a second thread is not worthwhile */
 
 /* ---- one location ---- */
 
-/* The name of an unresolved frame, and room for it. */
+/* Buffer for the name of an unresolved frame. */
 struct address_name {
         char text[LIMIT_PATH_BYTES + 32];
 };
@@ -44,7 +44,7 @@ static const char *format_address_name(const struct scan_location *l, struct add
         return name->text;
 }
 
-/* Frame i, the outermost first; its texts are borrowed, from the location or the name. */
+/* Frame i, counted from the outermost; texts are borrowed from the location or `name`. */
 static struct query_frame make_frame(const struct scan_location *l, uint32_t i, struct address_name *name)
 {
         struct query_frame f = { .linkage_name = "", .file = "", .mapping = l->mapping, .state = l->state };
@@ -65,7 +65,7 @@ static struct query_frame make_frame(const struct scan_location *l, uint32_t i, 
 
 /* ---- ranges of frames ---- */
 
-/* Locations that share an array of frames, and are both of the kernel or not, have equal frames in the table. */
+/* Locations with this key in common have the same frames in the table. */
 struct shared_frames {
         const struct scan_frame *frames;
         uint64_t is_kernel;
@@ -73,7 +73,7 @@ struct shared_frames {
 
 struct sharing {
         const struct scan_stacks *stacks;
-        struct hash_table table; /* locations by their frames */
+        struct hash_table table; /* locations by shared_frames */
 };
 
 static struct shared_frames get_shared_frames(const struct scan_location *l)
@@ -89,7 +89,7 @@ static bool is_same_shared_frames(const void *context, uint32_t location, const 
         return memcmp(&have, key, size) == 0;
 }
 
-/* Find an earlier location with the frames of location i; without one, add i. */
+/* Find an earlier location with the frames of location i; if none, add i. */
 static enum status find_shared_location(struct sharing *s, uint32_t i, uint32_t *ret, bool *found_ret,
                                         struct error *err)
 {
@@ -164,7 +164,7 @@ static enum status allocate_frames(struct location_frames *l, uint64_t count, st
 
 /* ---- slices ---- */
 
-/* Locations whose frames come one after another, each set of shared ones once. */
+/* Locations with consecutive ranges of frames; of locations that share a range, the first. */
 struct frame_slice {
         const struct scan_stacks *stacks;
         const struct location_frames *l;
@@ -172,7 +172,7 @@ struct frame_slice {
         size_t count;
         struct number_key *keys; /* of the frames; owned */
         size_t key_capacity;
-        uint32_t first, end;       /* of its frames in l */
+        uint32_t first, end;       /* range of its frames in l */
         struct work_ranges ranges; /* of locations */
         struct memory_reservation memory;
 };
@@ -186,7 +186,8 @@ static void frame_slice_deinit(struct frame_slice *s)
 
 static enum status frame_slice_init(struct frame_slice *s, uint64_t frame_count, struct error *err)
 {
-        size_t count = frame_count < SLICE_FRAMES ? frame_count : SLICE_FRAMES; /* each location has a frame */
+        size_t count =
+                frame_count < SLICE_FRAMES ? frame_count : SLICE_FRAMES; /* each location has at least one frame */
         enum status st = ST_OK;
 
         if (frame_count > UNCOUNTED_FRAMES)
@@ -217,7 +218,7 @@ static enum status reserve_slice_keys(struct frame_slice *s, struct error *err)
         return ST_OK;
 }
 
-/* Put locations from *next on into the slice. @return false: there is none left. */
+/* Fill the slice with locations from *next on. @return false: no location is left. */
 static bool fill_frame_slice(struct frame_slice *s, size_t *next)
 {
         s->first = s->end;
@@ -307,7 +308,7 @@ enum status location_frames_build(struct frame_table *t, const struct scan_stack
         uint64_t total = 0;
         enum status st = allocate_ranges(&l, stacks->location_count, err);
 
-        t->file = t->mapping = (struct copied_text){ 0 }; /* addresses of another scan's texts mean nothing here */
+        t->file = t->mapping = (struct copied_text){ 0 }; /* cached addresses may be of another scan */
         if (!st)
                 st = assign_frame_ranges(stacks, &l, &total, err);
         if (!st)

@@ -4,24 +4,24 @@
 
 /**
  * @file
- * The frames of a scan's locations, as numbers in a frame table. An unresolved location becomes one frame, named by its
+ * The frames of a scan's locations, as indices in a frame table. An unresolved location becomes one frame, named by its
  * address and object.
  *
- * Threads: those of the calling one belong to the query; several work on what is large.
+ * Threads: called by one thread at a time; large scans are shared with helper threads.
  */
 #include "query/frames.h"
 
 /** The frames of each location of a scan, outermost first. */
 struct location_frames {
-        uint32_t *first;      /* of each location; locations that share frames in the scan share them here */
-        uint32_t *end;        /* one past the last */
-        uint32_t *frames;     /* numbers in the table */
-        int64_t *lines;       /* line of each, 0 unknown */
-        int64_t *start_lines; /* of the function of each, 0 unknown */
+        uint32_t *first;      /* by location; locations that share frames in the scan share the range */
+        uint32_t *end;        /* by location, exclusive */
+        uint32_t *frames;     /* indices in the table */
+        int64_t *lines;       /* by frame, 0 unknown */
+        int64_t *start_lines; /* first line of the function, by frame, 0 unknown */
         struct memory_reservation memory;
 };
 
-/** Bytes that location_frames has for each frame. */
+/** Bytes of location_frames per frame. */
 #define LOCATION_FRAME_BYTES (sizeof(uint32_t) + 2 * sizeof(int64_t))
 
 enum status location_frames_build(struct frame_table *t, const struct scan_stacks *stacks, struct location_frames *ret,

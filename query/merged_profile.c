@@ -14,7 +14,7 @@ void merged_profile_deinit(struct merged_profile *m)
         *m = (struct merged_profile){ 0 };
 }
 
-#define UNCOUNTED_ENTRIES 1024 /* memory for so few is not reserved: a small query needs no budget */
+#define UNCOUNTED_ENTRIES 1024 /* up to this many, memory is not charged to the budget */
 
 static enum status allocate_entries(struct merged_profile *m, size_t count, struct error *err)
 {
@@ -31,7 +31,7 @@ static enum status allocate_entries(struct merged_profile *m, size_t count, stru
 
 /* ---- frames ---- */
 
-/* Resolve the stacks, filter them, and sum what remains. */
+/* Resolve and filter the stacks, and sum the entries that are kept. */
 static enum status resolve_entries(struct store_scan *scan, const struct stack_sums *stacks,
                                    const struct merge_request *q, struct merged_profile *m, struct error *err)
 {
@@ -84,7 +84,7 @@ static enum status load_stack_sums(struct store_scan *scan, const struct scan_fi
         return st;
 }
 
-/* ---- several groups, or types that are converted ---- */
+/* ---- several groups, or converted types ---- */
 
 static enum status load_entries(struct store_scan *scan, const struct scan_filter *filter,
                                 const struct scan_group_by *by, struct merged_profile *m, struct error *err)
@@ -187,7 +187,9 @@ enum status merged_profile_load_groups(struct store_scan *scan, const struct que
 enum status merged_profile_sort_by_group(struct merged_profile *m, const struct label_groups *groups,
                                          size_t **first_ret, struct error *err)
 {
-        _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES }; /* of both, for the moment */
+        _cleanup_memory_ struct memory_reservation memory = {
+                .use = MEMORY_QUERIES
+        }; /* entries exist twice while they are sorted */
         enum status st = m->memory.bytes ? memory_reserve(&memory, m->memory.bytes, err) : ST_OK;
         struct merged_entry *sorted;
         size_t *first;

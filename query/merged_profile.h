@@ -10,8 +10,8 @@
 #include "query/type_plan.h"
 
 struct merged_entry {
-        uint32_t stack; /* of stacks */
-        uint32_t group; /* of the label groups, or of `groups` */
+        uint32_t stack; /* index in `stacks` */
+        uint32_t group; /* index in the label groups, or in `groups` */
         int64_t value;
         uint64_t samples;
 };
@@ -20,37 +20,37 @@ struct merged_profile {
         struct work_meter *meter;                /* of the frame table; NULL: unlimited */
         const struct query_selection *selection; /* borrowed */
         char type[256], unit[32];                /* "" when nothing was selected */
-        struct merged_entry *entries;            /* owned; without those that the filter dropped */
+        struct merged_entry *entries;            /* owned; without dropped stacks */
         size_t count;
         struct memory_reservation memory; /* of entries */
-        struct scan_group_sums groups;    /* only of merged_profile_load_groups() */
-        const struct scan_stacks *stacks; /* of the scan */
+        struct scan_group_sums groups;    /* set by merged_profile_load_groups() only */
+        const struct scan_stacks *stacks; /* borrowed from the scan */
         struct location_frames locations; /* without hidden frames */
-        int64_t total;                    /* of the entries */
+        int64_t total;                    /* sum of the entries */
         uint64_t samples;
-        int64_t selected_total; /* before the filter */
+        int64_t selected_total; /* total before the filter */
 };
 
-/** What is loaded and how; all borrowed. */
+/** Options and destinations of a load; all borrowed. */
 struct merge_request {
         const struct type_plan *plan;
         const struct frame_filter *filter;
         struct frame_table *frames;
-        struct label_groups *groups; /* entries are in its groups, whose totals are those of the entries */
-        unsigned side;               /* of the totals */
+        struct label_groups *groups; /* entries refer to its groups and are added to their totals */
+        unsigned side;               /* index of the totals */
 };
 
 enum status merged_profile_load(struct store_scan *scan, const struct query_selection *s,
                                 const struct merge_request *request, struct merged_profile *ret,
                                 struct error *err) MUST_CHECK;
 
-/** Without conversion: entries are in the groups of `by`, which are kept in ret->groups; type and unit are "". */
+/** Load without conversion: entries refer to the groups of `by`, kept in ret->groups; type and unit are "". */
 enum status merged_profile_load_groups(struct store_scan *scan, const struct query_selection *s,
                                        const struct scan_group_by *by, const struct merge_request *request,
                                        struct merged_profile *ret, struct error *err) MUST_CHECK;
 
 /**
- * Sort the entries by the place at which their group is shown.
+ * Sort the entries by the position at which their group is shown.
  * @param first_ret  shown_count + 1 positions: group i has entries[first[i] .. first[i+1]); owned by the caller.
  */
 enum status merged_profile_sort_by_group(struct merged_profile *m, const struct label_groups *groups,

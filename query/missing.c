@@ -11,27 +11,27 @@
 #include "symbol-index/symbol_state.h"
 
 /*
- * The operations "missing" and "uploads": objects whose locations have no frames, and the uploads of debuginfo
- * that would help most, with the command for each (docs/formats/query-api.md).
+ * The operations "missing" and "uploads": objects whose locations have no frames, and the most useful uploads of
+ * debuginfo, each with its command (docs/formats/query-api.md).
  */
 
 struct uploads_form {
         struct work_meter *meter; /* NULL: unlimited; borrowed */
-        const char *server;       /* named in commands; NULL: they name none */
+        const char *server;       /* shown in upload commands; NULL: none */
         uint64_t limit;           /* objects in each list; 0: all */
         int64_t from_unix_ns, to_unix_ns;
 };
 
-/* Whether uploading the file of a host helps; in all other states that file is known to be stripped. */
+/* Whether the host's own file should be uploaded; in all other states it is known to be stripped. */
 static bool is_on_host(const struct scan_upload *u)
 {
         return (u->state == SYMBOL_NO_DEBUGINFO || u->state == SYMBOL_OUTSIDE) && *u->mapping != '[';
 }
 
-/* An OTLP htlhash, or a build-id of the same length: without a GNU build-id only whole files are identified by it. */
+/* Size of an OTLP htlhash, the identity of a file without a GNU build-id; some build-ids have the same size. */
 #define HTLHASH_BYTES 16
 
-/* Whether a mapping is the kernel: no host has it as a file of that name. */
+/* Whether a mapping is the kernel, which hosts do not have as a file of that name. */
 static bool is_kernel_file(const char *mapping)
 {
         return strcmp(mapping, "vmlinux") == 0;
@@ -46,7 +46,7 @@ static void put_upload_options(const struct scan_upload *u, const struct uploads
                 buf_append_str(ret, " --executables");
 }
 
-/* Senders such as the OpenTelemetry eBPF profiler know base names only: a file is then looked for where it runs. */
+/* Some senders, such as the OpenTelemetry eBPF profiler, send base names only: the command then searches the host. */
 static void put_upload_command(const struct scan_upload *u, const struct uploads_form *form, struct buf *ret)
 {
         char id[BUILD_ID_HEX_MAX];
@@ -60,7 +60,7 @@ static void put_upload_command(const struct scan_upload *u, const struct uploads
         put_upload_options(u, form, ret);
         if (is_on_host(u) && !is_kernel_file(u->mapping))
                 buf_printf(ret, " %s", is_shell_plain(u->mapping) ? u->mapping : "FILE");
-        else if (u->build_id.size == HTLHASH_BYTES) /* no debuginfod knows it */
+        else if (u->build_id.size == HTLHASH_BYTES) /* debuginfod servers do not use this id */
                 buf_append_str(ret, " FILE");
         else
                 buf_printf(ret, " \"$(debuginfod-find debuginfo %s)\"", build_id_hex(&u->build_id, id));

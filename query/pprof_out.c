@@ -22,14 +22,14 @@ struct pprof_output {
         struct query_call *q;
         struct frame_table frames;
         struct frame_filter filter;
-        struct type_plan plan; /* its type is what readers show first */
+        struct type_plan plan; /* its type is the default sample type of the file */
         struct merged_profile m;
         struct profile p;
-        struct scan_span span; /* of all samples */
+        struct scan_span span; /* of all selected samples */
         struct number_map mappings;
-        uint32_t *locations;        /* of each location of the scan: its number in p, PROFILE_NONE when hidden; owned */
-        uint32_t *types;            /* of each group; owned */
-        struct label_range *labels; /* of each group; owned */
+        uint32_t *locations;        /* by location of the scan: its index in p, PROFILE_NONE when hidden; owned */
+        uint32_t *types;            /* by group; owned */
+        struct label_range *labels; /* by group; owned */
 };
 
 static void pprof_output_deinit(struct pprof_output *o)
@@ -70,10 +70,10 @@ static enum status add_profile_mapping(struct pprof_output *o, const struct scan
                 st = number_map_get(&o->mappings, &key, ret, &fresh, err);
         if (st || !fresh)
                 return st;
-        return profile_add_mapping(&o->p, &m, &number, err); /* number is *ret: both count up together */
+        return profile_add_mapping(&o->p, &m, &number, err); /* number equals *ret: both count up together */
 }
 
-/* Frame k of the filtered locations. */
+/* Add frame k of the filtered locations. */
 static enum status add_profile_frame(struct pprof_output *o, uint32_t k, struct error *err)
 {
         const struct location_frames *l = &o->m.locations;
@@ -103,7 +103,7 @@ static enum status add_profile_location(struct pprof_output *o, uint32_t number,
         o->locations[number] = PROFILE_NONE;
         if (first == l->end[number])
                 return ST_OK;                                  /* hidden */
-        if (l->end[number] - first > LIMIT_LINES_PER_LOCATION) /* the innermost ones are kept */
+        if (l->end[number] - first > LIMIT_LINES_PER_LOCATION) /* keep the innermost */
                 first = l->end[number] - LIMIT_LINES_PER_LOCATION;
         if (from->build_id->size || *from->mapping)
                 st = add_profile_mapping(o, from, &location.mapping, err);
@@ -132,7 +132,7 @@ static enum status add_profile_locations(struct pprof_output *o, struct error *e
 
 /* ---- types and labels ---- */
 
-/* The greatest period of a type's groups, as go tool pprof keeps it when it merges files. */
+/* The greatest period of a type's groups, as in files merged by go tool pprof. */
 static int64_t find_greatest_period(const struct scan_group_sums *groups, const char *type)
 {
         int64_t period = 0;
@@ -204,7 +204,7 @@ static enum status add_profile_labels(struct pprof_output *o, struct error *err)
 
 /* ---- samples ---- */
 
-/* The stack without hidden locations. */
+/* Add a stack without its hidden locations. */
 static enum status add_profile_stack(struct pprof_output *o, uint32_t stack, uint32_t *scratch, uint32_t *ret,
                                      struct error *err)
 {
@@ -220,7 +220,8 @@ static enum status add_profile_stack(struct pprof_output *o, uint32_t stack, uin
 static enum status add_profile_samples(struct pprof_output *o, struct error *err)
 {
         const struct scan_stacks *s = o->m.stacks;
-        _cleanup_free_ uint32_t *stacks = calloc(s->count + 1, sizeof *stacks); /* numbers in p, plus one */
+        _cleanup_free_ uint32_t *stacks =
+                calloc(s->count + 1, sizeof *stacks); /* indices in p, plus one; 0: not added yet */
         _cleanup_free_ uint32_t *scratch = NULL;
         struct profile_sample sample = { .time_unix_ns = o->span.first_unix_ns,
                                          .duration_ns = o->span.end_unix_ns - o->span.first_unix_ns };
@@ -255,7 +256,7 @@ static enum status add_profile_samples(struct pprof_output *o, struct error *err
 
 /* ---- selection ---- */
 
-/* All types of the selection, unless one was asked for. */
+/* All types of the selection, unless one was requested. */
 static enum status choose_output_types(struct query_call *q, struct type_plan *plan)
 {
         const struct query_selection *selection = &q->r.selection;
@@ -282,7 +283,7 @@ static enum status parse_output_labels(struct query_call *q, struct scan_group_b
         const char *labels = query_param_get(&q->params, "", "labels");
 
         if (labels && strcmp(labels, "all") != 0 && strcmp(labels, "none") != 0)
-                return error_set(q->err, ST_USAGE, "labels '%.40s' is neither all nor none; by=LABEL,... chooses some",
+                return error_set(q->err, ST_USAGE, "labels '%.40s' is neither all nor none; use by=LABEL,... for some",
                                  labels);
         by->labels = q->r.by.names;
         by->label_count = q->r.by.count;
@@ -306,7 +307,7 @@ static enum status fill_output(struct pprof_output *o)
                 st = choose_output_types(q, &o->plan);
         if (st)
                 return st;
-        if (!o->plan.type_count) /* the samples of another writer may have none; no type at all would mean every type */
+        if (!o->plan.type_count) /* samples of other writers may lack a type; no type in `by` would mean every type */
                 o->plan.types[o->plan.type_count++] = "";
         by.types = o->plan.types;
         by.type_count = o->plan.type_count;

@@ -40,7 +40,7 @@ static void put_name_answer(struct query_call *q, const struct scan_names *names
         json_out_array_end(&j);
 }
 
-/* Each label with how many values it has among the samples of the selector; those without any are left out. */
+/* Each label with its number of values among the selected samples; labels without values are omitted. */
 static enum status answer_label_counts(struct query_call *q, const struct scan_names *names)
 {
         const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
@@ -100,7 +100,7 @@ static enum status answer_values(struct query_call *q)
         enum status st = ST_OK;
 
         if (!key)
-                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values to list");
+                return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are listed");
         if (q->r.type)
                 st = find_asked_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
         filter = query_selection_make_filter(&q->r.selection, type);
@@ -174,10 +174,11 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
                 q->report->memory_bytes = account.most;
         if (st && account.refused)
                 st = error_set(q->err, ST_TOO_BIG,
-                               "the query needs more memory than the %zu MiB that one may use (--query-memory); take a "
-                               "shorter time range, or choose fewer samples by their labels",
+                               "the query needs more memory than its limit of %zu MiB (--query-memory); use a shorter "
+                               "time range or a narrower selector",
                                account.limit >> 20);
-        return st ? st : work_meter_check(q->meter, q->err); /* after its failure the results of matchers are invalid */
+        return st ? st
+                  : work_meter_check(q->meter, q->err); /* matchers return invalid results after the meter failed */
 }
 
 static enum status run_operation(struct query_call *q, void *context)
@@ -207,7 +208,7 @@ enum status query_run_scan(struct store_scan *scan, const char *operation, const
         while (i < count && strcmp(operations[i].name, operation) != 0)
                 i++;
         if (i == count)
-                return error_set(err, ST_NOT_FOUND, "there is no query '%.40s'", operation);
+                return error_set(err, ST_NOT_FOUND, "unknown query '%.40s'", operation);
         work_meter_init(&budgets, NULL, NULL);
         q.params = (struct query_param_source){ in->param, in->param_context, q.meter };
         st = query_request_parse(&q.params, in->now_unix_ns, &q.r, err);
@@ -240,7 +241,7 @@ enum status query_run(struct profile_store *store, const char *operation, const 
 
 /* ---- profiles outside of a store ---- */
 
-/* Half-open; contains the end of each sample. */
+/* The half-open range that contains the start and end of each sample. */
 static void find_time_range(const struct profile *const *profiles, size_t count, int64_t *from_ret, int64_t *to_ret)
 {
         int64_t from = INT64_MAX, to = INT64_MIN, end;
@@ -259,7 +260,7 @@ static void find_time_range(const struct profile *const *profiles, size_t count,
         *to_ret = (from > to ? 0 : to) + 1;
 }
 
-/* The time range of profiles, for a request that gives none. */
+/* Parameters with the time range of the profiles as the default. */
 struct ranged_params {
         const struct query_input *given;
         char from[24], to[24];

@@ -43,16 +43,16 @@ static inline const char *query_call_content_type(const struct query_call *q)
         }
 }
 
-/** @return ST_USAGE when the request has a filter of stacks, for an operation that sums whole samples. */
+/** For operations that sum whole samples. @return ST_USAGE when the request has a stack filter. */
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation) MUST_CHECK;
 
-/** Note for the report what was asked for. */
+/** Record the selection in the report. */
 void query_call_note_selection(const struct query_call *q, const char *selector, int64_t from_unix_ns,
                                int64_t to_unix_ns);
 
 /**
- * Run one answer on the call's scan with its meter and within the memory that one query may hold.
- * @return the status of the answer, or of the meter; ST_TOO_BIG when the query needs more memory than it may.
+ * Run one answer on the call's scan with its meter and within the memory limit of a query.
+ * @return the status of the answer, or of the meter; ST_TOO_BIG when the memory limit was exceeded.
  */
 typedef enum status query_answer_function(struct query_call *q, void *context);
 enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context) MUST_CHECK;

@@ -26,17 +26,17 @@ struct query_request {
         struct query_selection selection;
         enum query_format format;
         enum query_names names;
-        const char *type;             /* as asked for; NULL: choose */
-        bool is_type_exact;           /* the type is a full id, which selects nothing where no sample has it */
-        const char *const *call_site; /* struct frame_filter; borrowed */
+        const char *type;             /* as requested; NULL: chosen by type_plan */
+        bool is_type_exact;           /* type is a full id, which selects nothing if no sample has it */
+        const char *const *call_site; /* as in struct frame_filter; borrowed */
         size_t call_site_count;
         uint64_t limit; /* rows or names; 0: all */
         struct label_list by;
-        uint64_t groups; /* shown at most; 0: LIMIT_SHOWN_GROUPS */
+        uint64_t groups; /* maximum of shown groups; 0: LIMIT_SHOWN_GROUPS */
         bool relative;   /* scale the base of a diff to the total of the other side */
         uint32_t max_nodes;
         int64_t step_ns;
-        bool average; /* of series: count profiles, for averages of their totals */
+        bool average; /* of series: count profiles instead of samples, for averages */
 };
 
 struct query_param_source {
@@ -51,7 +51,7 @@ enum status query_selection_parse(const struct query_param_source *params, const
                                   struct query_selection *ret, struct error *err) MUST_CHECK;
 void query_selection_deinit(struct query_selection *s);
 
-/** The filter for a scan; borrows from s. @param type  full id, or NULL for any. */
+/** The filter of a scan; borrows from s. @param type  full id, or NULL for any. */
 struct scan_filter query_selection_make_filter(const struct query_selection *s, const char *type);
 
 enum status query_request_parse(const struct query_param_source *params, int64_t now_unix_ns, struct query_request *ret,

@@ -14,7 +14,7 @@ static enum status refuse_label_rule(const char *text, const char *why, struct e
         return error_set(err, ST_USAGE, "retention rule '%.100s' %s", text, why);
 }
 
-/* end: the last brace of the text, since an age has none. */
+/* end: the last brace of the text; an age has no brace. */
 static enum status add_label_rule(struct sample_rules *r, const char *text, const char *end, struct error *err)
 {
         _cleanup_free_ char *selector_text = strndup(text, (size_t)(end + 1 - text));
@@ -25,7 +25,7 @@ static enum status add_label_rule(struct sample_rules *r, const char *text, cons
         if (!selector_text)
                 return error_no_memory(err);
         if (r->limits.rule_count == LABEL_RULES_MAX)
-                return error_set(err, ST_USAGE, "there are more than %d retention rules with labels", LABEL_RULES_MAX);
+                return error_set(err, ST_USAGE, "more than %d retention rules with labels", LABEL_RULES_MAX);
         if (strncmp(end + 1, ",age=", 5) != 0 || strchr(end + 2, ','))
                 return refuse_label_rule(text, "is not {LABELS},age=TIME, as {env=\"dev\"},age=3d", err);
         st = sample_limits_parse(end + 2, &age, err);
@@ -34,7 +34,7 @@ static enum status add_label_rule(struct sample_rules *r, const char *text, cons
         if (st)
                 return st;
         if (!s.count && !s.type)
-                return refuse_label_rule(text, "selects all samples: leave the braces out", err);
+                return refuse_label_rule(text, "selects all samples: omit the braces", err);
         r->rules[r->limits.rule_count] = (struct label_rule){
                 .matchers = s.matchers, .matcher_count = s.count, .type = s.type, .age_s = age.age_s
         };

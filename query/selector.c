@@ -61,7 +61,7 @@ static bool parse_hex_digits(const char *at, int n, unsigned *ret)
         return true;
 }
 
-/* One escape after its backslash, as in Go strings. */
+/* Parse one escape after its backslash, as in Go strings. */
 static enum status parse_selector_escape(struct selector_parser *p, struct buf *b)
 {
         static const char from[] = "abfnrtv\\\"'", to[] = "\a\b\f\n\r\t\v\\\"'";
@@ -82,7 +82,7 @@ static enum status parse_selector_escape(struct selector_parser *p, struct buf *
         return ST_OK;
 }
 
-/* A quoted text; *ret is owned. */
+/* Parse a quoted text; *ret is owned. */
 static enum status parse_quoted(struct selector_parser *p, char **ret)
 {
         _cleanup_buf_ struct buf b;

@@ -7,9 +7,9 @@
  * Label selectors as in Prometheus: {service="api", comm=~"post.*"}.
  *
  * Operators are =, !=, =~ and !~. Values are quoted with ", ' or ` (the last
- * without escapes). Keys may hold dots, or be quoted ("service.name"). Braces
- * may be left out. A type id may stand before the brace, and the key
- * __profile_type__ with = means the same.
+ * without escapes). Keys may contain dots, or be quoted ("service.name"). Braces
+ * are optional. A type id may precede the opening brace, which is equivalent to
+ * the key __profile_type__ with =.
  *
  * Regular expressions match the whole value (common/regex_match.h).
  *
@@ -23,15 +23,15 @@
 #define LIMIT_SELECTOR_MATCHERS 64
 
 struct selector {
-        struct label_matcher *matchers; /* owned, with everything they point to */
+        struct label_matcher *matchers; /* owned, including everything they point to */
         size_t count;
-        char *type; /* NULL when the text names none */
+        char *type; /* NULL: any */
 };
 
 /**
  * @param text  "" and NULL select everything.
- * @param meter  takes the steps of regular expressions; borrowed until selector_deinit(); NULL: unlimited.
- * @return ST_USAGE with the expected token and its byte.
+ * @param meter  charged for steps of regular expressions; borrowed until selector_deinit(); NULL: unlimited.
+ * @return ST_USAGE; the message has the expected token and its byte offset.
  */
 enum status selector_parse(const char *text, struct work_meter *meter, struct selector *ret,
                            struct error *err) MUST_CHECK;

@@ -12,10 +12,10 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* Points of all series of an answer together: 64 MiB. */
+/* Total of points of all series of an answer: 64 MiB. */
 #define LIMIT_SERIES_VALUES (1u << 22)
 
-/* Parts of all steps together, for averages; a scan holds 28 bytes for each and thread. */
+/* Total of parts of all steps, for averages; a scan holds 28 bytes per part and thread. */
 #define LIMIT_STEP_PARTS 1000000
 
 void series_deinit(struct series *s)
@@ -41,7 +41,7 @@ static int64_t choose_step(int64_t range_ns)
         return 86400 * NS_PER_S;
 }
 
-/* Without a step it is chosen for about 120 points. */
+/* The default step gives about 120 points. */
 static enum status set_steps(struct series *s, struct error *err)
 {
         const struct query_selection *sel = &s->q->r.selection;
@@ -55,7 +55,7 @@ static enum status set_steps(struct series *s, struct error *err)
         s->first_ns = sel->from_unix_ns - (rest < 0 ? rest + s->step_ns : rest);
         count = ((uint64_t)sel->to_unix_ns - (uint64_t)s->first_ns + (uint64_t)s->step_ns - 1) / (uint64_t)s->step_ns;
         if (count > LIMIT_SERIES_POINTS)
-                return error_set(err, ST_USAGE, "a series may have up to %d points: take a longer step",
+                return error_set(err, ST_USAGE, "a series may have up to %d points: use a longer step",
                                  LIMIT_SERIES_POINTS);
         s->count = (size_t)count;
         return ST_OK;
@@ -67,7 +67,7 @@ static enum status allocate_points(struct series *s, struct error *err)
 
         if (values > LIMIT_SERIES_VALUES)
                 return error_set(err, ST_TOO_BIG,
-                                 "the series have more than %u points: take a longer step or fewer groups",
+                                 "the series have more than %u points: use a longer step or fewer groups",
                                  LIMIT_SERIES_VALUES);
         s->values = calloc(values + 1, sizeof *s->values);
         s->samples = calloc(values + 1, sizeof *s->samples);
@@ -79,7 +79,7 @@ static enum status allocate_points(struct series *s, struct error *err)
 static enum status add_series_sample(void *context, int64_t time_unix_ns, int64_t value, const stack_id id)
 {
         struct series *s = context;
-        uint64_t at; /* times may be outside of the range where the statistics of a file are wrong */
+        uint64_t at; /* may be out of range if the statistics of a file are wrong */
 
         (void)id;
         if (time_unix_ns < s->first_ns)
@@ -92,7 +92,7 @@ static enum status add_series_sample(void *context, int64_t time_unix_ns, int64_
         return ST_OK;
 }
 
-/* Of one type, and not by label. */
+/* One type, not grouped by labels. */
 static enum status sum_one_series(struct series *s, struct error *err)
 {
         const struct scan_filter filter = query_selection_make_filter(&s->q->r.selection, s->plan.type);
@@ -108,7 +108,7 @@ static enum status sum_one_series(struct series *s, struct error *err)
         return st;
 }
 
-/* The sums of the scan, each with its label group in place of the scan's; those that are left out are removed. */
+/* Convert values, replace groups of the scan by label groups, and remove sums that the plan omits. */
 static enum status convert_step_sums(struct series *s, struct scan_group_sums *sums, struct error *err)
 {
         struct scan_series_set with_time = { 0 };
@@ -131,7 +131,8 @@ static enum status convert_step_sums(struct series *s, struct scan_group_sums *s
         return st;
 }
 
-/* Into how many parts of about a second a step is divided, so that samples of one profile are found together. */
+/* The number of parts of about a second in a step. For averages, the samples of one series in one part count as one
+ * profile. */
 static uint32_t count_step_parts(const struct series *s)
 {
         uint64_t parts = (uint64_t)(s->step_ns / NS_PER_S), most = LIMIT_STEP_PARTS / (s->count + 1);
@@ -215,7 +216,7 @@ static void put_series_csv(const struct series *s, struct buf *ret)
         }
 }
 
-/* [time in ms, value, samples] each */
+/* Each point is [time in ms, value, samples]. */
 static void put_series_points(const struct series *s, uint32_t group, struct json_out *j)
 {
         json_out_array(j, "points");

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Sums of a selection per step of time, of each group that is shown. Steps begin at multiples of the step. Private to
- * query/.
+ * Sums of a selection per time step, for each shown group. Steps begin at multiples of the step. Private to query/.
  *
  * Threads: belongs to one thread.
  */
@@ -19,13 +18,12 @@ struct series {
         struct label_groups groups;
         int64_t first_ns, step_ns;
         size_t count;      /* steps */
-        int64_t *values;   /* of each shown group, `count`; owned */
-        uint64_t *samples; /* likewise; for averages profiles in their place: one per series and second that has samples
-                            */
+        int64_t *values;   /* `count` values for each shown group; owned */
+        uint64_t *samples; /* likewise; for averages profiles instead: one per series and second with samples */
         char unit[32];
 };
 
-/** Sum the selection of the request, by its labels and step. @return ST_USAGE for too many points; ST_TOO_BIG. */
+/** Sum the request's selection by its labels and step. @return ST_USAGE for too many points; ST_TOO_BIG. */
 enum status series_load(struct query_call *q, struct series *ret) MUST_CHECK;
 void series_deinit(struct series *s); /* also fine on a zeroed one */
 #define _cleanup_series_ _cleanup_(series_deinit)

@@ -8,7 +8,7 @@
 
 /* ---- text ---- */
 
-/* Where the line after the one that begins at `at` would begin. */
+/* The offset of the line after the one at `at`. */
 static size_t find_next_line(const struct buf *text, size_t at)
 {
         const uint8_t *end = memchr(text->data + at, '\n', text->size - at);
@@ -16,7 +16,7 @@ static size_t find_next_line(const struct buf *text, size_t at)
         return end ? (size_t)(end - text->data) + 1 : text->size;
 }
 
-/* Lines are asked for in the order of instructions, which is any. */
+/* Lines are requested in any order. */
 static enum status find_line_starts(struct source_lines *s, struct error *err)
 {
         size_t count = 0;
@@ -43,13 +43,13 @@ void source_lines_load(struct source_lines *s, const struct query_sources *sourc
         if (!*path)
                 error_set(&s->why, ST_NOT_FOUND, "the symbols of this code name no source file: debuginfo is missing");
         else if (!id->size)
-                error_set(&s->why, ST_NOT_FOUND, "the object has no build-id, by which its sources would be found");
+                error_set(&s->why, ST_NOT_FOUND, "the object has no build-id to find its sources by");
         else if (!sources)
                 error_set(&s->why, ST_NOT_FOUND, "only a service has sources");
         else
                 s->state = sources->read(sources->context, id, path, may_fetch, &s->text, &s->why);
         if (s->state == ST_TOO_BIG)
-                error_set(&s->why, ST_TOO_BIG, "the file has more than %d MiB", (int)(LIMIT_SHOWN_SOURCE_BYTES >> 20));
+                error_set(&s->why, ST_TOO_BIG, "the file is larger than %d MiB", (int)(LIMIT_SHOWN_SOURCE_BYTES >> 20));
         if (!s->state)
                 s->state = find_line_starts(s, &s->why);
 }
@@ -82,7 +82,7 @@ const char *source_lines_get(const struct source_lines *s, int64_t line, size_t 
         return text;
 }
 
-/* ---- what to do without ---- */
+/* ---- upload commands ---- */
 
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,:@%=-"
 

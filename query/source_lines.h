@@ -10,35 +10,35 @@
  */
 #include "query/query.h"
 
-#define LIMIT_SHOWN_SOURCE_BYTES MiB(16) /* of one file, and of all whole files of an answer */
+#define LIMIT_SHOWN_SOURCE_BYTES MiB(16) /* of one file, and of all whole files in an answer */
 #define LIMIT_SHOWN_LINE_BYTES 400
 
 struct source_lines {
-        struct buf text; /* of the file, when state is ST_OK */
+        struct buf text; /* of the file if state is ST_OK */
         enum status state;
-        struct error why; /* of another state, for people */
-        uint32_t *starts; /* of its lines in the text; owned */
+        struct error why; /* human-readable reason of any other state */
+        uint32_t *starts; /* offsets of lines in the text; owned */
         size_t count;
         struct memory_reservation memory; /* of starts */
 };
 
 /**
- * Load the file that debuginfo of an object names. Never fails: what could not be read has a state and a reason.
- * @param sources    NULL: there are none, as without a service.
- * @param may_fetch  whether upstreams may be asked.
+ * Load a file that is named by an object's debuginfo. Never fails: state and why tell why a file could not be read.
+ * @param sources    NULL: none, as without a service.
+ * @param may_fetch  whether upstreams may be queried.
  */
 void source_lines_load(struct source_lines *s, const struct query_sources *sources, const struct build_id *id,
                        const char *path, bool may_fetch);
 void source_lines_deinit(struct source_lines *s); /* also fine on a zeroed one */
 
-/** The text of a line without its end, cut to LIMIT_SHOWN_LINE_BYTES; NULL without one. Borrowed until deinit. */
+/** A line without line end, truncated to LIMIT_SHOWN_LINE_BYTES; NULL: none. Borrowed until source_lines_deinit(). */
 const char *source_lines_get(const struct source_lines *s, int64_t line, size_t *n_ret);
 
-/** Append the command that uploads what is missing. @param path  of the object; "" unknown. */
+/** Append the command that uploads the missing part. @param path  of the object; "" unknown. */
 enum upload_part { UPLOAD_SOURCES, UPLOAD_EXECUTABLE, UPLOAD_DEBUGINFO };
 void upload_command_put(struct buf *ret, enum upload_part part, const char *server, const char *path);
 
-/** Whether a shell needs no quotes for the text, and it is not an option. */
+/** Whether a shell needs no quotes for the text, and the text is not an option. */
 bool is_shell_plain(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /api/v1/query/spans: the spans or traces that cost most, of samples that carry their ids. */
+/* The operation "spans": the spans or traces with the greatest cost, of samples that have their ids. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,21 +13,21 @@
 
 static const struct label_list default_ids = { .names = { "trace_id", "span_id" }, .count = 2 };
 
-/* Labels that are shown with a span. */
+/* Labels shown with a span. */
 static const char *const detail_names[] = { "service_name", "span_name" };
 #define SPAN_DETAILS (sizeof detail_names / sizeof *detail_names)
 
-/* The details of a span: those of its samples that cost most. */
+/* The details of a span, taken from its group of samples with the greatest value. */
 struct span_detail {
         const char *values[SPAN_DETAILS]; /* "" unknown; borrowed from the scan */
-        int64_t value;                    /* of the samples that have them */
+        int64_t value;                    /* of the samples with these details */
 };
 
 struct span_list {
         struct query_call *q; /* borrowed */
         struct type_plan plan;
         struct label_groups spans;
-        struct span_detail *details; /* of each span; owned */
+        struct span_detail *details; /* by span; owned */
         size_t detail_capacity;
         uint32_t *order;                  /* spans by falling cost; owned */
         struct memory_reservation memory; /* of details and order */
@@ -127,7 +127,7 @@ static enum status sum_spans(struct span_list *l, struct error *err)
         return st;
 }
 
-/* Those that were found first come first among equals: groups of a scan are sorted by their labels. */
+/* Ties keep the order of the scan's groups, which are sorted by their labels. */
 static int compare_span_costs(const void *x, const void *y, void *context)
 {
         const struct label_group *spans = context;

@@ -8,10 +8,10 @@
 #include "common/huge_pages.h"
 #include "common/work_threads.h"
 
-#define PREFETCH_DISTANCE 8        /* locations: one step of prefetch_location() takes as long as a few of them */
-#define UNCOUNTED_NAMES 1024       /* memory for so few is not reserved: a small query needs no budget */
-#define ROW_TABLES 4               /* at most, one a thread */
-#define LOCATIONS_PER_TABLE 100000 /* of stacks; fewer do not pay for a thread */
+#define PREFETCH_DISTANCE 8        /* locations; processing that many takes about as long as one memory access */
+#define UNCOUNTED_NAMES 1024       /* up to this many, memory is not charged to the budget */
+#define ROW_TABLES 4               /* maximum; one per thread */
+#define LOCATIONS_PER_TABLE 100000 /* minimum for which another thread is worthwhile */
 
 static void update_row_line(struct top_row *row, int64_t line, int64_t value, bool leaf)
 {
@@ -25,8 +25,8 @@ static void update_row_line(struct top_row *row, int64_t line, int64_t value, bo
 }
 
 /*
- * Ask memory for what the locations from j on need, in the order in which each leads to the next: with a million stacks
- * nothing of it is in the caches.
+ * Prefetch the ranges, frames and rows of locations after j, each in time for the next step: with a million stacks
+ * every access is a cache miss.
  */
 static inline void prefetch_location(const struct merged_profile *m, const struct top_row *rows, const uint32_t *names,
                                      size_t j)
@@ -44,16 +44,16 @@ static inline void prefetch_location(const struct merged_profile *m, const struc
         __builtin_prefetch(&rows[names[l->frames[l->first[locations[PREFETCH_DISTANCE]]]]]);
 }
 
-/* A row of each name, for some of the entries: what one thread adds up. */
+/* The sums of one thread: a row per name, for a range of the entries. */
 struct row_table {
-        struct top_row *rows; /* owned, except those of the answer */
-        size_t first, end;    /* of the entries */
+        struct top_row *rows; /* owned, except those of the first table */
+        size_t first, end;    /* range of the entries */
 };
 
 struct row_adding {
         const struct top_side *from;
         unsigned side;
-        const uint32_t *names; /* of each frame */
+        const uint32_t *names; /* by frame */
         struct row_table *tables;
         struct work_ranges ranges; /* of tables */
 };
@@ -75,7 +75,7 @@ static enum status add_table_rows(const struct row_adding *a, const struct row_t
 
                         prefetch_location(m, table->rows, a->names, j);
                         st = work_meter_add(meter, l->end[location] - l->first[location], err);
-                        for (uint32_t k = l->end[location]; k-- > l->first[location];) { /* from the innermost */
+                        for (uint32_t k = l->end[location]; k-- > l->first[location];) { /* innermost first */
                                 struct top_row *row = &table->rows[a->names[l->frames[k]]];
 
                                 row->frame = l->frames[k];
@@ -103,7 +103,7 @@ static enum status add_rows_of_tables(void *context, struct work_thread *t, stru
         return st;
 }
 
-/* The entries of `later` come after those of `rows`. Clears it. */
+/* Add `later`, whose entries follow those of `rows`, and clear it. */
 static enum status merge_table_rows(struct top_row *rows, struct top_row *later, size_t count, unsigned side,
                                     struct work_meter *meter, struct error *err)
 {
@@ -123,7 +123,7 @@ static enum status merge_table_rows(struct top_row *rows, struct top_row *later,
         return st;
 }
 
-/* Rows of equal sums have one order in every store, whatever order its files were read in. */
+/* Ties have a fixed order that does not depend on the order in which files were read. */
 static int compare_row_names(const struct top_row *x, const struct top_row *y, const struct query_frame *frames)
 {
         const struct query_frame *a = &frames[x->frame], *b = &frames[y->frame];
@@ -167,7 +167,7 @@ static void free_row_tables(struct row_table *tables)
                 free(tables[i].rows);
 }
 
-/* About as many, as all stacks of the profile have on average. */
+/* An estimate from the average stack depth of the profile. */
 static size_t count_side_locations(const struct top_side *s)
 {
         const struct scan_stacks *stacks = s->m ? s->m->stacks : NULL;
@@ -175,7 +175,7 @@ static size_t count_side_locations(const struct top_side *s)
         return stacks && stacks->count ? stacks->first[stacks->count] / stacks->count * (s->end - s->first) : 0;
 }
 
-/* More tables where they pay, and while there is memory for them. @return how many there are. */
+/* Add tables while they are worthwhile and memory is available. @return their number. */
 static size_t allocate_row_tables(struct row_table *tables, size_t row_count, const struct top_side sides[2],
                                   struct memory_reservation *memory)
 {
@@ -262,10 +262,10 @@ enum status top_build(const struct frame_table *frames, const struct top_side si
         rows = calloc_huge(count + 1, sizeof *rows);
         if (!rows)
                 return error_no_memory(err);
-        st = work_meter_add(frames->meter, count / 4, err); /* once a group: to clear and to look through the rows */
+        st = work_meter_add(frames->meter, count / 4, err); /* once per group: clearing and scanning the rows */
         if (!st)
                 st = add_sides(rows, frames, sides, err);
-        for (size_t i = 0; i < count; i++) /* locations that no stack uses leave empty rows */
+        for (size_t i = 0; i < count; i++) /* drop rows without samples */
                 if (rows[i].cumulative[0] || rows[i].cumulative[1] || rows[i].flat[0] || rows[i].flat[1])
                         rows[kept++] = rows[i];
         if (!st)

@@ -15,14 +15,14 @@ static size_t count_shown_rows(const struct top *t, uint64_t limit)
 }
 
 #define ROWS_OF_PIECE 4096
-#define PIECES 64 /* of rows that are in memory twice, for a moment */
+#define PIECES 64 /* written before they are appended to the answer; bounds the memory */
 
-/* Rows as text, in pieces that threads write. */
+/* Rows as JSON, in pieces written by several threads. */
 struct row_pieces {
         const struct top *top;
         const struct frame_table *frames;
         const struct top_form *form;
-        const struct label_groups *groups; /* NULL: without the labels of the group */
+        const struct label_groups *groups; /* NULL: without the group's labels */
         const struct label_group *group;
         size_t first; /* row of the first piece */
         struct work_ranges ranges;
@@ -75,7 +75,7 @@ static enum status write_row_pieces(void *context, struct work_thread *t, struct
         return st;
 }
 
-/* From row p->first on. @return false: the query has ended, which its meter says, or the answer has failed. */
+/* Write rows from p->first on. @return false: the meter ended the query, or the answer failed. */
 static bool put_row_pieces(struct row_pieces *p, size_t rows, struct json_out *j)
 {
         size_t count = (rows + ROWS_OF_PIECE - 1) / ROWS_OF_PIECE;

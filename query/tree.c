@@ -7,7 +7,7 @@
 
 #include "common/array.h"
 
-#define UNCOUNTED_NODES 1024 /* memory for so few is not reserved: a small query needs no budget */
+#define UNCOUNTED_NODES 1024 /* up to this many, memory is not charged to the budget */
 
 enum status tree_init(struct tree *t, struct work_meter *meter, struct error *err)
 {
@@ -39,7 +39,7 @@ static bool is_child(const void *context, uint32_t number, const void *key, size
         return n->parent == k->parent && n->frame == k->frame;
 }
 
-/* Room for one more node. Slots that grow are copied: both are there for a while. */
+/* Make room for one more node. While slots grow, the old and the new ones exist at the same time. */
 static enum status reserve_node(struct tree *t, struct error *err)
 {
         bool grows = t->children.count >= t->children.slot_count / 2;
@@ -132,7 +132,7 @@ static enum status load_stack_path(struct frame_path *p, const struct location_f
         return ST_OK;
 }
 
-/* Reduce a path to the focus. False when it does not contain the function. */
+/* Reduce a path to the focus; false when it does not contain the function. */
 static bool apply_tree_focus(struct frame_path *p, const struct tree_focus *focus)
 {
         size_t at;
@@ -164,7 +164,7 @@ static bool apply_tree_focus(struct frame_path *p, const struct tree_focus *focu
         return at > 0;
 }
 
-/* The node of a group's labels; the root without labels. */
+/* The node below which a group's stacks are added; the root if there are no labels. */
 static enum status find_or_add_group_node(struct tree *t, const struct tree_roots *roots, uint32_t group, uint32_t *ret,
                                           struct error *err)
 {
@@ -246,7 +246,7 @@ static int64_t get_node_weight(const struct tree_node *n)
         return w;
 }
 
-/* By parent, and siblings by falling weight; the number last, so that the order is one. */
+/* By parent, siblings by falling weight; ties by index. */
 static int compare_siblings(const void *x, const void *y, void *context)
 {
         const struct tree_node *nodes = context;
@@ -261,8 +261,8 @@ static int compare_siblings(const void *x, const void *y, void *context)
 }
 
 /*
- * Hoare's selection: the k-th greatest of the weights, which are reordered. A sender chooses the weights, so pivots are
- * drawn with the key of the process: else weights that make it take quadratic time can be computed.
+ * Quickselect (Hoare): the k-th greatest weight; reorders the weights. Senders control the weights, so pivots are
+ * chosen with the secret key of the process; otherwise input that takes quadratic time could be constructed.
  */
 static enum status select_kth_greatest(struct work_meter *meter, int64_t *w, uint32_t count, uint32_t k,
                                        struct error *err)
@@ -270,7 +270,7 @@ static enum status select_kth_greatest(struct work_meter *meter, int64_t *w, uin
         uint32_t low = 0, high = count - 1;
 
         for (uint64_t pass = 0; low < high; pass++) {
-                /* Never the last one: then a pass would leave everything on the left. */
+                /* Never the last element: the range might then not shrink. */
                 int64_t pivot = w[low + keyed_hash(&pass, sizeof pass) % (high - low)];
                 uint32_t i = low, j = high;
                 enum status st = work_meter_add(meter, (uint64_t)high - low + 1, err);
@@ -297,10 +297,10 @@ static enum status select_kth_greatest(struct work_meter *meter, int64_t *w, uin
         return ST_OK;
 }
 
-/* The max_nodes heaviest nodes: all above a weight, and the first ones of exactly that weight. */
+/* Bound of the max_nodes heaviest nodes: all above a weight, and the first `equal` of exactly that weight. */
 struct weight_bound {
         int64_t least;
-        uint32_t equal; /* how many of exactly that weight */
+        uint32_t equal;
 };
 
 static enum status weight_bound_build(const struct tree *t, uint32_t max_nodes, struct weight_bound *ret,
@@ -333,7 +333,7 @@ static bool admit_weight(struct weight_bound *b, int64_t w)
         return w > b->least || (w == b->least && b->equal > 0 && b->equal--);
 }
 
-/* The nodes, each followed by its descendants in the order of `sorted`, which is by parent. */
+/* Depth-first order of the nodes, siblings as in `sorted`, which is by parent. */
 static uint32_t order_descendants(const struct tree *t, const uint32_t *sorted, uint32_t kept, uint32_t *first,
                                   uint32_t *stack, uint32_t *order)
 {
@@ -361,7 +361,7 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, stru
                                   uint32_t **ret, uint32_t *count_ret, struct error *err)
 {
         _cleanup_free_ uint32_t *sorted = NULL, *stack = NULL, *order = NULL;
-        _cleanup_free_ uint32_t *first = NULL; /* of a node's children in sorted */
+        _cleanup_free_ uint32_t *first = NULL; /* start of each node's children in sorted */
         uint32_t kept = 0;
         size_t held = memory->bytes, weight = t->count > max_nodes ? sizeof(int64_t) : 0;
         struct weight_bound bound;
@@ -380,7 +380,7 @@ enum status tree_sort_for_drawing(const struct tree *t, uint32_t max_nodes, stru
         st = weight_bound_build(t, max_nodes, &bound, err);
         if (st)
                 return st;
-        for (uint32_t i = 0; i < t->count; i++) /* the root stays in any case, and counts */
+        for (uint32_t i = 0; i < t->count; i++) /* the root is always kept, and counts */
                 if (admit_weight(&bound, get_node_weight(&t->nodes[i])) && i)
                         sorted[kept++] = i;
         st = work_meter_sort(t->meter, sorted, kept, sizeof *sorted, compare_siblings, t->nodes, err);
@@ -401,7 +401,7 @@ void drawing_deinit(struct drawing *d)
         *d = (struct drawing){ 0 };
 }
 
-/* All drawn descendants of a node are there; the rest of its total becomes one more child. */
+/* After all drawn descendants of a node: the rest of its total becomes one more child. */
 static void close_drawn_node(struct drawing *d, uint32_t node, const int64_t rest[2])
 {
         if (rest[0] || rest[1])
@@ -415,7 +415,7 @@ static void close_drawn_node(struct drawing *d, uint32_t node, const int64_t res
 enum status tree_draw(const struct tree *t, uint32_t max_nodes, struct drawing *ret, struct error *err)
 {
         _cleanup_free_ uint32_t *order = NULL, *position = NULL;
-        _cleanup_free_ int64_t(*rest)[2] = NULL; /* of a drawn node: its total without self and drawn children */
+        _cleanup_free_ int64_t(*rest)[2] = NULL; /* by drawn node: its total without self and drawn children */
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
         _cleanup_drawing_ struct drawing d = { .memory.use = MEMORY_QUERIES };
         uint32_t count, open = 0; /* the drawn node whose descendants are being added */

@@ -22,7 +22,7 @@ static bool is_type_part(const char *id, enum profile_type_part part, const char
         return n == strlen(text) && memcmp(have, text, n) == 0;
 }
 
-/* Nanoseconds of a unit of time, 0 for other units. */
+/* Nanoseconds per time unit, 0 for other units. */
 static int64_t get_time_unit_ns(const char *id, enum profile_type_part part)
 {
         static const struct {
@@ -43,14 +43,14 @@ bool is_cpu_time_type(const char *type)
         return is_type_part(type, TYPE_SAMPLE_TYPE, "cpu") && get_time_unit_ns(type, TYPE_SAMPLE_UNIT);
 }
 
-/* A count of samples that were taken once per period of CPU time. */
+/* Whether values count samples taken once per period of CPU time. */
 static bool is_cpu_count_type(const char *type)
 {
         return is_type_part(type, TYPE_SAMPLE_UNIT, "count") && is_type_part(type, TYPE_PERIOD_TYPE, "cpu") &&
                get_time_unit_ns(type, TYPE_PERIOD_UNIT);
 }
 
-/* The factor from values of a type to CPU time in nanoseconds; false without a period. */
+/* The factor that converts values of a type to CPU time in nanoseconds; false without a period. */
 static bool get_time_factor(const char *type, int64_t period, int64_t *ret)
 {
         int64_t factor = 1;
@@ -80,7 +80,7 @@ bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, co
         return true;
 }
 
-/* ---- the type that was asked for ---- */
+/* ---- the requested type ---- */
 
 static bool is_type_prefix(const char *id, const char *asked)
 {
@@ -96,7 +96,7 @@ static bool matches_sample_type(const char *id, const char *asked)
         return is_type_part(id, TYPE_SAMPLE_TYPE, asked);
 }
 
-/* The type that matches; of several, the first in `preferred`. */
+/* The matching type; of several, the first in `preferred`. */
 static const char *pick_type(const struct scan_names *types, const char *asked,
                              bool (*agrees)(const char *, const char *), size_t *count_ret)
 {
@@ -131,7 +131,7 @@ static enum status report_bad_type(const struct scan_names *types, const char *a
 
         for (size_t i = 0; i < types->count && n < sizeof list; i++)
                 n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", types->items[i]);
-        return error_set(err, ST_USAGE, "type '%.40s' names %s; there are: %s", asked, what, list);
+        return error_set(err, ST_USAGE, "type '%.40s' matches %s; there are: %s", asked, what, list);
 }
 
 /* Number of types that `asked` matches. *ret: the only or preferred one. */
@@ -173,7 +173,7 @@ static int compare_type_ids(const void *x, const void *y)
         return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* The types of all sides, sorted; of the selected samples, or of all in the time ranges. @param items_ret owned. */
+/* The types of all sides, sorted: of the selected samples, or of all in the time ranges. @param items_ret owned. */
 static enum status list_side_types(struct store_scan *scan, const struct query_selection *const *sides,
                                    size_t side_count, bool whole_range, const char ***items_ret, size_t *count_ret,
                                    struct error *err)
@@ -209,7 +209,7 @@ static enum status list_side_types(struct store_scan *scan, const struct query_s
         return ST_OK;
 }
 
-/* The types that are summed without a request, and the omission of all others. */
+/* Choose the types to sum when no type was requested; record all others as omissions. */
 static enum status choose_summed_types(struct type_plan *p, const struct scan_names *types, struct error *err)
 {
         size_t times = 0, counts = 0, ignored;
@@ -232,7 +232,7 @@ static enum status choose_summed_types(struct type_plan *p, const struct scan_na
         return st;
 }
 
-/* Count the samples of one side that cannot or need not be converted; *counts_ret: that counts remain. */
+/* Record the samples of one side that cannot or need not be converted; *counts_ret: set if counts remain to convert. */
 static enum status find_unconverted_samples(struct store_scan *scan, const struct query_selection *side,
                                             struct type_plan *p, bool *counts_ret, struct error *err)
 {
@@ -266,7 +266,7 @@ static enum status find_unconverted_samples(struct store_scan *scan, const struc
         return st;
 }
 
-/* Without any count to convert, the CPU time alone is summed. */
+/* If no count needs conversion, only CPU time is summed. */
 static enum status plan_conversion(struct store_scan *scan, const struct query_selection *const *sides,
                                    size_t side_count, struct type_plan *p, struct error *err)
 {
@@ -281,7 +281,7 @@ static enum status plan_conversion(struct store_scan *scan, const struct query_s
         for (size_t i = 0; i < p->type_count; i++)
                 if (is_cpu_time_type(p->types[i]))
                         p->types[kept++] = p->types[i];
-        if (!kept) { /* counts alone, none of them with a period: as if they had been asked for */
+        if (!kept) { /* only counts, all without a period: sum them unconverted */
                 p->omission_count = 0;
                 for (size_t i = 0; !st && i < p->type_count; i++)
                         if (strcmp(p->types[i], p->type) != 0)
@@ -327,7 +327,7 @@ enum status type_plan_make(struct store_scan *scan, const struct query_selection
                                 matches = find_requested_types(&types, asked, &p.type);
                 }
                 if (!st && (matches > 1 || (!matches && types.count)))
-                        st = report_bad_type(&types, asked, matches ? "several" : "none of those in this range", err);
+                        st = report_bad_type(&types, asked, matches ? "several types" : "no type in this range", err);
                 if (!st && p.type)
                         p.types[p.type_count++] = p.type;
         }
@@ -380,7 +380,7 @@ void type_plan_copy_unit(const struct type_plan *p, char *ret, size_t size)
         snprintf(ret, size, "%.*s", (int)n, unit);
 }
 
-/* ---- what is left out ---- */
+/* ---- omissions ---- */
 
 void type_plan_put_json(const struct type_plan *p, struct json_out *j)
 {
@@ -407,7 +407,7 @@ void type_plan_put_json(const struct type_plan *p, struct json_out *j)
         json_out_array_end(j);
 }
 
-/* Samples whose CPU time is counted are not missing, so the note does not mention them. */
+/* Samples whose CPU time is summed are not missing, so the note does not mention them. */
 void type_plan_put_note(const struct type_plan *p, struct buf *ret)
 {
         const char *separator = "not included: ";

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Which profile types a query sums, and what it leaves out. Private to query/.
+ * Which profile types a query sums, and which it omits. Private to query/.
  *
- * A query that asks for a type sums that type. Otherwise it sums CPU time; hosts whose sender counts samples in place
- * of CPU time are included as count * period, unless the same series (set of labels) has CPU time as well: Go's
- * profiles have both values of each sample. What is left out is named in the answer.
+ * A query for a type sums that type. Otherwise it sums CPU time; senders that count samples instead of CPU time are
+ * included as count * period, unless the same series (set of labels) has CPU time as well, as Go's profiles do.
+ * Omitted types are listed in the answer.
  *
  * Threads: one plan belongs to one thread.
  */
@@ -17,7 +17,7 @@
 #include "query/request.h"
 
 enum omission_reason {
-        OMITTED_OTHER_TYPE, /* not of the type that was chosen */
+        OMITTED_OTHER_TYPE, /* not the chosen type */
         OMITTED_NO_PERIOD,  /* a count that cannot be converted */
         OMITTED_DUPLICATE,  /* the series has CPU time as well */
 };
@@ -29,11 +29,11 @@ struct type_omission {
 };
 
 struct type_plan {
-        const char *type;   /* full id, of the answer; NULL: there are no samples */
-        const char **types; /* whose samples are summed; owned */
+        const char *type;   /* full id of the answer's type; NULL: no samples */
+        const char **types; /* types that are summed; owned */
         size_t type_count;
-        bool converts;                   /* values of `types` to `type`, CPU time in nanoseconds */
-        bool by_series;                  /* counts are left out of series that have CPU time as well */
+        bool converts;                   /* values of `types` are converted to `type`, CPU time in nanoseconds */
+        bool by_series;                  /* counts are omitted from series that have CPU time as well */
         struct type_omission *omissions; /* owned */
         size_t omission_count, omissions_capacity;
 };
@@ -42,41 +42,41 @@ struct type_plan {
  * Plan for one selection, or for both sides of a diff.
  *
  * `asked` is a type id, its first parts ("process_cpu", "process_cpu:cpu"), or a sample type ("cpu"). NULL prefers CPU
- * time, then CPU samples, then the first type. A type that only other series of the time ranges have is accepted, and
- * selects nothing.
- * @return ST_USAGE when `asked` matches none or several types; the text lists the types.
+ * time, then CPU samples, then the first type. A type that only unselected series of the time ranges have is accepted
+ * and selects nothing.
+ * @return ST_USAGE when `asked` matches no type or several; the message lists the types.
  */
 enum status type_plan_make(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
                            const char *asked, struct type_plan *ret, struct error *err) MUST_CHECK;
-/** The same for the type that a request asks for, which may be exact. */
+/** Plan for the type of a request, which may be exact. */
 enum status type_plan_make_for_request(struct store_scan *scan, const struct query_selection *const *sides,
                                        size_t side_count, const struct query_request *r, struct type_plan *ret,
                                        struct error *err) MUST_CHECK;
 void type_plan_deinit(struct type_plan *p);
 #define _cleanup_type_plan_ _cleanup_(type_plan_deinit)
 
-/** The type that `asked` names, as in type_plan_make(); borrowed from the scan, NULL when there are no samples. */
+/** Find the type that `asked` matches, as in type_plan_make(); borrowed from the scan, NULL if there are no samples. */
 enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
                             const char **ret, struct error *err) MUST_CHECK;
 
 /**
  * Convert a sum of a group to the type of the answer; saturates.
  * @param with_time  the series that have CPU time.
- * @return false: the group is left out.
+ * @return false: the group is omitted.
  */
 bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, const struct scan_series_set *with_time,
                        int64_t *value);
 
-/** Whether values of the type are CPU time themselves. */
+/** Whether values of the type are CPU time. */
 bool is_cpu_time_type(const char *type);
 
-/** Copy the unit of the plan's type, "" without one; cut at the size. */
+/** Copy the unit of the plan's type, "" if it has none; truncated to the size. */
 void type_plan_copy_unit(const struct type_plan *p, char *ret, size_t size);
 
-/** The members converted_types and left_out_types, where they are not empty. */
+/** Write the members converted_types and left_out_types if they are not empty. */
 void type_plan_put_json(const struct type_plan *p, struct json_out *j);
 
-/** What is left out, in one line without its end; "" when nothing is. */
+/** Append the omissions as one line without line end; "" if none. */
 void type_plan_put_note(const struct type_plan *p, struct buf *ret);
 
 #endif

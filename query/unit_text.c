@@ -19,7 +19,7 @@ static const struct {
         { "h", 3600 * NS_PER_S },  { "d", 86400 * NS_PER_S }, { "w", 7 * 86400 * NS_PER_S },
 };
 
-/* Digits at *at; false when there are none or they pass 64 bits. */
+/* Parse digits at *at; false if there are none or they exceed 64 bits. */
 static bool parse_unsigned(const char **at, int64_t *ret)
 {
         const char *p = *at;
@@ -139,8 +139,7 @@ static bool parse_epoch(const char *at, int64_t *ret)
 
         if (!parse_unsigned(&at, &n) || *at)
                 return false;
-        /* Seconds up to the year 5138, then milliseconds up to the same, then microseconds; what is greater is
-         * nanoseconds. */
+        /* Seconds up to the year 5138, then milliseconds up to the same year, then microseconds, then nanoseconds. */
         if (n < INT64_C(100000000000))
                 return !__builtin_mul_overflow(n, NS_PER_S, ret);
         if (n < INT64_C(100000000000000))

@@ -9,22 +9,22 @@
 #include "common/error.h"
 
 /**
- * A point in time from text, as nanoseconds of the Unix epoch:
- * "now", "now-1h30m", "-15m" (the same as now-15m), "2026-01-31",
+ * Parse a point in time, as nanoseconds of the Unix epoch:
+ * "now", "now-1h30m", "-15m" (same as now-15m), "2026-01-31",
  * "2026-01-31T12:00:00Z", "...T12:00:00.25+01:00", or a number of seconds,
  * milliseconds, microseconds or nanoseconds, distinguished by its size.
- * @return ST_USAGE names the text and the forms.
+ * @return ST_USAGE; the message has the text and the accepted forms.
  * Source: RFC 3339.
  */
 enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret, struct error *err) MUST_CHECK;
 
-/** A duration from text: "90s", "1h30m", "7d", "250ms"; a bare number is seconds. Positive. */
+/** Parse a positive duration: "90s", "1h30m", "7d", "250ms"; a bare number is seconds. */
 enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error *err) MUST_CHECK;
 
-/** A value with unit: "1.23 s" for nanoseconds, "4.5 MiB" for bytes, "12,345" for everything else. Returns out. */
+/** Format a value with its unit: "1.23 s" for nanoseconds, "4.5 MiB" for bytes, else "12,345". Returns out. */
 const char *format_value(int64_t value, const char *unit, char *out, size_t size);
 
-/** "2026-01-31 12:00:00" in UTC. Returns out. */
+/** Format a time as "2026-01-31 12:00:00" in UTC. Returns out. */
 const char *format_time_utc(int64_t unix_ns, char *out, size_t size);
 
 #endif

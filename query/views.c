@@ -18,7 +18,7 @@ static int64_t scale_value(int64_t value, int64_t numerator, int64_t denominator
         return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
 }
 
-/* Scale the base to the total of the other side, so that differences are those of shares. */
+/* Scale the base to the total of the other side, so that the diff compares shares. */
 static void scale_base(struct loaded_sides *l)
 {
         struct merged_profile *base = &l->sides[0];
@@ -174,7 +174,7 @@ enum status function_targets_find_asked(struct query_call *q, const struct frame
 
 /* ---- top, diff as a table ---- */
 
-/* A function is kept if any of its names matches. */
+/* Keep the rows of target functions. */
 static enum status filter_top(struct query_call *q, const struct function_targets *targets, struct top *top)
 {
         size_t kept = 0;
@@ -188,13 +188,13 @@ static enum status filter_top(struct query_call *q, const struct function_target
         return st;
 }
 
-/* A table per group that is shown; without labels there is one group. */
+/* One table per shown group; without labels there is one group. */
 struct top_tables {
         struct query_call *q;
         struct loaded_sides *l;
         struct function_targets targets;
         struct top_form form;
-        size_t *first[2]; /* of each side, of the entries of each group; owned */
+        size_t *first[2]; /* by side: start of each group's entries; owned */
 };
 
 static void top_tables_deinit(struct top_tables *t)
@@ -351,7 +351,7 @@ enum status query_answer_top(struct query_call *q)
 
 /* ---- trees ---- */
 
-/* The frames above the stacks of each group; owned by the caller. */
+/* Add frames for the labels of each group, above its stacks. @param ret  owned by the caller. */
 static enum status add_root_frames(struct query_call *q, struct loaded_sides *l, uint32_t **ret)
 {
         const struct label_groups *g = &l->groups;
@@ -377,7 +377,7 @@ static enum status add_root_frames(struct query_call *q, struct loaded_sides *l,
         return st;
 }
 
-/* The one that is set of callees_of, callers_of, callees_matching and callers_matching. */
+/* Parse callees_of, callers_of, callees_matching and callers_matching, of which at most one may be set. */
 static enum status parse_focus(struct query_call *q, const struct loaded_sides *l, struct tree_focus *ret,
                                struct function_targets *targets)
 {
@@ -401,7 +401,7 @@ static enum status parse_focus(struct query_call *q, const struct loaded_sides *
                 if (!text)
                         continue;
                 if (chosen)
-                        return error_set(q->err, ST_USAGE, "%s and %s exclude each other", chosen, params[i].name);
+                        return error_set(q->err, ST_USAGE, "%s and %s are mutually exclusive", chosen, params[i].name);
                 chosen = params[i].name;
                 if (params[i].is_pattern) {
                         st = function_targets_find(q, &l->frames, text, true, NULL, targets);
@@ -467,7 +467,7 @@ static enum status put_flame_answer(struct query_call *q, const struct flame *f)
         }
 }
 
-/* What a tree is written as, apart from the formats of a flame graph. */
+/* Kinds of answers made of a tree; ANSWER_FLAME has several formats. */
 enum tree_answer { ANSWER_FLAME, ANSWER_FOLDED, ANSWER_FIREFOX };
 
 static enum status put_tree_answer(struct query_call *q, struct flame *f, enum tree_answer what)
@@ -478,7 +478,7 @@ static enum status put_tree_answer(struct query_call *q, struct flame *f, enum t
                 return flame_put_folded(f, q->ret, q->err);
         case ANSWER_FIREFOX:
                 q->content_type = content_type_json;
-                if (!query_param_get(&q->params, "", "max_nodes")) /* for another program: as much as it may be */
+                if (!query_param_get(&q->params, "", "max_nodes")) /* for another program: as much as possible */
                         f->max_nodes = LIMIT_MAX_NODES;
                 return flame_put_firefox(f, q->ret, q->err);
         default:
@@ -552,7 +552,7 @@ enum status query_answer_diff(struct query_call *q)
 
 /* ---- sandwich ---- */
 
-/* The callers or callees of the targets, as one member of the answer, or as text under a heading. */
+/* Write the callers or callees of the targets as a member of the answer, or as text under a heading. */
 static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
                                      const char *name)
 {

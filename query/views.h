@@ -2,8 +2,8 @@
 #ifndef CAIRN_QUERY_VIEWS_H
 #define CAIRN_QUERY_VIEWS_H
 
-/** @file What the operations on stacks have in common: one selection or two, loaded with the request's filters. Private
- * to query/. */
+/** @file Common part of the operations on stacks: one selection or two, loaded with the request's filters. Private to
+ * query/. */
 #include "query/flame.h"
 #include "query/query_call.h"
 
@@ -14,23 +14,23 @@ struct loaded_sides {
         struct type_plan plan;
         struct merged_profile sides[2]; /* in a diff: before and after */
         unsigned side_count;
-        double base_scale; /* the values of the base were multiplied by it; 0: they were not */
+        double base_scale; /* factor applied to the values of the base; 0: none */
 };
 
 /**
- * Load the selection of the request; types that are left out go to q->note.
- * @param base  the selection before, for a diff, or NULL.
+ * Load the selection of the request; omitted types are added to q->note.
+ * @param base  the selection to compare with, for a diff, or NULL.
  */
 enum status loaded_sides_load(struct query_call *q, const struct query_selection *base,
                               struct loaded_sides *ret) MUST_CHECK;
 void loaded_sides_deinit(struct loaded_sides *l);
 #define _cleanup_loaded_sides_ _cleanup_(loaded_sides_deinit)
 
-/** The merged call tree of the sides, with the frames of groups above the stacks. @param tree  tree_deinit() it. */
+/** Build the call tree of the sides, with the frames of groups above the stacks. @param tree  tree_deinit() it. */
 enum status loaded_sides_build_tree(struct query_call *q, struct loaded_sides *l, const struct tree_focus *focus,
                                     struct tree *tree) MUST_CHECK;
 
-/** The functions that a request is about, by frame. */
+/** The functions in focus of a request, by frame. */
 struct function_targets {
         uint8_t *is_target; /* owned */
         size_t count;       /* of frames */
@@ -39,19 +39,20 @@ void function_targets_deinit(struct function_targets *t);
 #define _cleanup_function_targets_ _cleanup_(function_targets_deinit)
 
 /**
- * The frames of which a pattern matches a name, or `file` the path; either may be NULL.
+ * Find the frames with a name that matches `function` and a path that matches `file`; either may be NULL.
  * @param search  whether `function` may match a part of the name.
  */
 enum status function_targets_find(struct query_call *q, const struct frame_table *frames, const char *function,
                                   bool search, const char *file, struct function_targets *ret) MUST_CHECK;
 
 /**
- * The frames that the parameters function and file (regular expressions), function_name and file_name (exactly) choose.
+ * Find the frames chosen by the parameters function and file (regular expressions), function_name and file_name
+ * (exact).
  */
 enum status function_targets_find_asked(struct query_call *q, const struct frame_table *frames,
                                         struct function_targets *ret) MUST_CHECK;
 
-/** Members that all answers in JSON begin with. */
+/** Write the leading members common to all JSON answers. */
 void loaded_sides_put_head(const struct loaded_sides *l, struct json_out *j);
 
 #endif

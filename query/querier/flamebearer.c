@@ -14,7 +14,7 @@
 
 struct name_lookup {
         const struct frame_table *frames;
-        struct hash_table table; /* numbers of frames */
+        struct hash_table table; /* frames by name */
 };
 
 static bool is_same_name(const void *context, uint32_t number, const void *key, size_t size)
@@ -24,7 +24,7 @@ static bool is_same_name(const void *context, uint32_t number, const void *key, 
         return strlen(name) == size && memcmp(name, key, size) == 0;
 }
 
-/* Of each frame the first one with its name. */
+/* For each frame, find the first frame with the same name. */
 static enum status find_first_frames(struct querier_call *c, struct name_lookup *names, uint32_t *first)
 {
         enum status st = ST_OK;
@@ -72,10 +72,10 @@ struct flame_builder {
         const struct loaded_sides *l;
         const struct drawing *d;
         struct flamebearer *f;
-        uint32_t *name_numbers; /* of frames, 0: none yet; the root's is 0, so that none is */
+        uint32_t *name_numbers; /* by frame; 0: not assigned yet, since 0 is the root's number */
         uint32_t other_number;
-        int64_t (*left)[2]; /* of each node: where its next child begins, once it is placed */
-        int64_t (*ends)[2]; /* of each level: where the last node ends */
+        int64_t (*left)[2]; /* by placed node: left edge of its next child */
+        int64_t (*ends)[2]; /* by level: right edge of the last node */
 };
 
 static void flame_builder_deinit(struct flame_builder *b)
@@ -112,7 +112,7 @@ static enum status get_name_number(struct flame_builder *b, const struct drawn_n
         return ST_OK;
 }
 
-/* Levels with room for their nodes, and the names. */
+/* Allocate levels with room for their nodes, and the names. */
 static enum status allocate_flame(struct flame_builder *b)
 {
         size_t values = b->l->side_count > 1 ? 7 : 4;

@@ -4,20 +4,21 @@
 
 /**
  * @file
- * Call trees as Pyroscope's clients read them. Functions are told apart by name alone; what a limit of nodes leaves out
- * below a node is one child "other". Private to query/querier/.
+ * Call trees in the formats of Pyroscope's clients. Functions are identified by name only; children of a node that
+ * exceed the limit of nodes are merged into one child "other". Private to query/querier/.
  *
- * Flame graph: level i has the nodes of depth i from left to right, four numbers each: how far it begins behind the end
- * of the one before (of the left edge, the first), total, self, number of its name. A diff has the first three for both
- * sides, then the name. The root is the only node of level 0. Children begin behind the self value of their parent.
+ * Flame graph: level i has the nodes of depth i from left to right, four numbers each: the distance of its left edge
+ * from the end of the previous node (of the first node, from the left edge of the graph), total, self, index of its
+ * name. A diff has the first three for both sides, then the name. The root is the only node of level 0. Children begin
+ * after the self value of their parent.
  *
  * Tree: for each node, parents before their children, the length of its name, the name, its self value and the number
- * of its children, numbers as varints. The root has the empty name. No tree at all is no bytes.
+ * of its children, numbers as varints. The root has the empty name. An empty tree is encoded as no bytes.
  */
 #include "query/querier/querier_call.h"
 #include "query/views.h"
 
-/** The part of both kinds of flame graphs that is equal. */
+/** The common part of both kinds of flame graphs. */
 struct flamebearer {
         char **names;
         Querier__Level **levels;
@@ -27,7 +28,7 @@ struct flamebearer {
 
 #define DEFAULT_FLAME_NODES 8192 /* as in Pyroscope */
 
-/** What is loaded and drawn of the call's selection, or of two in a diff. */
+/** The loaded samples and drawn tree of the call's selection, or of two selections in a diff. */
 struct stack_view {
         struct querier_selection base, selection;
         bool has_base;
@@ -42,14 +43,14 @@ enum status stack_view_load(struct querier_call *c, struct stack_view *v) MUST_C
 /** Load the samples and draw the tree of functions by name, of up to c->q.r.max_nodes. */
 enum status stack_view_draw(struct querier_call *c, struct stack_view *v) MUST_CHECK;
 
-/** Tell functions apart by their names alone. Before the tree is built. */
+/** Identify functions by their names only; before the tree is built. */
 enum status merge_frames_by_name(struct querier_call *c, struct loaded_sides *l) MUST_CHECK;
 
-/** @param side_count  2 for a diff.  @param ret  in the memory of the answer. */
+/** @param ret  in the memory of the answer. */
 enum status flamebearer_make(struct querier_call *c, const struct loaded_sides *l, const struct drawing *d,
                              struct flamebearer *ret) MUST_CHECK;
 
-/** The tree of the first side. @param ret  in the memory of the answer. */
+/** Encode the tree of the first side. @param ret  in the memory of the answer. */
 enum status tree_bytes_make(struct querier_call *c, const struct loaded_sides *l, const struct drawing *d,
                             ProtobufCBinaryData *ret) MUST_CHECK;
 

@@ -30,7 +30,7 @@ enum parca_report {
 
 /* ---- times ---- */
 
-/* What is out of range ends as a time that the selection refuses. */
+/* A time out of range becomes one that the selection rejects. */
 static int64_t convert_time_to_ms(const ParcaQuery__Timestamp *t)
 {
         int64_t ms;
@@ -94,7 +94,7 @@ enum status parca_answer_profile_types(struct querier_call *c, const void *reque
         return ST_OK;
 }
 
-/* A selector with a type in front, of each that is asked for; of the type alone when none is. */
+/* The requested selectors, each preceded by the type; without selectors only the type. */
 struct parca_match {
         char **selectors;
         size_t count;
@@ -121,7 +121,7 @@ static enum status join_type_and_matches(struct querier_call *c, const char *typ
         return ret->selectors ? ST_OK : querier_get_failure(c);
 }
 
-/* Without those that begin with "__", which are made of the type. */
+/* Omits labels that begin with "__", which are derived from the type. */
 enum status parca_answer_labels(struct querier_call *c, const void *request)
 {
         const ParcaQuery__LabelsRequest *r = request;
@@ -374,14 +374,14 @@ static enum status read_query_sides(struct querier_call *c, const ParcaQuery__Qu
                 st = read_diff_side(c, r->diff->a, &sides[0]);
                 return st ? st : read_diff_side(c, r->diff->b, &sides[1]);
         } else
-                return error_set(c->q.err, ST_USAGE, "mode %d without what it selects: single, diff or merge", r->mode);
+                return error_set(c->q.err, ST_USAGE, "mode %d requires a selection: single, diff or merge", r->mode);
         return ST_OK;
 }
 
 static enum status check_query_options(struct querier_call *c, const ParcaQuery__QueryRequest *r)
 {
         if (r->n_filter || *r->filter_query)
-                return error_set(c->q.err, ST_UNSUPPORTED, "filters of stacks are not supported");
+                return error_set(c->q.err, ST_UNSUPPORTED, "stack filters are not supported");
         if (r->invert_call_stack || *r->sandwich_by_function)
                 return error_set(c->q.err, ST_UNSUPPORTED, "inverted call stacks and sandwiches are not supported");
         switch (r->report_type) {
@@ -501,7 +501,7 @@ static enum status make_parca_top(struct querier_call *c, struct stack_view *v, 
         return st;
 }
 
-/* An Arrow flame graph is answered as a table: Grafana, which asks for it, reads both. */
+/* A request for an Arrow flame graph gets a table: Grafana requests Arrow and reads both. */
 enum status parca_answer_query(struct querier_call *c, const void *request)
 {
         const ParcaQuery__QueryRequest *r = request;
@@ -521,9 +521,9 @@ enum status parca_answer_query(struct querier_call *c, const void *request)
         if (!st)
                 st = init_side_selection(c, &sides[count - 1], &v.selection);
         if (!st && count > 1 && strcmp(v.base.type, v.selection.type) != 0)
-                st = error_set(c->q.err, ST_USAGE, "the sides of the diff are of two profile types");
+                st = error_set(c->q.err, ST_USAGE, "the sides of the diff have different profile types");
         if (!st && count > 1 && r->report_type == REPORT_PPROF)
-                st = error_set(c->q.err, ST_UNSUPPORTED, "a diff is no pprof file: ask for each side");
+                st = error_set(c->q.err, ST_UNSUPPORTED, "a diff cannot be a pprof file: query each side");
         if (st)
                 return st;
         parca_query__query_response__init(answer);
@@ -541,7 +541,7 @@ enum status parca_answer_query(struct querier_call *c, const void *request)
                                             : make_parca_flamegraph(c, &v, unit_text, answer);
 }
 
-/* Parca's own answer to Series. */
+/* Parca itself does not implement Series. */
 enum status parca_answer_series(struct querier_call *c, const void *request)
 {
         (void)request;

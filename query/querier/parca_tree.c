@@ -12,16 +12,16 @@
 
 #define OTHER_NAME "other"
 
-/* Fields of FlamegraphNode; the root has the others one lower. */
+/* Fields of FlamegraphNode. The root node has no meta; its other fields have numbers one lower. */
 enum { NODE_META = 1, NODE_CUMULATIVE = 2, NODE_DIFF = 3, NODE_CHILDREN = 4, ROOT_CHILDREN = 3 };
-#define TAG_BYTES 1 /* of each of these */
+#define TAG_BYTES 1 /* size of each of their tags */
 #define TAG_OF_BYTES(number) ((uint8_t)((number) << 3 | WIRE_BYTES))
 
 struct tree_encoder {
         struct querier_call *c;
         const struct loaded_sides *l;
         const struct drawing *d;
-        uint64_t *sizes; /* of each node's content with its descendants */
+        uint64_t *sizes; /* by node: size of its content with its descendants */
         struct buf own;  /* content of one node without children */
 };
 
@@ -40,7 +40,7 @@ static size_t compute_varint_size(uint64_t v)
         return n;
 }
 
-/* The frame as messages on the stack; texts are not copied. */
+/* A frame as protobuf messages; texts are not copied. */
 struct node_meta {
         ParcaQuery__NodeMeta meta;
         ParcaQuery__Mapping mapping;
@@ -48,7 +48,7 @@ struct node_meta {
         ParcaQuery__Line line;
 };
 
-/* Names of ELF symbols may be any bytes; readers of protobuf refuse a message with others than UTF-8. */
+/* Names of ELF symbols may be any bytes; protobuf readers reject messages with invalid UTF-8. */
 static char *get_valid_text(struct querier_call *c, const char *text)
 {
         size_t n = text ? strlen(text) : 0;
@@ -56,7 +56,7 @@ static char *get_valid_text(struct querier_call *c, const char *text)
         return !n || utf8_valid(text, n) ? (char *)(uintptr_t)(text ? text : "") : querier_copy_text(c, text, n);
 }
 
-/* False with the error when there is no memory for a text. */
+/* False with the error when out of memory. */
 static bool fill_node_meta(struct querier_call *c, struct node_meta *m, const struct query_frame *frame, int64_t line)
 {
         parca_query__node_meta__init(&m->meta);
@@ -93,7 +93,7 @@ ParcaQuery__NodeMeta *parca_make_meta(struct querier_call *c, const struct query
         return m->function.name && m->function.system_name && m->function.filename && m->mapping.file ? &m->meta : NULL;
 }
 
-/* The content of a node without its children, in e->own. */
+/* Encode a node without its children in e->own. */
 static enum status put_own_content(struct tree_encoder *e, uint32_t i)
 {
         const struct drawn_node *n = &e->d->nodes[i];
@@ -162,7 +162,7 @@ enum status parca_tree_encode(struct querier_call *c, const struct loaded_sides 
                 st = put_own_content(&e, i);
                 if (st)
                         break;
-                assert(e.own.size <= e.sizes[0] - at); /* as it was counted */
+                assert(e.own.size <= e.sizes[0] - at); /* equal to the computed size */
                 memcpy(data + at, e.own.data, e.own.size);
                 at += e.own.size;
         }

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Call trees as messages inside one another, as Parca's clients read them. Private to query/querier/.
+ * Call trees as nested messages, the format of Parca's clients. Private to query/querier/.
  *
  * Source: parca/query/v1alpha1/query.proto, FlamegraphRootNode and FlamegraphNode.
  */
@@ -12,14 +12,14 @@
 #include "query/querier/querier_call.h"
 #include "query/views.h"
 
-/** What a node says of its frame; in the memory of the answer. NULL with the error. */
+/** Make the metadata of a frame, in the memory of the answer. NULL with the error. */
 ParcaQuery__NodeMeta *parca_make_meta(struct querier_call *c, const struct query_frame *frame, int64_t line);
 
 /**
- * Encode a FlamegraphRootNode, never of no bytes.
+ * Encode a FlamegraphRootNode, at least one byte.
  *
- * The values are those of the last side; diff is what they have more than the first. Sizes are computed once, children
- * before parents, so that the time is linear in the nodes however deep they are.
+ * Values are those of the last side; diff is their difference to the first. Sizes are computed once, children before
+ * parents, so that the time is linear in the number of nodes at any depth.
  * @param ret  in the memory of the answer.
  */
 enum status parca_tree_encode(struct querier_call *c, const struct loaded_sides *l, const struct drawing *d,

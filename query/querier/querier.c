@@ -91,7 +91,7 @@ char *querier_copy_text(struct querier_call *c, const char *text, size_t n)
 
 /* ---- calls ---- */
 
-/* What pprof files say of labels: samples are summed over them. */
+/* labels=none: pprof files sum samples over all labels. */
 static const char *get_fixed_param(void *context, const char *name)
 {
         (void)context;

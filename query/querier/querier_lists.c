@@ -8,14 +8,14 @@
 #include "query/querier/querier_call.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define LIMIT_LIST_SELECTORS 100 /* of one list; each is a scan of its own */
+#define LIMIT_LIST_SELECTORS 100 /* of one list; each is a separate scan */
 
-/* ---- selectors of a list: the union of what each chooses ---- */
+/* ---- selectors of a list, whose results are united ---- */
 
 typedef enum status visit_filter(struct querier_call *c, const struct scan_filter *filter, void *context);
 
 struct list_choice {
-        char **selectors; /* count 0: everything */
+        char **selectors; /* count 0: all samples */
         size_t count;
         int64_t start_ms, end_ms;
 };
@@ -45,7 +45,7 @@ static enum status visit_each_filter(struct querier_call *c, const struct list_c
 
 /* ---- sets of names ---- */
 
-/* Texts in the memory of the answer. */
+/* Set of texts in the memory of the answer. */
 struct name_set {
         char **items; /* owned */
         size_t count, capacity;
@@ -73,7 +73,7 @@ static int compare_set_names(const void *x, const void *y, void *context)
         return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-/* Sort, and keep each name once. */
+/* Sort, and remove duplicates. */
 static enum status name_set_finish(struct querier_call *c, struct name_set *set)
 {
         size_t kept = 0;
@@ -135,7 +135,7 @@ static enum status make_profile_type(struct querier_call *c, const char *id, Que
         return ST_OK;
 }
 
-/* Ids of another form than these clients read are left out; profiles of other writers of the tables may have them. */
+/* Ids that these clients cannot parse are omitted; tables of other writers may have them. */
 static bool is_full_type(const char *id)
 {
         size_t colons = 0;
@@ -216,7 +216,7 @@ static enum status note_first_sample(void *context, int64_t time_unix_ns, int64_
         return ST_NOT_FOUND; /* ends the visit */
 }
 
-/* Whether the filter chooses a sample without service_name. */
+/* Whether the filter matches a sample without service_name. */
 static enum status has_unknown_service(struct querier_call *c, const struct scan_filter *filter, bool *ret)
 {
         struct label_matcher matchers[LIMIT_SELECTOR_MATCHERS + 1];
@@ -265,7 +265,7 @@ enum status querier_answer_label_values(struct querier_call *c, const void *requ
         enum status st;
 
         if (!*r->name)
-                return error_set(c->q.err, ST_USAGE, "name is missing: the label whose values to list");
+                return error_set(c->q.err, ST_USAGE, "name is missing: the label whose values are listed");
         st = visit_each_filter(c, &list, collect_label_values, &values);
         if (!st)
                 st = put_names(c, &values.values);
@@ -276,12 +276,12 @@ enum status querier_answer_label_values(struct querier_call *c, const void *requ
 /* ---- series ---- */
 
 struct series_list {
-        const char *const *names; /* of labels; count 0: all */
+        const char *const *names; /* of requested labels; count 0: all */
         size_t count;
-        bool type_labels[TYPE_LABEL_COUNT]; /* which of them are asked for */
+        bool type_labels[TYPE_LABEL_COUNT]; /* which of querier_type_labels are requested */
         const char *labels[LIMIT_GROUP_LABELS];
         size_t label_count;
-        Querier__Labels **items; /* owned; the sets in the memory of the answer */
+        Querier__Labels **items; /* owned; the sets are in the memory of the answer */
         size_t item_count, item_capacity;
 };
 
@@ -379,7 +379,7 @@ static int compare_label_sets(const void *x, const void *y, void *context)
         return order ? order : (a->n_labels > b->n_labels) - (a->n_labels < b->n_labels);
 }
 
-/* Sort, and keep each set once: groups also differ by what was not asked for. */
+/* Sort, and remove duplicates: groups also differ in labels that were not requested. */
 static enum status finish_series(struct querier_call *c, struct series_list *list)
 {
         size_t kept = 0;
@@ -462,7 +462,7 @@ enum status querier_answer_profile_stats(struct querier_call *c, const void *req
         return ST_OK;
 }
 
-/* The series and samples that a query would read, of one component: this service. */
+/* Count the series and samples that a query would read; the service is the only component. */
 static enum status count_query(struct querier_call *c, const Querier__AnalyzeQueryRequest *r,
                                Querier__QueryScope *scope)
 {

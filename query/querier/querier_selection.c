@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request chooses: its type, selector, ids and times as a selection of the query engine. */
+/* Convert the type, selector, ids and times of a request to a selection of the query engine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #define LIMIT_SELECTED_IDS 1000
 #define NS_PER_MS INT64_C(1000000)
 
-/* ---- labels made of the type ---- */
+/* ---- labels derived from the type ---- */
 
 const char *const querier_type_labels[TYPE_LABEL_COUNT] = { "__name__",         "__period_type__", "__period_unit__",
                                                             "__profile_type__", "__type__",        "__unit__" };
@@ -46,7 +46,7 @@ const char *querier_get_type_label(const char *name, const char *type, size_t *n
 
 /* ---- matchers ---- */
 
-/* Samples without service_name match as if it were UNKNOWN_SERVICE. */
+/* Matcher that treats a missing service_name as UNKNOWN_SERVICE. */
 struct service_matcher {
         const struct label_matcher *inner;
 };
@@ -64,7 +64,7 @@ static bool match_service(void *context, const char *text, size_t n)
         return strlen(inner->value) == n && memcmp(inner->value, text, n) == 0;
 }
 
-/* Only where the result differs from that of the matcher itself, which can use the statistics of columns. */
+/* Whether the result may differ from that of the plain matcher, which can use column statistics. */
 static bool needs_service_matcher(const struct label_matcher *m)
 {
         return (strcmp(m->key, "service_name") == 0 || strcmp(m->key, "service.name") == 0) &&
@@ -81,7 +81,7 @@ struct id_text {
         size_t size;
 };
 
-/* In the order of compare_selected_ids(): the ids are as long as the text. */
+/* The order of compare_selected_ids(), for ids as long as the text. */
 static int compare_id_text(const void *key, const void *id)
 {
         const struct id_text *k = key;
@@ -89,7 +89,7 @@ static int compare_id_text(const void *key, const void *id)
         return strncasecmp(k->text, *(char *const *)id, k->size);
 }
 
-/* A scan asks for each distinct value: few steps each. */
+/* Binary search: called for each distinct value of a scan. */
 static bool has_id(char *const *ids, size_t count, const char *text, size_t n)
 {
         const struct id_text key = { text, n };
@@ -97,7 +97,7 @@ static bool has_id(char *const *ids, size_t count, const char *text, size_t n)
         return n == strlen(ids[0]) && bsearch(&key, ids, count, sizeof *ids, compare_id_text);
 }
 
-/* The ids of a request, as the value of a matcher. */
+/* Matches one of the request's ids. */
 static bool match_trace_id(void *context, const char *text, size_t n)
 {
         const struct querier_choice *choice = context;
@@ -112,7 +112,7 @@ static bool match_span_id(void *context, const char *text, size_t n)
         return has_id(choice->span_ids, choice->span_id_count, text, n);
 }
 
-/* Also sorts them, for has_id(). */
+/* Also sorts the ids, for has_id(). */
 static enum status check_ids(char **ids, size_t count, size_t digits, const char *what, struct error *err)
 {
         if (count > LIMIT_SELECTED_IDS)
@@ -131,7 +131,7 @@ static enum status check_ids(char **ids, size_t count, size_t digits, const char
         return ST_OK;
 }
 
-/* The matchers of the selector, and those of ids. */
+/* Build the matchers of the selector and of ids. */
 static enum status make_matchers(struct querier_selection *s, const struct querier_choice *choice, struct error *err)
 {
         struct selector *all = &s->selection.selector;
@@ -165,7 +165,7 @@ static enum status make_matchers(struct querier_selection *s, const struct queri
 
 /* ---- type and times ---- */
 
-/* The type id without ":delta", which says how to read a type and not which it is. */
+/* Copy a type id without ":delta", which is not part of its identity. */
 static enum status copy_type(const char *id, char **ret, struct error *err)
 {
         size_t n = strlen(id), colons = 0;
@@ -227,7 +227,7 @@ enum status querier_selection_init(struct querier_selection *s, struct querier_c
         if (!st)
                 st = check_ids(choice->span_ids, choice->span_id_count, 16, "span ids", err);
         if (!st && choice->profile_id_count)
-                st = error_set(err, ST_UNSUPPORTED, "profiles have no ids here: select samples by time and labels");
+                st = error_set(err, ST_UNSUPPORTED, "profile ids are not supported: select samples by time and labels");
         if (!st)
                 st = make_matchers(s, choice, err);
         if (st)

@@ -13,15 +13,14 @@
 static enum status set_step(struct querier_call *c, double step_s)
 {
         if (step_s == 0)
-                return ST_OK; /* chosen for the range */
+                return ST_OK; /* default: chosen by the range */
         if (!(step_s >= 0.001 && step_s <= 366 * 86400.0))
-                return error_set(c->q.err, ST_USAGE, "step is not a number of seconds from 0.001 to a year");
+                return error_set(c->q.err, ST_USAGE, "step must be a number of seconds from 0.001 to a year");
         c->q.r.step_ns = (int64_t)llround(step_s * NS_PER_S);
         return ST_OK;
 }
 
-/* Labels of the type are the same for all samples, so that no groups are made of them; every series has them, though.
- */
+/* Labels of the type are equal for all samples: they do not form groups, but are added to every series. */
 static enum status set_groups(struct querier_call *c, const Querier__SelectSeriesRequest *r)
 {
         struct label_list *by = &c->q.r.by;
@@ -50,7 +49,7 @@ static enum status add_series_label(struct querier_call *c, Querier__Series *ser
         Querier__LabelPair *pair;
 
         if (!n)
-                return ST_OK; /* the samples have no such label */
+                return ST_OK; /* the samples lack this label */
         pair = querier_alloc(c, 1, sizeof *pair);
         if (!pair)
                 return querier_get_failure(c);
@@ -89,7 +88,7 @@ static enum status make_series_labels(struct querier_call *c, const Querier__Sel
         return st;
 }
 
-/* Steps without samples have no point. */
+/* Steps without samples get no point. */
 static enum status make_series_points(struct querier_call *c, const struct series *s, uint32_t group,
                                       Querier__Series *ret)
 {
@@ -135,7 +134,7 @@ static enum status make_series_answer(struct querier_call *c, const Querier__Sel
                 Querier__Series *series;
 
                 if (!s->groups.shown[g].values && s->groups.labels->count && r->limit)
-                        continue; /* the series past the limit */
+                        continue; /* the merged series beyond the limit */
                 series = querier_alloc(c, 1, sizeof *series);
                 if (!series)
                         return querier_get_failure(c);
@@ -165,8 +164,7 @@ enum status querier_answer_select_series(struct querier_call *c, const void *req
                 return error_set(c->q.err, ST_USAGE, "start and end are missing");
         if (r->stack_trace_selector && r->stack_trace_selector->n_call_site)
                 return error_set(c->q.err, ST_UNSUPPORTED,
-                                 "a series sums whole samples: stack_trace_selector is not "
-                                 "supported here");
+                                 "stack_trace_selector is not supported for series, which sum whole samples");
         st = set_step(c, r->step);
         if (!st)
                 st = set_groups(c, r);

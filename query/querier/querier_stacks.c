@@ -21,7 +21,7 @@ static enum status check_type_given(struct querier_call *c, const char *type)
         return *type ? ST_OK : error_set(c->q.err, ST_USAGE, "profile_typeID is missing");
 }
 
-/* go_pgo only asks for shorter stacks, which no reader needs: it is ignored, and so is then the call site. */
+/* go_pgo only requests shorter stacks, which readers do not require: it is ignored, and the call site with it. */
 static enum status set_call_site(struct querier_call *c, const Querier__StackTraceSelector *s)
 {
         const char **names;
@@ -107,7 +107,7 @@ static enum status make_profile(struct querier_call *c, Querier__Profile **ret)
                 st = proto_message_decode(&querier__profile__descriptor, plain.data, plain.size, c->memory, "profile",
                                           &message, c->q.err);
         if (!st)
-                *ret = (Querier__Profile *)(uintptr_t)message; /* in memory of ours */
+                *ret = (Querier__Profile *)(uintptr_t)message; /* the message is in c->memory */
         return st;
 }
 
@@ -267,7 +267,8 @@ static bool is_same_call_site(const Querier__StackTraceSelector *a, const Querie
         return true;
 }
 
-/* Both sides are of one type, as a tree has one unit, and below one call site, as they are loaded with one filter. */
+/* Both sides must have the same type, since a tree has one unit, and the same call site, since one filter loads both.
+ */
 static enum status check_diff_request(struct querier_call *c, const Querier__DiffRequest *r)
 {
         enum status st;
@@ -278,9 +279,9 @@ static enum status check_diff_request(struct querier_call *c, const Querier__Dif
         if (!st)
                 st = check_type_given(c, r->right->profile_typeid);
         if (!st && strcmp(r->left->profile_typeid, r->right->profile_typeid) != 0)
-                st = error_set(c->q.err, ST_USAGE, "left and right are of two profile types");
+                st = error_set(c->q.err, ST_USAGE, "left and right have different profile types");
         if (!st && !is_same_call_site(r->left->stack_trace_selector, r->right->stack_trace_selector))
-                st = error_set(c->q.err, ST_USAGE, "left and right have two call sites");
+                st = error_set(c->q.err, ST_USAGE, "left and right have different call sites");
         return st ? st : set_call_site(c, r->right->stack_trace_selector);
 }
 

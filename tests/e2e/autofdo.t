@@ -48,7 +48,7 @@ ok "samples with first lines of functions are taken" "$cairn" import --server "$
 ok "a sample profile is written" "$cairn" flame --server "$url" --format autofdo --output "$tmp/hot.prof" 2>"$tmp/err"
 is "$(tr '\n' '|' <"$tmp/hot.prof")" "work:1500:0| 4: step:1500|  2: 500|  4: 1000|" "  with inlined calls and offsets of lines"
 like "$("$cairn" flame --server "$url" --format autofdo 2>&1 >/dev/null)" \
-        'not included: 1 samples whose leaf has no line, or no first line' "  and what has no first line is named"
+        'not included: 1 samples whose leaf lacks a line, or the first line' "  and what has no first line is named"
 clang -O2 -g -S -emit-llvm -o "$tmp/plain.ll" "$tmp/hot.c"
 ok "clang accepts it" clang -O2 -g -S -emit-llvm -Werror -fprofile-sample-use="$tmp/hot.prof" -o "$tmp/hot.ll" "$tmp/hot.c"
 is "$(grep -c branch_weights "$tmp/plain.ll")" 0 "  has no weights of branches without it"

@@ -224,10 +224,10 @@ python3 tests/e2e/profiles.py otlp "$tmp/three.otlp" "build_id=$(build_id_of "$t
         values=5 service=other mapping_file=other
 "$cairn" import --server "$url" --time now "$tmp/three.otlp" 2>"$tmp/err"
 curl -sS -G "$url/api/v1/query/disassembly" -d 'function_name=main' -d "build_id=$(build_id_of "$tmp/code/other")" -d "server=$url" >"$tmp/gone.json"
-like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query in a while, or upload the executable" "an upstream that is gone is told from one that has nothing"
+like "$(jq -r .missing.next_step "$tmp/gone.json")" "^repeat the query later, or upload the executable" "an upstream that is gone is told from one that has nothing"
 like "$(jq -r .missing.command "$tmp/gone.json")" "^cairn-upload --server $url --executables " "  with the command, as it may stay so"
 is "$(curl -sS -G "$url/api/v1/query/lines" -d function_name=main -d source=file -d "server=$url" |
-        jq -r '.files[] | select(.file | endswith("other.c")) | .missing | [(.next_step | startswith("repeat the query in a while, or upload")), .command[:28]] | @csv' | cut -c1-20)" \
+        jq -r '.files[] | select(.file | endswith("other.c")) | .missing | [(.next_step | startswith("repeat the query later, or upload")), .command[:28]] | @csv' | cut -c1-20)" \
         'true,"cairn-upload -' "  of sources as well"
 "$cairn" query --server "$url" --lines --function main --file other >"$tmp/out" 2>"$tmp/err"
 like "$(cat "$tmp/err")" "no text of '[^']*other.c': the upstreams did not answer" "  for sources as well"

@@ -450,7 +450,7 @@ START_TEST(callers_and_callees_of_all_matching_functions)
                 json_object_put(j);
                 EXPECT(text, "callers\n");
                 EXPECT(text, " 66.67%   0.00%    parse  json.c:10\n");
-                EXPECT(two, "exclude each other");
+                EXPECT(two, "are mutually exclusive");
                 EXPECT(none, "function is missing");
         }
         remove_store();
