@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be done with a function, wherever it is shown: changes of the selection. `context.offline` is the page that
-// works without a service, which has no sources.
+// Actions on a function in any view: changes of the selection. `context.offline` is the page that works without a
+// service, which has no sources.
 'use strict';
 const CairnActions = (() => {
-  // now() is the selection that is shown.
+  // now() returns the shown selection.
   function create(context, now) {
     const { go } = context, actions = {
       sandwich: name => go({ view: 'sandwich', function: name }),
@@ -19,13 +19,13 @@ const CairnActions = (() => {
     return actions;
   }
 
-  // A link to the source of a row's function, at its most expensive line; '' where there is none.
+  // A link to the source of a row's function, at its most expensive line; '' if none.
   function sourceOf(context, now) {
     if (!context.canShow || !context.canShow('source')) return undefined;
     return row => row.file ? CairnSelection.format(CairnSelection.change(now(), { view: 'source', function: row.function, file: row.file, line: row.line || null })) : '';
   }
 
-  // Links to other views of the same selection, which can be opened beside this one.
+  // Links to other views of the same selection, for new tabs.
   function links(context, now) {
     const { canShow } = context;
     if (!canShow) return () => [];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests to the service. Addresses are relative, so that the page works below any path of a reverse proxy.
+// Requests to the service. URLs are relative, so that the page works below any path of a reverse proxy.
 'use strict';
 const CairnApi = (() => {
-  // Parameters that are undefined, null or '' are left out; an array is the parameter several times.
+  // Parameters that are undefined, null or '' are omitted; an array repeats the parameter.
   function makeUrl(path, params) {
     const p = new URLSearchParams();
     for (const [name, value] of Object.entries(params || {}))
@@ -13,7 +13,7 @@ const CairnApi = (() => {
     return text ? path + '?' + text : path;
   }
 
-  // The service's own address, as commands have to name it.
+  // The service's URL, for commands.
   const serverUrl = () => new URL('.', location.href).href.replace(/\/$/, '');
 
   async function fail(answer) {
@@ -29,7 +29,7 @@ const CairnApi = (() => {
     throw error;
   }
 
-  // hooks.unauthorized() is called for each 401, hooks.note(text) with what an answer says that it leaves out.
+  // hooks.unauthorized() is called for each 401, hooks.note(text) with the omissions that an answer reports.
   function create(hooks = {}) {
     async function send(path, options) {
       let answer;
@@ -46,7 +46,7 @@ const CairnApi = (() => {
       return answer;
     }
     return {
-      // Parsed JSON, or an Error with the service's words, and its status and reason.
+      // Parsed JSON, or an Error with the service's message, status and reason.
       async get(path, params, signal) {
         return (await send(makeUrl(path, params), { signal })).json();
       },

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The page at "/": wires the views to the selection. A view is { create(root, context) }, which returns
-// { show(selection, signal), destroy() }; show may return a promise, whose failure is shown above the view. signal is
+// { show(selection, signal), destroy() }; show may return a promise; its failure is shown above the view. signal is
 // aborted when another selection is to be shown. The context:
 //   api            CairnApi.create()
 //   go(change)     changes keys of the selection (null removes one) and shows it
-//   about(text)    says what is shown, below the chart
-//   canShow(id)    whether there is such a view
+//   about(text)    sets the description below the chart
+//   canShow(id)    whether the view exists
 //   theme          CairnTheme; its changes are the event "cairn-theme"
 'use strict';
 {
@@ -20,7 +20,7 @@
     { id: 'debuginfo', title: 'Debuginfo', view: CairnDebuginfoView },
     { id: 'status', title: 'Status', view: CairnStatusView },
   ];
-  const LIVE_MS = 5000; // as the label of the switch says
+  const LIVE_MS = 5000; // as in the label of the switch
   const { make } = CairnDom, $ = id => document.getElementById(id);
   const api = CairnApi.create({
     unauthorized: () => dispatchEvent(new Event('cairn-unauthorized')),
@@ -132,11 +132,11 @@
   function addOption(select, value, text = v => v) {
     if (value && ![...select.options].some(o => o.value === value)) select.add(new Option(CairnNames.label(text(value)), value));
   }
-  // What the range has to choose from; a failure shows with the query itself.
+  // Types and labels to choose from; a failure is shown with the query itself.
   async function loadChoices() {
     const { from, to, selector } = selection;
     const [types, labels] = await Promise.all([api.query('types', { from, to, selector }), api.query('labels', { from, to })]);
-    $('type').replaceChildren(new Option('CPU, or what there is', ''), ...types.map(t => new Option(CairnNames.label(CairnSelection.typeText(t)), t)));
+    $('type').replaceChildren(new Option('CPU, or the first type', ''), ...types.map(t => new Option(CairnNames.label(CairnSelection.typeText(t)), t)));
     $('by').replaceChildren(new Option('nothing', ''), ...labels.map(l => new Option(CairnNames.label(l), l)));
     addOption($('type'), selection.type, CairnSelection.typeText);
     addOption($('by'), selection.by);
@@ -157,7 +157,7 @@
     try {
       await navigator.clipboard.writeText(link);
       $('link-state').textContent = 'Link copied';
-    } catch { // not allowed, or plain http
+    } catch { // not permitted, or plain HTTP
       $('link-dialog').showModal();
       $('link').select();
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Call trees made of call trees: filtered, upside down, of one function, without recursion. What the service does with
-// stacks, done with the nodes that the page has; sums of self stay exact, and self of a function is what it was, unless it
-// is hidden.
+// Transformations of call trees: filters, inversion, focus on one function, collapsed recursion. The same operations
+// that the service does on stacks, done on the nodes of the page; sums of self stay exact, and self of a function does
+// not change unless the function is hidden.
 'use strict';
 const CairnChange = (() => {
   const { makeColumns, place } = CairnLayout;
 
-  // A tree that grows: child() finds or adds a node by its parent and its frame. Numbers of parents are smaller.
+  // A growing tree: child() finds or adds a node by its parent and frame. Indices of parents are smaller.
   function startTree(like) {
     let capacity = 1024, slots = new Int32Array(4096);
     let parent = new Int32Array(capacity), frame = new Int32Array(capacity), line = new Int32Array(capacity);
@@ -43,7 +43,7 @@ const CairnChange = (() => {
         return count++;
       },
       add(node, value, value2) { self[node] += value; self2[node] += value2; },
-      // The line of the heaviest node that became this one.
+      // Keep the line of the heaviest node merged into this one.
       see(node, l, value) { if (l && value > lineValue[node]) { line[node] = l; lineValue[node] = value; } },
       // Siblings by falling total, each node followed by its descendants.
       finish(changes) {
@@ -79,7 +79,7 @@ const CairnChange = (() => {
   const value2 = (d, i) => d.diff ? d.self2[i] : 0;
   const weight = (d, i) => d.total[i] + (d.diff ? d.total2[i] : 0);
 
-  // focus and ignore choose stacks, hide and show frames; each is an array with a truth for each frame, or null.
+  // focus and ignore filter stacks, hide and show frames; each is an array of booleans by frame, or null.
   function filterStacks(d, { focus, ignore, hide, show }) {
     const n = d.count, kept = new Uint8Array(n), seen = new Uint8Array(n), to = new Int32Array(n), tree = startTree(d);
     const isHidden = f => (hide && hide[f]) || (show && !show[f]);
@@ -87,7 +87,7 @@ const CairnChange = (() => {
       const f = d.frame[i];
       seen[i] = seen[d.parent[i]] | (focus && focus[f] ? 1 : 0) | (ignore && ignore[f] ? 2 : 0);
     }
-    for (let i = n - 1; i >= 0; i--) { // a stack that ends here is kept, or one below
+    for (let i = n - 1; i >= 0; i--) { // 2: a kept stack ends here, 1: one ends below
       if ((d.self[i] || value2(d, i)) && (!focus || seen[i] & 1) && !(seen[i] & 2)) kept[i] |= 2;
       if (i && kept[i]) kept[d.parent[i]] |= 1;
     }
@@ -95,7 +95,7 @@ const CairnChange = (() => {
       if (!kept[i]) continue;
       to[i] = isHidden(d.frame[i]) ? to[d.parent[i]] : tree.child(to[d.parent[i]], d.frame[i]);
       if (to[i] && to[i] !== to[d.parent[i]]) tree.see(to[i], d.line[i], weight(d, i));
-      if (kept[i] & 2 && to[i]) tree.add(to[i], d.self[i], value2(d, i)); // without any frame left it is dropped
+      if (kept[i] & 2 && to[i]) tree.add(to[i], d.self[i], value2(d, i)); // a stack without remaining frames is dropped
     }
     if (kept[0] & 2) tree.add(0, d.self[0], value2(d, 0));
     return tree.finish();
@@ -103,7 +103,7 @@ const CairnChange = (() => {
 
   const isSame = (a, b) => a === b || (a[0] === b[0] && a[1] === b[1] && a[2] === b[2]);
 
-  // Direct recursion: a frame that its own function called becomes part of its caller.
+  // Direct recursion: a frame called by its own function is merged into its caller.
   function collapseRecursion(d) {
     const n = d.count, to = new Int32Array(n), tree = startTree(d);
     if (n) tree.add(0, d.self[0], value2(d, 0));
@@ -116,7 +116,7 @@ const CairnChange = (() => {
     return tree.finish({ absolute: d.absolute });
   }
 
-  // Below the outermost frame that is a target, with it on top.
+  // The outermost target frame of each stack, and its callees.
   function takeCallees(d, isTarget, name) {
     const n = d.count, to = new Int32Array(n), tree = startTree(d);
     for (let i = 1; i < n; i++) {
@@ -129,7 +129,7 @@ const CairnChange = (() => {
     return tree.finish({ focus: name, inverted: false });
   }
 
-  // Above the innermost frame that is a target, upside down. Without targets above the last frame of each stack.
+  // The innermost target frame of each stack and its callers, inverted; without targets, the last frame of each stack.
   function takeCallers(d, isTarget, name) {
     const n = d.count, inner = new Int32Array(n), sum = new Float64Array(n), sum2 = new Float64Array(n), tree = startTree(d);
     for (let i = 1; i < n; i++) {
@@ -149,7 +149,7 @@ const CairnChange = (() => {
     return tree.finish({ focus: name, inverted: true });
   }
 
-  // One side of a diff, with the frames where the diff has them.
+  // One side of a diff, with the layout of the diff.
   function takeSide(d, side) {
     const one = { ...d, sides: [d.sides[side]], diff: false, absolute: false, self2: new Float64Array(0), total2: new Float64Array(0),
       self: side ? d.self2 : d.self, total: side ? d.total2 : d.total };

@@ -8,7 +8,7 @@ const CairnChart = (() => {
   const TICKS_MS = [1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 10800e3, 21600e3, 43200e3,
     86400e3, 2 * 86400e3, 7 * 86400e3, 30 * 86400e3, 365 * 86400e3];
 
-  // "12:05", with seconds or a date where the ticks need them.
+  // "12:05", with seconds or a date if the ticks need them.
   function tickText(ms, every) {
     const text = CairnTimes.toText(ms);
     if (every >= 86400e3) return text.slice(5, 10);
@@ -68,7 +68,7 @@ const CairnChart = (() => {
           const tall = g.points[i][1] / (data.max || 1) * room;
           if (!tall) continue;
           c.fillStyle = g.colour;
-          // A line of the page's colour between segments, where there is room for it.
+          // A line in the page's colour between segments, if there is room.
           c.fillRect(i * step, y - tall, bar, Math.max(tall - (data.groups.length > 1 && tall > 3 ? 1 : 0), 0.5));
           y -= tall;
         }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines or instructions with what they cost: a grid of which only the rows in sight exist, so that it holds files of any
-// length. Rows have one height. An item is { flat, cumulative, ... }; whoever makes the list fills the rest of its row.
+// Lines or instructions with their cost: a virtualized grid, which has elements for visible rows only, so that files
+// may have any length. Rows have one height. An item is { flat, cumulative, ... }; the caller's fill() adds the other
+// cells of a row.
 //
-// Keys: arrows, Page Up and Down, Home, End; n and p go to the next and the previous of the most expensive rows; Enter and
-// Right open what is in the row.
+// Keys: arrows, Page Up and Down, Home, End; n and p go to the next and previous of the most expensive rows; Enter and
+// Right open the row.
 'use strict';
 const CairnCodeList = (() => {
   const ROW = 22, MORE = 8, TEXT_MAX = 1000;
   const { make } = CairnDom, { formatValue, percent } = CairnUnits;
-  // A text from outside as it may be shown, with its tabs.
+  // An untrusted text in displayable form, with its tabs.
   const visible = text => String(text).slice(0, TEXT_MAX).split('\t').map(part => CairnNames.display(part)).join('\t') + (text.length > TEXT_MAX ? '…' : '');
 
   // The indexes of items with cost, the most expensive first.
@@ -31,8 +32,8 @@ const CairnCodeList = (() => {
 
   let lists = 0;
 
-  // fill(item, row, i) appends the cells behind the costs; open(item, i, key) is called for Enter, ArrowRight and
-  // ArrowLeft; moved(i) when another row is the current one.
+  // fill(item, row, i) appends the cells after the costs; open(item, i, key) is called for Enter, ArrowRight and
+  // ArrowLeft; moved(i) when the current row changes.
   function create(root, { label, columns, fill, open, moved }) {
     const id = 'code-' + ++lists;
     const body = make('div', { className: 'code-rows', role: 'rowgroup' });
@@ -62,7 +63,7 @@ const CairnCodeList = (() => {
       body.replaceChildren(...rows);
       mark();
     }
-    // Rows stay as they are: a click on a button in one must find it again.
+    // Rows are not replaced, so that a click on a button in a row reaches it.
     function mark() {
       const row = document.getElementById(`${id}-${current}`);
       for (const old of body.querySelectorAll('.current')) { old.classList.remove('current'); old.removeAttribute('aria-selected'); }
@@ -77,7 +78,7 @@ const CairnCodeList = (() => {
       mark();
       if (moved) moved(current);
     }
-    // Centred when it was out of sight.
+    // Centred if it was not visible.
     function reveal(i) {
       const top = i * ROW, room = box.clientHeight - ROW;
       if (top < box.scrollTop || top + ROW > box.scrollTop + room) box.scrollTop = Math.max(0, top - room / 2);
@@ -87,7 +88,7 @@ const CairnCodeList = (() => {
       reveal(current);
       draw(false);
     }
-    // Through the most expensive rows, in their order.
+    // Step through rows in the order of cost.
     function moveHot(step) {
       if (!hot.length) return;
       const at = hot.indexOf(current);
@@ -109,7 +110,7 @@ const CairnCodeList = (() => {
     resized.observe(box);
 
     return {
-      // scale: { total, unit }. `keep`: stay where it is, for the same list with rows opened.
+      // scale: { total, unit }. `keep`: the row to stay at, for the same list with rows opened or closed.
       show(list, { total, unit }, keep) {
         items = list;
         hot = rank(items.map(i => i.kind === 'site' ? {} : i));
@@ -125,7 +126,7 @@ const CairnCodeList = (() => {
       },
       moveTo, moveHot,
       focus: () => box.focus({ preventScroll: true }),
-      // Where a row is in the order of cost: 0 is the most expensive, -1 none.
+      // The rank of a row by cost: 0 is the most expensive, -1 none.
       rankOf: i => hot.indexOf(i),
       hotCount: () => hot.length,
       destroy: () => resized.disconnect(),

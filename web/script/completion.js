@@ -6,8 +6,8 @@ const CairnCompletion = (() => {
   const { make } = CairnDom;
   const SHOWN_MAX = 100;
 
-  // offer(text, caret, signal) resolves to { title, items: [{ label, detail, share }] } or null; accept(item) is called for
-  // the one that is chosen. share, of 0 to 1, is drawn as a bar.
+  // offer(text, caret, signal) resolves to { title, items: [{ label, detail, share }] } or null; accept(item) is called
+  // for the chosen one. share, 0 to 1, is drawn as a bar.
   function attach(input, list, offer, accept) {
     let items = [], active = -1, running = null;
     list.setAttribute('role', 'listbox');
@@ -52,7 +52,7 @@ const CairnCompletion = (() => {
       let offered = null;
       try {
         offered = await offer(input.value, input.selectionStart, mine.signal);
-      } catch { /* no completion then */ }
+      } catch { /* no completion */ }
       if (running !== mine || document.activeElement !== input) return;
       items = offered ? offered.items.slice(0, SHOWN_MAX) : [];
       active = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Debuginfo: what is missing, by samples, with the command that uploads it; what is stored; how upstreams do; and why an
-// address has the name that it has. Keys of the selection: panel ('' or that of a part); those of a part.
+// Debuginfo: missing debuginfo by samples, with the command that uploads it; stored objects; state of upstreams; and
+// the explanation of an address's name. Keys of the selection: panel ('' or that of a part); those of the part.
 'use strict';
 const CairnDebuginfoView = (() => {
   const { make } = CairnDom, { display } = CairnNames, { formatValue } = CairnUnits, { commandBox, ago, duration, sentence } = CairnRecordTable;
@@ -9,7 +9,7 @@ const CairnDebuginfoView = (() => {
   const shortId = id => make('span', { className: 'mono', textContent: id.length > 16 ? id.slice(0, 16) + '…' : id || 'none', title: id });
   const heading = text => make('h2', { textContent: text });
 
-  // ---- what is missing ----
+  // ---- missing debuginfo ----
 
   function createMissing(root, context) {
     let about = { samples: 0, unit: '' };
@@ -27,7 +27,7 @@ const CairnDebuginfoView = (() => {
     const filter = r => [r.mapping, r.build_id, r.state, r.quality];
     const sum = make('p', { className: 'soft' }), missingBox = make('div', { className: 'table-box' }), poorBox = make('div', { className: 'table-box' });
     const copyAll = make('button', { type: 'button', textContent: 'Copy all commands' }), said = make('span', { className: 'soft', role: 'status' });
-    const note = make('p', { className: 'soft', textContent: 'Run a command where the object is: on the host that was profiled, or where it was built. A service with tokens wants one of scope upload: cairn-upload --token-file FILE, or CAIRN_TOKEN.' });
+    const note = make('p', { className: 'soft', textContent: 'Run a command where the object is: on the host that was profiled, or where it was built. A service with tokens requires one with scope upload: cairn-upload --token-file FILE, or CAIRN_TOKEN.' });
     root.append(heading('Objects whose samples lack names'), sum, note, make('div', { className: 'bar' }, copyAll, said), missingBox,
       heading('Objects with names only'), make('p', { className: 'soft', textContent: 'Debuginfo would add their files, lines and inlined calls.' }), poorBox);
     const missing = CairnRecordTable.create(missingBox, columns({ title: 'Reason', key: 'state', text: r => words(r.state) }),
@@ -52,7 +52,7 @@ const CairnDebuginfoView = (() => {
     };
   }
 
-  // ---- what is stored ----
+  // ---- stored objects ----
 
   // 'upload (by NAME, label)'
   const originOf = o => o.source + (o.token ? ` by ${o.token}` : '') + (o.label ? `, ${o.label}` : '');
@@ -87,18 +87,18 @@ const CairnDebuginfoView = (() => {
 
   // ---- upstreams ----
 
-  const BREAKERS = { closed: 'works', open: 'left alone', 'half-open': 'tried again', half_open: 'tried again' };
+  const BREAKERS = { closed: 'works', open: 'paused after failures', 'half-open': 'being probed', half_open: 'being probed' };
   function createUpstreams(root, context) {
     let now = 0;
     const sum = make('p', { className: 'soft' }), box = make('div', { className: 'table-box' });
     root.append(heading('Upstream debuginfod servers'), sum, box);
     const number = (title, key, explain) => ({ title, key, number: true, text: u => count(u[key]), explain });
     const table = CairnRecordTable.create(box, [
-      { title: 'Asked', key: 'order', number: true, text: u => `${u.order}.`, explain: 'In this order' },
+      { title: 'Order', key: 'order', number: true, text: u => `${u.order}.`, explain: 'Position in the order of queries' },
       { title: 'Upstream', key: 'url', className: 'mono address' },
       { title: 'State', key: 'breaker', className: 'whole', text: u => (BREAKERS[u.breaker] || words(u.breaker)) + (u.retry_in_s ? ` for ${duration(u.retry_in_s)}` : '') },
-      number('Found', 'found'), number('Missing', 'missing', 'It does not have it'), number('Refused', 'refused', 'What it sent was not what was asked for'),
-      number('Failed', 'failed'), number('Unsure', 'unsure', 'It may have it, and could not say'), number('Skipped', 'skipped', 'Not asked, while it was left alone'),
+      number('Found', 'found'), number('Missing', 'missing', 'It does not have the object'), number('Refused', 'refused', 'Its answer failed verification'),
+      number('Failed', 'failed'), number('Unsure', 'unsure', 'It could not tell whether it has the object'), number('Skipped', 'skipped', 'Not queried, while paused after failures'),
       { title: 'Mean', key: 'mean_ms', number: true, text: u => formatValue(u.mean_ms * 1e6, 'nanoseconds') },
       { title: 'Slowest', key: 'slowest_ms', number: true, text: u => formatValue(u.slowest_ms * 1e6, 'nanoseconds') },
       { title: 'Received', key: 'bytes', number: true, text: u => bytes(u.bytes) },
@@ -108,14 +108,14 @@ const CairnDebuginfoView = (() => {
     return async (selection, signal) => {
       context.about('');
       const answer = await context.api.get('api/v1/debuginfo/upstreams', {}, signal).catch(e => { if (e.status !== 403) throw e; return e; });
-      if (answer instanceof Error) { // of a token that is bound to a tenant
+      if (answer instanceof Error) { // tokens that are bound to a tenant have no access
         sum.textContent = sentence(answer.message);
         box.hidden = true;
         return;
       }
       now = Date.now() / 1000;
       const q = answer.questions;
-      sum.textContent = `${count(q.queued)} questions wait, ${count(q.in_flight)} are being asked; ${count(q.known_missing)} answers “missing” and ${count(q.known_failed)} failures are remembered.`;
+      sum.textContent = `${count(q.queued)} queries queued, ${count(q.in_flight)} in flight; ${count(q.known_missing)} answers “missing” and ${count(q.known_failed)} failures cached.`;
       sum.hidden = !answer.upstreams.length;
       table.show(answer.upstreams.map((u, i) => ({ ...u, order: i + 1 })));
     };

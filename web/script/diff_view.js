@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two selections compared: in one flame graph, side by side, or as a table of the largest changes. Keys of the selection:
-//   compare        what differs: time (default), label, or selector
-//   base_from, base_to, base_selector   the side before; without them the range just before the selected one
-//   label, before, after   with compare=label: the values of that label on each side
+// Two selections compared: in one flame graph, side by side, or as a table of the largest changes. Keys of the
+// selection:
+//   compare        the difference of the sides: time (default), label, or selector
+//   base_from, base_to, base_selector   the side before; by default the range just before the selected one
+//   label, before, after   with compare=label: the label and its value on each side
 //   shown          merged (default), sides or table
-//   scale          shares (default): both totals count as equal; values: as they are
+//   scale          shares (default): scaled to equal totals; values: unscaled
 'use strict';
 const CairnDiffView = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits;
@@ -14,13 +15,13 @@ const CairnDiffView = (() => {
   const SCALES = { shares: 'Shares of the total', values: 'Values as they are' };
   const SPANS = { previous: ['the range before', null], day: ['a day earlier', DAY_MS], week: ['a week earlier', 7 * DAY_MS], own: ['another range', null] };
 
-  // A selector with one more matcher, in place of an equality of the same label.
+  // A selector with one more matcher, which replaces an equality matcher of the same label.
   function addMatcher(selector, name, value) {
     const text = (selector || '').trim(), type = /^[\w:]+(?=\s*\{)/.exec(text);
     return (type ? type[0] : '') + '{' + CairnSelectorText.withMatcher(text, name, value) + '}';
   }
 
-  // The parameters of the query for a selection: of the side after, and with base_ of the side before.
+  // The query parameters of a selection: those of the side after, and prefixed with base_ those of the side before.
   function makeParams(selection, now) {
     const common = { ...CairnSelection.params(selection), ...CairnFilters.params(selection) };
     const { compare, base_selector, base_from, base_to, label, before, after } = selection;
@@ -67,7 +68,7 @@ const CairnDiffView = (() => {
       fill(before, values, now().before);
       fill(after, values, now().after || values[values.length - 1]);
     }
-    const quiet = promise => promise.catch(() => {}); // the next question says what is wrong
+    const quiet = promise => promise.catch(() => {}); // the following request reports the error
     compare.onchange = () => { show(); if (compare.value === 'label') quiet(loadLabels()); };
     span.onchange = show;
     name.onchange = () => quiet(loadValues());
@@ -96,7 +97,7 @@ const CairnDiffView = (() => {
     };
   }
 
-  // Rows of a table of changes made of a diff's tree, for the page without a service.
+  // Rows of the table of changes, computed from a diff's tree for the page without a service.
   function changeRows(d) {
     const scale = d.absolute || !d.total[0] ? 1 : d.total2[0] / d.total[0];
     return CairnTable.topRows(d).map(r => ({ ...r, flat: r.flat * scale, cumulative: r.cumulative * scale }));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions of a function with what each costs, the lines of source between them, and links to where they lead.
+// Instructions of a function with their cost, source lines between them, and links to branch targets.
 'use strict';
 const CairnDisassembly = (() => {
   const { make } = CairnDom, { visible } = CairnCodeList;
 
-  // The answer as rows: a heading for each range, a row where the line changes, and the instructions.
+  // The answer as rows: a heading for each range, a row for each change of the line, and the instructions.
   function makeItems(code) {
     const items = [], byAddress = new Map();
     for (const range of code.ranges) {
@@ -20,7 +20,7 @@ const CairnDisassembly = (() => {
     return { items, byAddress };
   }
 
-  // go(changes) is the context's.
+  // go(changes) as in the context.
   function create(root, go, moved) {
     let byAddress = new Map();
     const list = CairnCodeList.create(root, { label: 'Instructions', columns: ['Address', 'Instruction'], fill, open, moved });

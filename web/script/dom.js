@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements made by script. Texts go through textContent alone: nothing here parses HTML.
+// Creation of elements. Texts are set through textContent only; no HTML is parsed.
 'use strict';
 const CairnDom = (() => {
-  // make('button', { type: 'button', 'aria-pressed': 'false', onclick: f }, child, ...): names with a hyphen, and role and
-  // list, are attributes, the others properties. Children that are null or undefined are left out.
+  // make('button', { type: 'button', 'aria-pressed': 'false', onclick: f }, child, ...): names with a hyphen, role and
+  // list are attributes, the others properties. Children that are null or undefined are skipped.
   function make(tag, props, ...children) {
     const e = document.createElement(tag);
     for (const [name, value] of Object.entries(props || {})) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The filters of the query API (focus, ignore, hide, show) as keys of the selection, which every view passes on, and as a
-// bar with one part for each pattern.
+// The filters of the query API (focus, ignore, hide, show) as keys of the selection, which every view passes on, and as
+// a bar with one chip for each pattern.
 'use strict';
 const CairnFilters = (() => {
   const { make } = CairnDom, { display, exactPattern } = CairnNames;
@@ -9,7 +9,7 @@ const CairnFilters = (() => {
 
   const params = ({ focus, ignore, hide, show }) => ({ focus, ignore, hide, show });
 
-  // The alternatives of a pattern: at each | that is in no group and no set.
+  // Split a pattern at each | outside of groups and sets.
   function split(pattern) {
     const parts = [''];
     let depth = 0, inSet = false;
@@ -26,14 +26,14 @@ const CairnFilters = (() => {
     return parts.filter(Boolean);
   }
 
-  // The change of the selection that adds a pattern. A stack must have a frame of one focus: another takes its place.
+  // The change of the selection that adds a pattern. There is only one focus pattern: a new one replaces it.
   function add(selection, kind, pattern) {
     const old = selection[kind] && kind !== 'focus' ? split(selection[kind]) : [];
     return { [kind]: [...old.filter(p => p !== pattern), pattern].join('|') };
   }
   const addName = (selection, kind, name) => add(selection, kind, exactPattern(name));
 
-  // go(change) shows another selection.
+  // go(change) as in the context.
   function create(root, go) {
     let selection = {};
     const kind = make('select', { 'aria-label': 'Kind of filter' }, ...Object.entries(KINDS).map(([value, textContent]) => make('option', { value, textContent })));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flame graph: a canvas with its tools, for the pointer and for the keyboard. The picture is flame_canvas.js, the keys
-// are flame_keys.js; here is what the person does with it.
+// The flame graph: interaction by pointer and keyboard, and its controls. flame_canvas.js draws it, flame_keys.js has
+// the keys.
 'use strict';
 const CairnFlame = (() => {
   const { formatValue, percent } = CairnUnits, { display } = CairnNames, { make } = CairnDom;
   const { nameOf, linkageOf, kindOf, placeOf, KIND_TEXT } = CairnLayout, { ROW } = CairnFlameCanvas;
   const SAY_MS = 150, SEARCH_MS = 120, MIN_SPAN = 1e-7;
-  const kept = { flipped: false, mode: 'object', diffBy: 'ratio', collapsed: false }; // of all graphs of this page
+  const kept = { flipped: false, mode: 'object', diffBy: 'ratio', collapsed: false }; // shared by all graphs of the page
 
   // options, all of them optional:
-  //   actions    what the menu offers with a function: { sandwich, callees, callers, focus, ignore, hide, source }, each a
-  //              function of (name, frame, line); { reverse } of nothing, for the button of that name
+  //   actions    entries of the menu: { sandwich, callees, callers, focus, ignore, hide, source }, each called with (name,
+  //              frame, line); { reverse } without arguments, for the button of that name
   //   links(name, frame, line)   [{ text, href }, ...] for the menu
-  //   reversed   whether the tree is upside down already
-  //   label      what the graph is called
-  //   hideRoot   without the row of everything; flipped: which way up, without a button; small: the graph alone
+  //   reversed   whether the tree is inverted already
+  //   label      accessible name of the graph
+  //   hideRoot   omits the row of the root; flipped: fixed orientation, without a button; small: no controls
   function create(root, first, options = {}) {
     const actions = options.actions || {};
     const find = make('input', { type: 'search', placeholder: 'Search  (/)', size: 26, spellcheck: false, autocomplete: 'off',
@@ -34,7 +34,7 @@ const CairnFlame = (() => {
     const space = make('div', { className: 'flame-space' }), scroll = make('div', { className: 'flame-scroll' }, canvas, space);
     const onSource = actions.source ? button('Source', undefined, 'The lines of the selected frame (o)') : null;
     const onCalls = actions.sandwich ? button('Callers and callees', undefined, 'Of the selected frame') : null;
-    const onMore = button('More …', undefined, 'What can be done with the selected frame (m)');
+    const onMore = button('More …', undefined, 'Actions on the selected frame (m)');
     onMore.setAttribute('aria-haspopup', 'menu');
     const status = make('div', { className: 'flame-status mono' }), doing = make('div', { className: 'bar', role: 'group', 'aria-label': 'The selected frame' }, onSource, onCalls, onMore);
     const foot = make('div', { className: 'flame-foot' }, status, options.small ? null : doing), said = make('div', { className: 'unseen', 'aria-live': 'polite' });
@@ -81,7 +81,7 @@ const CairnFlame = (() => {
     // ---- the data -------------------------------------------------------------------------------
 
     const pathOf = i => { const path = []; for (; i > 0; i = d.parent[i]) path.push(nameOf(d, i)); return path.reverse(); };
-    function findPath(path) { // as far as it is there
+    function findPath(path) { // the longest existing prefix
       let at = 0;
       for (const name of path) {
         let child = at + 1;
@@ -92,7 +92,7 @@ const CairnFlame = (() => {
       return at;
     }
 
-    // Another tree; what is zoomed and selected stays where it has the same callers.
+    // Show another tree; zoom and selection are kept for nodes with the same callers.
     function setData(data) {
       const zoomPath = d ? pathOf(view.zoomed) : [], selectedPath = d ? pathOf(view.selected) : [];
       source = data;
@@ -116,7 +116,7 @@ const CairnFlame = (() => {
       if (d.diff) return `${name} — ${share(i, 0)} → ${share(i, 1)}` + (at ? ` — ${at}` : '');
       return `${name} — ${formatValue(d.total[i], d.unit)}, ${share(i, 0)}` + (d.self[i] ? `, self ${formatValue(d.self[i], d.unit)}` : '') + (at ? ` — ${at}` : '');
     }
-    function place(i) { // for screen readers: the position that others see
+    function place(i) { // the position in words, for screen readers
       if (i === 0) return '';
       let number = 1, count = 0;
       const p = d.parent[i];
@@ -141,11 +141,11 @@ const CairnFlame = (() => {
       redraw();
     }
 
-    // Whether a frame is of a function: not everything, what was left out, or the value of a label.
+    // Whether a node is a function: not the root, "(other)" or a label value.
     const hasFunction = i => i > 0 && d.frames[d.frame[i]][3] < 4;
     const act = (key, i) => { if (actions[key] && hasFunction(i)) actions[key](nameOf(d, i), d.frames[d.frame[i]], d.line[i]); };
 
-    // ---- where one looks ------------------------------------------------------------------------
+    // ---- zoom and position -----------------------------------------------------------------------
 
     function look(left, span) {
       view.span = Math.min(1, Math.max(MIN_SPAN, span));
@@ -160,7 +160,7 @@ const CairnFlame = (() => {
       look(d.count ? d.x[i] : 0, d.count && i ? d.w[i] : 1);
       select(i, reveal);
     }
-    // By a factor, around a share of the width (0 to 1) that stays where it is.
+    // Zoom by a factor around a fixed point, given as a share of the width (0 to 1).
     const scale = (factor, at) => look(view.left + view.span * (1 - factor) * at, view.span * factor);
     const pan = px => look(view.left - px / width * view.span, view.span);
 
@@ -250,7 +250,7 @@ const CairnFlame = (() => {
       event.preventDefault();
     });
 
-    // ---- doing ----------------------------------------------------------------------------------
+    // ---- actions --------------------------------------------------------------------------------
 
     function step(way) { // along the row
       const k = d.rank[view.selected] + way, depth = d.depth[view.selected];
@@ -315,7 +315,7 @@ const CairnFlame = (() => {
         drag.x = event.clientX;
         drag.y = event.clientY;
         pan(dx);
-        if (!drag.touch) scroll.scrollTop -= dy; // a finger scrolls by itself
+        if (!drag.touch) scroll.scrollTop -= dy; // touch scrolls natively
         return;
       }
       const node = nodeAt(event);
@@ -331,14 +331,14 @@ const CairnFlame = (() => {
       drag = null;
       if (moved || node === null) return;
       if (node >= 0) zoom(node);
-      else { // narrow frames: closer, around them
+      else { // a run of narrow frames: zoom in on it
         const i = d.rowNodes[~node];
         select(i, false);
         scale(0.1, event.offsetX / width);
       }
     });
     canvas.addEventListener('contextmenu', event => {
-      if (event.button !== 2 && document.activeElement === canvas) { event.preventDefault(); return; } // the key has its own
+      if (event.button !== 2 && document.activeElement === canvas) { event.preventDefault(); return; } // the menu key has its own handler
       const node = nodeAt(event), i = node === null ? -1 : node < 0 ? d.rowNodes[~node] : node;
       if (i < 0) return;
       event.preventDefault();

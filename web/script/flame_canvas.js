@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws the part of a laid out call tree that is in view. The work depends on the pixels, not on the nodes: each row is
-// searched for its first frame in view, and the frames of one pixel are found, merged and skipped together. What was
-// drawn is kept by row as edges, which is also how the frame under the pointer is found.
+// Draws the visible part of a laid out call tree. The work depends on the number of pixels, not of nodes: each row is
+// searched for its first visible frame, and all frames within one pixel are merged and skipped by a binary search. The
+// drawn edges are kept by row, which also serves to find the frame under the pointer.
 'use strict';
 const CairnFlameCanvas = (() => {
   const { labelOf, OTHER } = CairnLayout, { label } = CairnNames;
@@ -15,7 +15,7 @@ const CairnFlameCanvas = (() => {
     const context = canvas.getContext('2d', { alpha: false });
     let width = 0, height = 0, ratio = 1, letter = 7.2;
     let edges = new Float32Array(4096), nodes = new Int32Array(4096), drawn = 0;
-    let firstOfRow = new Int32Array(2), topRow = 0, rows = 0; // edges [left, right) of the rows that are in view
+    let firstOfRow = new Int32Array(2), topRow = 0, rows = 0; // edges [left, right) of the visible rows
     const texts = { frames: null, full: false, list: [] };
     const boxes = { x: new Float32Array(1024), y: new Float32Array(1024), w: new Float32Array(1024), node: new Int32Array(1024), count: 0 };
 
@@ -35,7 +35,7 @@ const CairnFlameCanvas = (() => {
     const contentHeight = view => rowCount(view) * ROW + 1;
     const rowTop = (view, depth) => (view.flipped ? view.d.depths - 1 - depth : depth - view.firstRow) * ROW;
 
-    // The text of a frame: made visible once, and cut with an ellipsis by the number of letters that fit.
+    // The text of a frame: escaped once, and truncated with an ellipsis to the number of letters that fit.
     function textOf(d, i) {
       if (i === 0) return label(labelOf(d, 0));
       if (texts.frames !== d.frames || texts.full !== d.full) {
@@ -72,7 +72,8 @@ const CairnFlameCanvas = (() => {
 
     const snap = px => Math.round(px * ratio) / ratio;
 
-    // The boxes of one row, from left to right. Frames narrower than THIN are runs: node is ~rank of the first of them.
+    // The boxes of one row, from left to right. Frames narrower than THIN are merged into runs, whose node is ~rank of
+    // the first.
     function layRow(view, depth, y) {
       const { d } = view, { x, w, rowNodes } = d, scale = width / view.span, from = d.rowStart[depth], to = d.rowStart[depth + 1];
       const firstPast = (low, edge) => { // the first frame of the row from low on that ends right of edge
@@ -104,7 +105,7 @@ const CairnFlameCanvas = (() => {
           k++;
           continue;
         }
-        // All that end within this pixel; if that is none, this one alone. A wider one is never among them.
+        // All frames that end within this pixel, at least this one. A frame that is not narrow is never among them.
         const next = Math.max(k + 1, firstPast(k + 1, Math.floor(b) + 1)), last = rowNodes[next - 1];
         const isHit = matchedBefore !== null && matchedBefore[next] > matchedBefore[k];
         if (runFrom >= 0 && (a > runEnd + 1 || isHit !== runHit)) endRun();
@@ -120,12 +121,12 @@ const CairnFlameCanvas = (() => {
       let fill = null;
       const use = colour => { if (colour !== fill) context.fillStyle = fill = colour; };
       for (let k = 0; k < count; k++) {
-        const isRun = node[k] < 0, i = isRun ? d.rowNodes[~node[k]] : node[k], boxHeight = ROW - 1; // a run looks like its heaviest
+        const isRun = node[k] < 0, i = isRun ? d.rowNodes[~node[k]] : node[k], boxHeight = ROW - 1; // a run: the fill of its heaviest frame
         const hit = matches && (isRun ? matchedBefore[boxEnd(k, d)] > matchedBefore[~node[k]] : matches[i]);
         const c = i === 0 ? colours.neutral : colours.ofNode ? colours.ofNode(i) : colours.of[d.frame[i]];
         use(hit ? colours.mark : matches ? colours.faint[c] : colours.fill[c]);
         if (isRun) { context.fillRect(x[k], y[k], w[k], boxHeight); continue; }
-        // A gap of a pixel of the page's colour to the right, where that leaves a frame.
+        // Leave a gap of one pixel to the right if the frame is wide enough.
         context.fillRect(x[k], y[k], w[k] > 2 ? w[k] - 1 : w[k] - 0.5, boxHeight);
         if (forced && w[k] > 3) {
           context.strokeStyle = colours.ink;
@@ -134,7 +135,7 @@ const CairnFlameCanvas = (() => {
         }
       }
     }
-    // The rank one past the last frame of the run in box k: runs end before the next box of their row.
+    // One past the rank of the last frame of the run in box k: runs end at the next box of their row.
     function boxEnd(k, d) {
       const rank = ~boxes.node[k], depth = d.depth[d.rowNodes[rank]];
       if (k + 1 < boxes.count && boxes.y[k + 1] === boxes.y[k]) {
@@ -144,7 +145,7 @@ const CairnFlameCanvas = (() => {
       return d.rowStart[depth + 1];
     }
 
-    // Inlined frames have a broken line at their lower edge, frames left out by the service a dotted one.
+    // Inlined frames have a dashed lower edge, "(other)" frames a dotted one.
     function drawKinds(view, colours) {
       const { d } = view, { x, y, w, node, count } = boxes;
       context.strokeStyle = colours.ink;
@@ -180,11 +181,11 @@ const CairnFlameCanvas = (() => {
         }
         if (text.length > room) text = text.slice(0, room - 1) + '…';
         if (/^[ -~…▲▼]*$/.test(text)) context.fillText(text, left, y[k] + ROW / 2);
-        else context.fillText(text, left, y[k] + ROW / 2, space); // letters of another width
+        else context.fillText(text, left, y[k] + ROW / 2, space); // for letters of unusual width
       }
     }
 
-    // A ring in two colours, so that it is seen on any fill.
+    // A ring in two colours, visible on any fill.
     function drawRing(view, i, lineWidth, colours, page) {
       const { d } = view, scale = width / view.span;
       if (i < 0 || i >= d.count || d.depth[i] < view.firstRow) return;
@@ -231,7 +232,7 @@ const CairnFlameCanvas = (() => {
       if (view.selected > 0 || view.focused) drawRing(view, view.selected, 2, colours, back);
     }
 
-    // The node at a point as it was drawn last; ~rank of a run of narrow frames; null where there is nothing.
+    // The node last drawn at a point; ~rank of the first for a run of narrow frames; null if none.
     function hit(view, px, py) {
       const row = Math.floor((py + view.top) / ROW) - topRow;
       if (row < 0 || row >= rows) return null;
@@ -247,7 +248,7 @@ const CairnFlameCanvas = (() => {
     return { resize, draw, hit, contentHeight, rowTop, drawnBoxes: () => boxes.count };
   }
 
-  // Colours that the system's high contrast demands.
+  // The system's colours for high contrast.
   const forceColours = fills => ({ ...fills, fill: fills.fill.map(() => 'Canvas'), faint: fills.faint.map(() => 'Canvas'), mark: 'Highlight', ink: 'CanvasText' });
 
   return { create, ROW };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keys do in a flame graph, as a table, which is also the help that "?" opens. Single letters work only while the
-// graph has the focus.
+// Key bindings of a flame graph; the table is also the help opened by "?". Single letters work only while the graph has
+// the focus.
 'use strict';
 const CairnFlameKeys = (() => {
   const { make } = CairnDom;
 
-  // [keys, action, what people read]; "Shift+" stands before a key that needs it. Towards and away are down and up where
-  // the root is on top.
+  // [keys, action, help text]; "Shift+" precedes a key that requires it. Away from and towards the root are down and up
+  // if the root is on top.
   const KEYS = [
     [['ArrowDown'], 'down', 'the frame below: the heaviest callee, or, in a flame, the caller'],
     [['ArrowUp'], 'up', 'the frame above'],
@@ -25,7 +25,7 @@ const CairnFlameKeys = (() => {
     [['/', 'f'], 'search', 'search'],
     [['n'], 'next', 'the next match of the search'],
     [['Shift+N', 'p'], 'previous', 'the match before'],
-    [['ContextMenu', 'Shift+F10', 'm'], 'menu', 'what can be done with the frame'],
+    [['ContextMenu', 'Shift+F10', 'm'], 'menu', 'actions on the frame'],
     [['o'], 'source', 'show its source'],
     [['c'], 'copy', 'copy its name'],
     [['i'], 'flip', 'root on top, or at the bottom'],

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The call tree of docs/formats/query-api.md as columns instead of objects, and where its nodes lie. Nodes stand parents
-// first and each is followed by its descendants, so that `end` (one past the last of them) tells a subtree, and the nodes
-// of one depth stand from left to right: `rowNodes` lists them depth by depth, from rowStart[depth]. x and w are shares of
-// the whole width, so that moving and zooming compute nothing here.
+// The call tree of docs/formats/query-api.md as columns instead of objects, and its layout. Each node is followed by
+// its descendants, so that [node, end[node]) is a subtree, and nodes of one depth are in order from left to right:
+// `rowNodes` lists them by depth, from rowStart[depth]. x and w are shares of the whole width, so that panning and
+// zooming need no new layout.
 'use strict';
 const CairnLayout = (() => {
   const { formatValue, timeText } = CairnUnits, { display, label } = CairnNames;
@@ -17,7 +17,7 @@ const CairnLayout = (() => {
     return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ');
   }
 
-  // Columns for n nodes, and what the answer says of all; `self2` and `total2` are of a diff alone.
+  // Columns for n nodes, and the properties of the whole answer; only a diff has `self2` and `total2`.
   function makeColumns(like, n) {
     const diff = like.sides.length > 1, none = new Float64Array(diff ? n : 0);
     return {
@@ -28,7 +28,7 @@ const CairnLayout = (() => {
     };
   }
 
-  // An answer of `flame` or `diff`; one that has columns already is returned as it is.
+  // Parse an answer of `flame` or `diff`; one that already has columns is returned unchanged.
   function parse(json) {
     if (json.columns) return json.columns;
     const n = json.nodes.length, nodes = json.nodes;
@@ -41,8 +41,8 @@ const CairnLayout = (() => {
     return place(d);
   }
 
-  // The share of the width that a node takes. Both sides of a diff weigh the same, whatever their totals, or, with
-  // d.absolute, as much as they have.
+  // The share of the width of a node. Both sides of a diff have equal weight, or, with d.absolute, the weight of their
+  // totals.
   function weightOf(d) {
     const total = d.count ? d.total[0] : 0, total2 = d.count && d.diff ? d.total2[0] : 0;
     if (!d.diff) return i => total ? d.total[i] / total : 0;
@@ -51,7 +51,7 @@ const CairnLayout = (() => {
     return i => ((total ? d.total[i] / total : 0) + (total2 ? d.total2[i] / total2 : 0)) / sides;
   }
 
-  // Depth, end, x and w of each node, and the rows.
+  // Compute depth, end, x and w of each node, and the rows.
   function place(d) {
     const n = d.count, weight = weightOf(d);
     const depth = d.depth = new Int32Array(n), end = d.end = new Int32Array(n), x = d.x = new Float64Array(n), w = d.w = new Float64Array(n);
@@ -78,9 +78,9 @@ const CairnLayout = (() => {
     return d;
   }
 
-  // ---- what is said of a node ---------------------------------------------------------------------
-  // A frame is [name, file, object, kind, state, short name, linkage name]; the last two only where they differ. The names
-  // that these return are as they came: show them through CairnNames.
+  // ---- description of a node ---------------------------------------------------------------------- A frame is [name,
+  // file, object, kind, state, short name, linkage name]; the last two only if they differ. The returned names are
+  // unescaped: display them through CairnNames.
 
   const shortOf = f => f[5] || f[0];
   const nameOf = (d, i) => i === 0 ? (d.focus ? d.focus : 'all') : d.frames[d.frame[i]][0];

@@ -11,7 +11,7 @@ const CairnFlameMenu = (() => {
     const entries = items.filter((item, i) => item || (i > 0 && items[i - 1])).map(item => !item ? make('div', { role: 'separator' }) :
       item.href ? make('a', { role: 'menuitem', tabIndex: -1, href: item.href, target: '_blank', rel: 'noopener', textContent: item.text }) :
         make('button', { role: 'menuitem', type: 'button', tabIndex: -1, textContent: item.text }));
-    const menu = make('div', { className: 'menu', role: 'menu', 'aria-label': 'What to do with this frame' }, ...entries);
+    const menu = make('div', { className: 'menu', role: 'menu', 'aria-label': 'Actions on this frame' }, ...entries);
     const buttons = entries.filter(e => e.getAttribute('role') === 'menuitem'), runs = items.filter(Boolean);
     const done = refocus => {
       if (current !== done) return;
@@ -51,7 +51,7 @@ const CairnFlameMenu = (() => {
   let current = null;
   function close() { if (current) current(false); }
 
-  // To the clipboard; where the browser refuses that (plain HTTP, a file), through a field that is selected and copied.
+  // Copy to the clipboard; if the browser refuses (plain HTTP, a file), by selecting and copying a field.
   async function copyText(text) {
     try {
       await navigator.clipboard.writeText(text);

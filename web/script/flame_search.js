@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matches of a search in a call tree: which nodes, how much of the total, and the next one from a node.
+// The matches of a search in a call tree: nodes, share of the total, and next match.
 'use strict';
 const CairnFlameSearch = (() => {
   const { percent } = CairnUnits;
 
-  // { matches (of nodes), matchedBefore (of ranks), count, text }, or null without words. Of several matches in one stack
-  // the topmost alone counts towards the share.
+  // { matches (by node), matchedBefore (by rank), count, text }, or null without words. Of several matches in one stack
+  // only the outermost counts for the share.
   function find(d, words) {
     if (!words || !d.count) return null;
     const frames = CairnSearch.findFrames(d, words), matches = new Uint8Array(d.count), matchedBefore = new Int32Array(d.count + 1);
@@ -26,7 +26,7 @@ const CairnFlameSearch = (() => {
     return { matches, matchedBefore, count, text };
   }
 
-  // The match after (step 1) or before (-1) a node, in the order of the tree, around its end; -1 without any.
+  // The match after (step 1) or before (-1) a node in tree order, wrapping around; -1 if none.
   function step(result, from, way) {
     const { matches } = result, n = matches.length;
     for (let k = 1; k <= n; k++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flame graph of the selection: of all stacks, of a function's callees (callees_of) or of its callers (callers_of), or
-// upside down (tree=callers). max_nodes is how much is drawn before the rest becomes "(other)".
+// The flame graph of the selection: of all stacks, of a function's callees (callees_of) or callers (callers_of), or
+// inverted (tree=callers). max_nodes limits the drawn nodes; the rest becomes "(other)".
 'use strict';
 const CairnFlameView = (() => {
   const { make } = CairnDom, { display } = CairnNames;

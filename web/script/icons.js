@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Icons, each a path of lines on 16 by 16.
+// Icons, each a path of 16 by 16.
 'use strict';
 const CairnIcons = (() => {
   const SVG = 'http://www.w3.org/2000/svg';
-  // An icon of 16 by 16 from the d of its path, drawn in the colour of the text; decoration for screen readers.
+  // An icon from the d of its path, in the colour of the text; hidden from screen readers.
   function makeIcon(path) {
     const svg = document.createElementNS(SVG, 'svg'), line = document.createElementNS(SVG, 'path');
     svg.setAttribute('viewBox', '0 0 16 16');

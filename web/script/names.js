@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names that come from outside, as they may be shown: every character visible, and bounded in length. The text is the
-// same for names without controls, characters without a width, or too many letters.
+// Untrusted names in displayable form: every character visible, and bounded in length. Names without control characters
+// and zero-width characters, and of usual length, are unchanged.
 'use strict';
 const CairnNames = (() => {
   const SHOWN_MAX = 1000, LABEL_MAX = 400;
 
-  // Controls (C0, DEL, C1), what changes the direction of text, what has no width (soft hyphen, joiners, byte order mark,
-  // variation selectors, tags), line and paragraph separators, private and unassigned noncharacters, lone surrogates, and
-  // the fifth of several marks that are put on one letter.
+  // Control characters (C0, DEL, C1), bidirectional formatting, zero-width characters (soft hyphen, joiners, byte order
+  // mark, variation selectors, tags), line and paragraph separators, private-use characters and noncharacters, lone
+  // surrogates, and combining marks from the fifth on one letter.
   const HIDDEN = new RegExp('[\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f' +
     '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff]|[\\ud800-\\udfff]|' +
     '[\\u{e0000}-\\u{e0fff}]|[\\u{1d173}-\\u{1d17a}]', 'gu');
@@ -20,13 +20,13 @@ const CairnNames = (() => {
   };
   const escapeAll = text => text.replace(HIDDEN, escapeOne).replace(MARKS, (all, few, rest) => few + Array.from(rest, escapeOne).join(''));
 
-  // Without a half of a pair of surrogates at either end.
+  // Cut without splitting surrogate pairs.
   function cut(text, from, to) {
     const half = at => at > 0 && at < text.length && /[\ud800-\udbff]/.test(text[at - 1]) && /[\udc00-\udfff]/.test(text[at]);
     return text.slice(half(from) ? from + 1 : from, half(to) ? to - 1 : to);
   }
 
-  // A name of more than max characters keeps its beginning and its end.
+  // A name of more than max characters is shortened in the middle.
   function display(text, max = SHOWN_MAX) {
     let s = text === null || text === undefined ? '' : String(text);
     if (s.length > max) {
@@ -41,7 +41,7 @@ const CairnNames = (() => {
   // For one line of a graph or table.
   const label = text => display(text, LABEL_MAX);
 
-  // A regular expression of the query API that finds exactly this name; of a long one, what begins with its first letters.
+  // A regular expression of the query API that matches exactly this name; of a long name, its prefix.
   const PATTERN_MAX = 400;
   function exactPattern(name) {
     let pattern = '';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page with one flame graph, which has its data inside: the views of the service's page that need no more.
+// The page with one flame graph and embedded data: those views of the service's page that need no other data.
 'use strict';
 {
   const { make } = CairnDom, $ = id => document.getElementById(id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The query API for the views of a page that has its data inside: the operations flame, top, sandwich and diff, answered
-// from one call tree. What the tree sums up as "(other)" stays one frame here.
+// The query API for the views of a page with embedded data: the operations flame, top, sandwich and diff, answered from
+// one call tree. Its "(other)" nodes stay single frames.
 'use strict';
 const CairnOfflineApi = (() => {
   const matchesOf = (d, pattern) => pattern ? CairnSearch.matchFrames(d.frames, pattern) : null;
@@ -18,7 +18,7 @@ const CairnOfflineApi = (() => {
   }
   const summary = d => ({ type: d.type, unit: d.unit, from_ms: d.sides[0].from_ms, to_ms: d.sides[0].to_ms, total: d.total[0], samples: d.sides[0].samples });
 
-  // Functions of that name: names are compared here, where the service takes a pattern.
+  // Functions of that name: compared for equality, while the service takes a pattern.
   function sandwich(d, name) {
     const isTarget = named(d, name), rows = CairnTable.topRows(d).filter(r => r.function === name || r.short_name === name);
     return { ...summary(d), rows, callers: { columns: CairnChange.takeCallers(d, isTarget, null) }, callees: { columns: CairnChange.takeCallees(d, isTarget, null) } };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The colours of frames. Hues are those that people with each kind of colour blindness tell apart (Paul Tol's "light"
-// scheme); none is the only sign of what it means. Names are written on them in the colour of text with a contrast of 4.5
-// or more: each fill is brought to a luminance that allows it. Neighbours of one hue differ a little, and a gap in the
-// colour of the page stands between any two.
+// The colours of frames. Hues are distinguishable with all kinds of colour blindness (Paul Tol's "light" scheme), and
+// are never the only indication of their meaning. Names are drawn on them in the text colour with a contrast of at
+// least 4.5: each fill is adjusted to a luminance that permits it. Neighbours of one hue differ slightly, and there is
+// a gap in the page's colour between any two.
 'use strict';
 const CairnPalette = (() => {
   const { kindOf, baseName, KINDS } = CairnLayout, { isDark } = CairnTheme;
@@ -26,7 +26,7 @@ const CairnPalette = (() => {
     return (high + 0.05) / (low + 0.05);
   }
 
-  // The colour with another luminance: scaled towards black, or mixed with white where it cannot shine more.
+  // The colour with another luminance: scaled, or mixed with white beyond the maximum.
   function withLuminance(hex, wanted) {
     let linear = parseHex(hex).map(toLinear);
     const now = luminanceOf(linear);
@@ -41,7 +41,7 @@ const CairnPalette = (() => {
   }
   const mix = (a, b, share) => toHex(parseHex(a).map(toLinear).map((c, i) => c + (toLinear(parseHex(b)[i]) - c) * share));
 
-  // A hue as it is in the theme; shade 0 is the strongest. On a dark page fills are dark, with light text.
+  // A shade of a hue in the theme; shade 0 is the strongest. On a dark page fills are dark, with light text.
   function shade(hex, dark, step) {
     return dark ? withLuminance(hex, 0.108 - 0.017 * step) : withLuminance(hex, Math.min(0.86, Math.max(0.40, luminance(hex)) * (1 + 0.1 * step)));
   }
@@ -52,7 +52,7 @@ const CairnPalette = (() => {
     return h >>> 0;
   }
 
-  // The package of a function's name: what stands before the last element, at most two deep; the object where there is none.
+  // The package of a function: the qualifiers of its name, at most two; without qualifiers its object.
   function packageOf(f) {
     const name = f[0].replace(/^(?:static |void )/, ''), plain = name.replace(/[<([{].*/s, '');
     const go = /^((?:[\w.~-]+\/)*[\w~-]+)\.[\w(*]/.exec(name);
@@ -69,7 +69,7 @@ const CairnPalette = (() => {
     kind: f => KINDS[f[3]],
   };
 
-  // Kernel code and what has no name of its own look the same in every mode.
+  // Kernel code and unresolved frames have the same colour in every mode.
   const fixedHue = f => f[3] === 2 ? KERNEL : f[3] >= 3 ? NEUTRAL : null;
 
   // Categories by their share of self, the heaviest first.
@@ -84,8 +84,8 @@ const CairnPalette = (() => {
     return [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a) || (a < b ? -1 : 1));
   }
 
-  // The hue of a category is the same in all graphs of a page: the first ones that are seen, the heaviest first, get hues of
-  // their own, the rest a hue by their name.
+  // The hue of a category is the same in all graphs of a page: the first categories, the heaviest of a graph first, get
+  // unique hues, the others one by the hash of their name.
   const OWN = HUES.filter(h => h !== KERNEL), ASSIGNED_MAX = 20000, assigned = new Map();
   function hueOf(mode, category) {
     if (!assigned.has(mode) || assigned.get(mode).size >= ASSIGNED_MAX) assigned.set(mode, new Map());
@@ -94,8 +94,8 @@ const CairnPalette = (() => {
     return hues.get(category);
   }
 
-  // The fills of a tree's frames: fill[of[frame]]; `faint` are the same while others match a search; a `legend` of
-  // [text, colour] with the categories that have hues of their own.
+  // The fills of a tree's frames: fill[of[frame]]; `faint` the fills of frames that do not match a search; `legend`:
+  // [text, colour] of the heaviest categories.
   function makeFills(d, mode, dark) {
     const fill = [], faint = [], number = new Map(), ink = INK[dark ? 'dark' : 'light'];
     const page = dark ? '#16181b' : '#fcfcfb';
@@ -123,7 +123,7 @@ const CairnPalette = (() => {
   const markFill = dark => shade(MARK, dark, 0);
 
   // ---- comparison -----------------------------------------------------------------------------------
-  // Blue is less, orange is more, in steps; arrows say the same.
+  // Blue is less, orange is more, in steps; arrows have the same meaning.
   const DIFF_STEPS = 4;
 
   function diffFill(step, dark) { // -DIFF_STEPS to DIFF_STEPS
@@ -133,8 +133,8 @@ const CairnPalette = (() => {
     return mix(none, end, Math.abs(step) / DIFF_STEPS);
   }
 
-  // The value of one sample of a side. Of profiles that were sent summed up (folded stacks), whose samples are stacks, it is
-  // the least value that a stack has.
+  // An estimate of the value of one sample of a side. In aggregated profiles (folded stacks) a sample is a stack; the
+  // estimate is then the least value of a stack.
   function estimateSample(d, side) {
     const self = side ? d.self2 : d.self, { total, samples } = d.sides[side];
     let stacks = 0, least = Infinity;
@@ -146,8 +146,8 @@ const CairnPalette = (() => {
     return samples > stacks && total > 0 ? total / samples : stacks ? least : 1;
   }
 
-  // How a node changed: `before` and `after` are shares of the totals, or values with d.absolute. `counts` whether there
-  // are samples enough to say so: a difference within twice the square root of their number is chance.
+  // The change of a node: `before` and `after` are shares of the totals, or values with d.absolute. `counts`: whether
+  // it is statistically significant, that is, more than twice the square root of the number of samples.
   function changeOf(d, i) {
     if (!d.sampleValue) d.sampleValue = [0, 1].map(side => estimateSample(d, side));
     const scale = d.absolute ? [1, 1] : [d.total[0] || 1, d.total2[0] || 1];
@@ -158,7 +158,7 @@ const CairnPalette = (() => {
     return { before, after, counts: Math.abs(a - b) > 2 * Math.sqrt(Math.max(0, a + b)) };
   }
 
-  // -DIFF_STEPS to DIFF_STEPS: by the ratio of after to before, or by the difference as a part of the whole.
+  // -DIFF_STEPS to DIFF_STEPS: by the ratio of after to before, or by the difference as a share of the whole.
   function diffStep(d, i, by) {
     if (i === 0) return 0;
     const { before, after, counts } = changeOf(d, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Panels below a button: opened by it, closed by Escape, by a click elsewhere, or by the panel's own code.
+// Panels below a button: opened by it, closed by Escape, a click elsewhere, or the panel's own code.
 'use strict';
 const CairnPopover = (() => {
   // Returns { open, close }; onOpen is called before the panel is shown.

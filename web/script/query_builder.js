@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The field of the selector: completes names of labels, with how many values each has, and values with their share of the cost.
+// The selector field: completes label names, with their number of values, and values, with their share of the cost.
 'use strict';
 const CairnQueryBuilder = (() => {
   const { make } = CairnDom, { label: visible } = CairnNames;
   const VALUES_MAX = 500;
 
-  // parts: input, list, add (button), recent (button), recentPanel. api and selection() as the page has them; run() shows
-  // what the field says, go(change) another selection.
+  // parts: input, list, add (button), recent (button), recentPanel. api, selection() and go(change) as in the page;
+  // run() shows the selection in the field.
   function create({ input, list, add, recent, recentPanel }, { api, selection, run, go }) {
-    let edited = null; // the context that the offered completions are of
+    let edited = null; // the context of the offered completions
 
     async function offerNames(context, text, signal) {
       const { from, to } = selection(), used = new Set(CairnSelectorText.matchers(text).map(m => m.name));
@@ -18,7 +18,7 @@ const CairnQueryBuilder = (() => {
       let labels;
       try {
         labels = await api.query('labels', { from, to, selector: CairnSelectorText.without(text, context), counts: 1 }, signal);
-      } catch (e) { // the rest of the selector is not finished, or the values are too many to be counted
+      } catch (e) { // the rest of the selector is incomplete, or there are too many values to count
         if (e.name === 'AbortError') throw e;
         labels = (await api.query('labels', { from, to }, signal)).map(name => ({ name }));
       }
@@ -73,7 +73,7 @@ const CairnQueryBuilder = (() => {
         make('span', { className: 'soft', textContent: visible([q.type && CairnSelection.typeText(q.type), q.by && 'by ' + q.by].filter(Boolean).join(' · ')) })));
       const clear = make('button', { type: 'button', textContent: 'Forget them', onclick: () => { CairnRecent.clear(); panel.close(); } });
       recentPanel.replaceChildren(make('h2', { textContent: 'Recent queries' }),
-        ...(rows.length ? [...rows, clear] : [make('p', { className: 'soft', textContent: 'None yet. Queries are kept in this browser alone.' })]));
+        ...(rows.length ? [...rows, clear] : [make('p', { className: 'soft', textContent: 'None yet. Queries are kept only in this browser.' })]));
     });
 
     return { show(selector) { if (document.activeElement !== input || input.value === '') input.value = selector || ''; } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last selections, kept in this browser: selector, type and grouping, without times.
+// The last selections, stored in this browser: selector, type and grouping, without times.
 'use strict';
 const CairnRecent = (() => {
   const KEY = 'cairn-recent', COUNT_MAX = 12, TEXT_MAX = 2000;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records as a table: sorted by any column, filtered, in pages. On narrow screens each record is a card. An update keeps
-// order, filter and page.
+// A table of records: sortable by any column, with filter and pages. On narrow screens each record is a card. An update
+// keeps order, filter and page.
 'use strict';
 const CairnRecordTable = (() => {
   const { make } = CairnDom, { display, label } = CairnNames;
   const PAGE = 50;
   const count = n => n.toLocaleString('en');
 
-  // columns: { title, key, number (whether it is one), text(record), node(record), className, explain }: text makes what is
-  // shown of a value, node an element in its place. options:
-  //   caption          says what the table has
-  //   sort             the key of a column; numbers begin with the greatest, unless `up`
-  //   thing, things    what is counted: 'object', 'objects'
-  //   filter(record)   texts that the filter's words are looked for in; no filter without
-  //   detail(record)   an element for a row of its own below the record, or null
-  //   empty            said when there are none
-  //   page             records of one page
+  // columns: { title, key, number (whether it is one), text(record), node(record), className, explain }: text returns
+  // the displayed text, node an element instead. options:
+  //   caption          the accessible name
+  //   sort             the key of a column; numbers in falling order, unless `up`
+  //   thing, things    noun of the count: 'object', 'objects'
+  //   filter(record)   texts searched by the filter; without it there is no filter
+  //   detail(record)   an element for a separate row below the record, or null
+  //   empty            text without records
+  //   page             records per page
   function create(root, columns, options) {
     const size = options.page || PAGE;
     let records = [], sorted = columns.find(c => c.key === options.sort), down = Boolean(sorted.number) && !options.up, page = 0;
@@ -98,7 +98,7 @@ const CairnRecordTable = (() => {
     };
   }
 
-  // A command with a button that copies it. `what` says of what it is.
+  // A command with a button that copies it. `what`: its subject, for the accessible name.
   function commandBox(command, what) {
     const said = make('span', { className: 'soft', role: 'status' });
     const copy = make('button', { type: 'button', textContent: 'Copy', 'aria-label': `Copy the command for ${display(what, 80)}`,
@@ -112,13 +112,13 @@ const CairnRecordTable = (() => {
     const [, unit, name] = AGES.find(([least]) => s >= least) || AGES[3];
     return `${Math.max(0, Math.floor(s / unit)).toLocaleString('en')} ${name}`;
   }
-  // A time with how long ago it was; `now` and `s` in Unix seconds.
+  // A time as its age; `now` and `s` in Unix seconds.
   function ago(s, now) {
     if (!s) return make('span', { className: 'soft', textContent: 'never' });
     return make('time', { dateTime: new Date(s * 1000).toISOString(), title: CairnUnits.timeText(s * 1000) + ' UTC', textContent: now - s < 1 ? 'now' : `${duration(now - s)} ago` });
   }
 
-  // What the service says in half a sentence, as a whole one.
+  // A message of the service as a whole sentence.
   const sentence = text => { const s = display(text); return s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.'); };
 
   return { create, commandBox, duration, ago, sentence };

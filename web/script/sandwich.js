@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function between its callers and its callees: two flame graphs that meet at it, the tables of those next to it, and
-// what each of its lines costs.
+// One function between its callers and its callees: two flame graphs that meet at it, tables of its direct callers and
+// callees, and the cost of each of its lines.
 'use strict';
 const CairnSandwich = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits, { display, exactPattern } = CairnNames;
   const LINES_MAX = 2000;
 
-  // The functions next to the one on top of a tree: those of depth 2, with what they cost there.
+  // The direct callers or callees of a tree's top function: the nodes of depth 2, with their cost there.
   function neighbours(d) {
     const rows = new Map();
     for (let k = d.rowStart[2] || 0; d.depths > 2 && k < d.rowStart[3]; k++) {
@@ -63,7 +63,7 @@ const CairnSandwich = (() => {
 
     const act = (text, run) => run ? make('button', { type: 'button', textContent: text, onclick: run }) : null;
 
-    // Without a function to show: the one that costs most.
+    // Without a function: the most expensive one.
     async function choose(selection, signal) {
       const top = await context.api.query('top', { ...CairnSelection.params(selection), ...CairnFilters.params(selection), limit: 200 }, signal);
       hints.replaceChildren(...top.rows.map(r => r.function).filter(n => n.length < 400).map(value => make('option', { value })));

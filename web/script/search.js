@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which frames a search finds, within a bounded number of steps whatever the pattern and the names are.
+// Frames that match a search, in a bounded number of steps for any pattern and names.
 'use strict';
 const CairnSearch = (() => {
-  // Names come from outside and patterns from a person: RegExp backtracks, so that (a+)+$ on a name of forty letters
-  // freezes the page. Here the states of a pattern are followed side by side (Thompson's construction), within a budget
-  // of steps for the whole search. The syntax is that of the service's selectors, and \b \B. Searching ignores case.
+  // Names are untrusted and patterns arbitrary: RegExp backtracks, so that (a+)+$ on a name of forty letters freezes
+  // the page. This matcher simulates the NFA of a pattern (Thompson's construction) within a budget of steps for the
+  // whole search. The syntax is that of the service's selectors, and \b \B. Searches ignore case.
   const SEARCH_STEPS = 2e7, PROGRAM_MAX = 2000;
 
-  // A tree of [kind, ...]; throws on what is not in the syntax. With `fold` letters are compared without their case.
+  // Parse to a tree of [kind, ...]; throws on a syntax error. With `fold`, case is ignored.
   function parsePattern(text, fold) {
     let at = 0, depth = 0;
     const fail = () => { throw new SyntaxError(text); };
     const classes = { d: /[0-9]/, w: /[0-9a-z_]/i, s: /\s/ };
-    const escaped = () => { // after a backslash: a test of one character
+    const escaped = () => { // after a backslash: a character or a test of one
       const c = text[at++], named = c && classes[c.toLowerCase()];
       if (named) return c === c.toLowerCase() ? x => named.test(x) : x => !named.test(x);
       const control = { n: '\n', r: '\r', t: '\t' }[c];
@@ -97,7 +97,7 @@ const CairnSearch = (() => {
     return tree;
   }
 
-  // Instructions: [kind, test or target, target]; throws when there are too many.
+  // Compile to instructions [kind, test or target, target]; throws when there are too many.
   function compilePattern(words, matchCase = false) {
     const folded = words.startsWith('(?i)'), text = folded ? words.slice(4) : words, fold = folded || !matchCase, code = [];
     let steps = 0;
@@ -172,7 +172,7 @@ const CairnSearch = (() => {
     return false;
   }
 
-  // Each distinct text is tested once: frames share files and objects.
+  // Test each distinct text once: frames share files and objects.
   function testFrames(frames, test) {
     const known = new Map();
     const once = s => {
@@ -184,22 +184,23 @@ const CairnSearch = (() => {
       Boolean(f[5] && once(f[5])) || Boolean(f[6] && once(f[6])));
   }
 
-  // Which frames have the words in one of their names, their file or their object: as they stand, or as a pattern. The
-  // result's `stopped` says that the pattern took too many steps; it is then what the words alone find.
+  // Frames with the words in one of their names, their file or their object, literally or as a pattern. `stopped` of
+  // the result: the pattern exceeded the budget, and further matches are literal ones only.
   function findFrames(d, words) {
     const plain = words.toLowerCase(), budget = { left: SEARCH_STEPS };
     let pattern = null;
     try {
       pattern = compilePattern(words);
     } catch {
-      // Words that are no pattern ("operator()" is one, but another than was meant) are looked for as they stand.
+      // Words that are not a pattern are searched literally only. ("operator()" is a pattern, which is why both are
+      // tried.)
     }
     const found = testFrames(d.frames, s => s.toLowerCase().includes(plain) || (pattern !== null && findPattern(pattern, s, budget)));
     found.stopped = budget.left <= 0;
     return found;
   }
 
-  // Which frames a filter of the query API matches. Throws an Error for people when it is no pattern, or takes too long.
+  // Frames that match a filter of the query API. Throws an Error to display if it is not a pattern, or takes too long.
   function matchFrames(frames, pattern) {
     const budget = { left: 10 * SEARCH_STEPS };
     let program;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The selection: what the page shows, as a plain object of strings. It lives in the address behind "#", so that the
-// browser's history goes through it, and a link opens the same view elsewhere.
-//   selector, type, from, to     as the query API takes them
+// The selection: the state of the page, as a plain object of strings. It is stored in the fragment of the URL, so that
+// the browser's history and links work.
+//   selector, type, from, to     as in the query API
 //   by, charts                   label names with commas; "multiples" for a chart of each group
 //   base_selector, base_from, base_to   of a comparison
 //   focus, ignore, hide, show    filters of the query API
@@ -13,7 +13,7 @@ const CairnSelection = (() => {
   const TIMES = ['from', 'to', 'base_from', 'base_to'];
   const DEFAULTS = { view: 'flame', from: 'now-15m', to: 'now' };
 
-  // Of location.hash.
+  // Parse location.hash.
   function parse(hash) {
     const selection = { ...DEFAULTS };
     let keys = 0;
@@ -30,7 +30,7 @@ const CairnSelection = (() => {
     return '#' + p;
   }
 
-  // A change as go() takes it: null or '' removes a key. The keys that the old view alone knows go with it.
+  // Apply a change, as for go(): null or '' removes a key. Keys specific to the previous view are removed.
   const SHARED = new Set(['view', 'selector', 'type', 'by', 'charts', ...TIMES, 'base_selector', 'focus', 'ignore', 'hide', 'show']);
   function change(selection, changes) {
     const next = {};
@@ -43,7 +43,7 @@ const CairnSelection = (() => {
     return { ...DEFAULTS, ...next };
   }
 
-  // The same with times that do not move: for links.
+  // The selection with absolute times, for links.
   function makeAbsolute(selection, now) {
     const fixed = { ...selection };
     for (const name of TIMES) {
@@ -57,7 +57,7 @@ const CairnSelection = (() => {
   // The parameters of a query.
   const params = ({ selector, type, from, to }) => ({ selector, type, from, to });
 
-  // A type id for people: "process_cpu:cpu:nanoseconds:cpu:nanoseconds" is "CPU time".
+  // A readable type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds" is "CPU time".
   const TYPES = { 'process_cpu:cpu': 'CPU time', 'process_cpu:samples': 'CPU samples', 'wall:wall': 'Wall-clock time' };
   function typeText(id) {
     const [name, sample = ''] = id.split(':');

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a selector, {name="value", other=~"a|b"}, as it is being written: what stands at the caret, and changes to
-// single matchers. The service parses selectors; this only has to agree with it on texts that are complete.
+// The text of a selector, {name="value", other=~"a|b"}, during editing: the token at the caret, and changes to single
+// matchers. The service parses selectors; this must agree with it only on complete selectors.
 'use strict';
 const CairnSelectorText = (() => {
   const NAME = '[A-Za-z_][\\w.\\/-]*';
   const MATCHER = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`[^\`]*\`)`, 'g');
 
-  // Quoted as the service unquotes it, with escapes as in Go: also for what cannot be seen, or changes the direction of text.
+  // Quote with escapes as in Go, which the service unquotes; invisible and bidirectional formatting characters are
+  // escaped.
   const quote = value => '"' + value.replace(/[\\"]/g, '\\$&').replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, c => {
     const code = c.charCodeAt(0);
     return code < 0x80 ? '\\x' + code.toString(16).padStart(2, '0') : '\\u' + code.toString(16).padStart(4, '0');
@@ -24,8 +25,8 @@ const CairnSelectorText = (() => {
 
   const format = list => list.map(m => m.name + m.op + quote(m.value)).join(', ');
 
-  // What stands before the caret: { kind: 'name', prefix, start, end } or { kind: 'value', name, op, prefix, start, end },
-  // where start to end is replaced by a completion; null inside of anything else.
+  // The token before the caret: { kind: 'name', prefix, start, end } or { kind: 'value', name, op, prefix, start, end
+  // }, where a completion replaces start to end; null for any other token.
   function contextAt(text, caret) {
     const before = text.slice(0, caret), after = text.slice(caret);
     const value = new RegExp(`(${NAME})\\s*(=~|!~|!=|=)\\s*("(?:[^"\\\\]|\\\\.)*|)$`).exec(before);
@@ -39,10 +40,10 @@ const CairnSelectorText = (() => {
     return { kind: 'name', prefix: name[2], start: caret - name[2].length, end: caret + /^[\w.\/-]*/.exec(after)[0].length };
   }
 
-  // The other matchers than the one at the caret.
+  // All matchers except the one at the caret.
   const without = (text, context) => format(matchers(text).filter(m => m.end <= context.matcher || m.start >= context.end));
 
-  // With one matcher more; one of the same name that also is an equality is replaced.
+  // Add a matcher; it replaces an equality matcher of the same name.
   const withMatcher = (text, name, value) =>
     format([...matchers(text).filter(m => m.name !== name || m.op !== '='), { name, op: '=', value }]);
 

@@ -5,7 +5,7 @@
 const CairnSeries = (() => {
   const { make } = CairnDom;
   const GROUPS_SHOWN = 20;
-  // At least 3:1 against the page, told apart by lightness too; the same order in both themes.
+  // Contrast of at least 3:1 against the page, different lightness; the same order in both themes.
   const COLOURS = {
     light: ['#0b6e8a', '#c05a00', '#6b3fa0', '#2f7d32', '#b3266b', '#7a6a00', '#3f51b5', '#8a4b2f'],
     dark: ['#58b7d1', '#f0a860', '#b79df0', '#7fcf8f', '#f08fb5', '#d9c75a', '#8fa4ff', '#d69a7a'],
@@ -43,7 +43,7 @@ const CairnSeries = (() => {
     }
     const maxOf = groups => Math.max(1, ...groups[0].points.map((_, i) => groups.reduce((s, g) => s + g.points[i][1], 0)));
 
-    // A button that goes on with the group alone; the rest is no button.
+    // A button that selects only the group; the rest is plain text.
     function nameOf(group, i) {
       const swatch = make('i', { className: 'swatch', 'aria-hidden': 'true' });
       swatch.style.background = colourOf(i, !group.labels);
@@ -99,7 +99,7 @@ const CairnSeries = (() => {
 
     addEventListener('cairn-theme', build);
     return {
-      // What stands below the chart while nothing of it is pointed at.
+      // The text below the chart while the pointer is elsewhere.
       about(text) {
         about = text;
         readout.textContent = text;

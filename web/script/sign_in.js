@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who uses the page, and signing in and out (docs/formats/session.md). The token is sent once and kept nowhere: from then on the
-// browser has a cookie that no script can read. The page is loaded again after either, so that nothing of one person's
-// view is left to the next; the selection is in the address and stays.
+// The user's name, sign-in and sign-out (docs/formats/session.md). The token is sent once and not stored: the browser
+// gets a cookie that scripts cannot read. The page is reloaded after either, so that no data of one user remains
+// visible to the next; the selection is in the URL and stays.
 'use strict';
 const CairnSignIn = (() => {
   const { make } = CairnDom;
   const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-  // fetch() with an Error in the service's words.
+  // fetch() that throws an Error with the service's message.
   async function ask(path, options) {
     const answer = await fetch(path, options);
     if (answer.ok) return answer.status === 204 ? null : answer.json();
@@ -24,7 +24,7 @@ const CairnSignIn = (() => {
     const form = make('form', { method: 'post', action: 'login' },
       make('h2', { id: 'sign-in-title', textContent: 'Sign in to Cairn' }),
       make('p', { id: 'sign-in-why', className: 'soft',
-        textContent: 'This service asks for a token that may read profiles. Whoever runs it can give you one.' }),
+        textContent: 'This service requires a token that may read profiles. Its operator can give you one.' }),
       make('label', { htmlFor: 'sign-in-token', textContent: 'Token' }), token, error, button);
     const dialog = make('dialog', { id: 'sign-in', className: 'sign-in', 'aria-labelledby': 'sign-in-title' }, form);
 
@@ -42,11 +42,11 @@ const CairnSignIn = (() => {
         token.select();
       }
     });
-    dialog.addEventListener('close', () => dialog.showModal()); // Escape: there is nothing behind it to return to
+    dialog.addEventListener('close', () => dialog.showModal()); // Escape does not dismiss it: the page is empty
     return { dialog, token };
   }
 
-  // Shows in root who is signed in, and the form whenever the service wants a sign-in.
+  // Show the signed-in user in root, and the form whenever the service requires a sign-in.
   function create(root) {
     let form = null;
 
@@ -58,7 +58,7 @@ const CairnSignIn = (() => {
     }
     async function signOut(csrf) {
       await ask('logout', { method: 'POST', headers: { ...JSON_TYPE, 'X-Cairn-CSRF': csrf }, body: '{}' }).catch(() => {});
-      location.reload(); // also when the session was over already
+      location.reload(); // also if the session had already expired
     }
     function showAccount(session) {
       const by = session.signed_in_by;
@@ -76,7 +76,7 @@ const CairnSignIn = (() => {
     }
 
     addEventListener('cairn-unauthorized', () => check().catch(showForm));
-    check().catch(() => {}); // the views say that the service cannot be reached
+    check().catch(() => {}); // the views report that the service cannot be reached
   }
 
   return { create };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each line of a function costs, beside its text, with the calls that were inlined there; and its instructions.
-// Keys of the selection: function (a name), file (of its files), line (where to begin), panel ("code": the instructions), build_id, syntax.
+// The cost of each line of a function, beside its text, with the calls inlined there; and its instructions. Keys of the
+// selection: function (a name), file (one of its files), line (initial position), panel ("code": instructions),
+// build_id, syntax.
 'use strict';
 const CairnSourceView = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits, { visible } = CairnCodeList, { commandBox, sentence } = CairnRecordTable;
 
-  // One entry per line of the file: rows of several functions in it are one.
+  // One entry per line of the file: merges rows of several functions.
   function sumLines(rows, file) {
     const lines = new Map();
     for (const r of rows) {
@@ -20,7 +21,7 @@ const CairnSourceView = (() => {
     return lines;
   }
 
-  // All lines with their text, or without it those that cost something. `opened` are the numbers of those whose calls show.
+  // All lines with their text, or without a text those with cost. `opened`: lines whose inlined calls are shown.
   function makeItems(lines, text, opened) {
     const items = [];
     const add = (n, source) => {
@@ -40,7 +41,7 @@ const CairnSourceView = (() => {
     return items;
   }
 
-  // more: what else there is to do, or null.
+  // more: an element with another action, or null.
   function missingBox(missing, what, more) {
     return make('div', { className: 'missing', role: 'note' }, make('p', { textContent: `${what}: ${visible(missing.reason)}.` }),
       missing.next_step ? make('p', { textContent: 'Next: ' + sentence(missing.next_step) }) : null,
@@ -74,7 +75,7 @@ const CairnSourceView = (() => {
     });
     root.append(form, notice, linesBox, codeBox, top);
 
-    let shown = null, current = null; // the list in sight; the file that it has: { lines, text, opened, answer }
+    let shown = null, current = null; // the visible list; its file: { lines, text, opened, answer }
     const moved = list => i => {
       const rank = i < 0 ? -1 : list().rankOf(i), count = list().hotCount();
       place.textContent = rank < 0 ? `${count} with cost` : `${rank + 1} of ${count} by cost`;
@@ -120,7 +121,7 @@ const CairnSourceView = (() => {
       if (!found) return showNothing(selection, answer);
       file.value = found.file;
       let entry = found;
-      if (answer.files.indexOf(found) > 3 && found.file) { // only the first have their text
+      if (answer.files.indexOf(found) > 3 && found.file) { // only the first files have their text in the answer
         const one = await context.api.query('lines', { ...params, file_name: found.file }, signal);
         entry = one.files[0] || found;
       }
@@ -143,7 +144,7 @@ const CairnSourceView = (() => {
     async function showCode(selection, signal) {
       const answer = await context.api.query('disassembly', { ...paramsOf(selection), build_id: selection.build_id, syntax: selection.syntax }, signal);
       const known = answer.objects.map(o => new Option(`${visible(o.object.replace(/.*\//, ''))} ${o.build_id.slice(0, 12)}  ${formatValue(o.cumulative, answer.unit)}`, o.build_id));
-      // Where one was asked for, the others are not in the answer.
+      // An answer for one requested object does not list the others.
       object.replaceChildren(...(selection.build_id ? [new Option('all objects', '')] : []), ...known);
       object.hidden = object.options.length < 2;
       object.value = answer.build_id;

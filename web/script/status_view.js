@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the service does: what is wrong and what to do, what comes in and from whom, queue, storage, and the work on both.
+// The status of the service: conditions and their remedies, ingest and senders, queue, storage, and maintenance.
 'use strict';
 const CairnStatusView = (() => {
   const { make } = CairnDom, { display } = CairnNames, { formatValue, percent, timeText } = CairnUnits, { ago, duration, sentence } = CairnRecordTable;
-  const SILENT_S = 180; // agents send every few seconds, and every minute at the least
+  const SILENT_S = 180; // agents send every few seconds, and at least once a minute
   const bytes = n => n ? formatValue(n, 'bytes') : '0 B', count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
   const things = (n, one, more = one + 's') => `${count(n)} ${n === 1 ? one : more}`, batches = n => things(n, 'batch', 'batches');
   const day = s => s ? timeText(s * 1000).slice(0, 16) + ' UTC' : '—';
 
-  // A card of names and values: rows are [name, text or element], those without a value are left out.
+  // A card of names and values: rows are [name, text or element]; rows without a value are omitted.
   function card(title, rows, ...more) {
     const list = make('dl', {}, ...rows.filter(r => r && r[1] !== undefined && r[1] !== '').flatMap(([name, value]) => [make('dt', { textContent: name }), make('dd', {}, value)]));
     return make('section', { className: 'card' }, make('h2', { textContent: title }), list, ...more);
@@ -25,7 +25,7 @@ const CairnStatusView = (() => {
   // ---- conditions ----
 
   function conditionList(list, ready) {
-    if (!list.length) return make('p', { className: 'ready', textContent: ready ? '✓ Ready. No condition keeps the service from its work.' : 'The service is starting or stopping.' });
+    if (!list.length) return make('p', { className: 'ready', textContent: ready ? '✓ Ready. No problems found.' : 'The service is starting or stopping.' });
     return make('ul', { className: 'conditions' }, ...list.map(c => make('li', { className: c.severity },
       make('b', { textContent: `${c.severity === 'error' ? '✗ Error' : '! Warning'}: ${words(c.name)}` + (c.tenant ? ` (tenant ${c.tenant})` : '') }),
       make('p', { textContent: sentence(c.text) }), make('p', { textContent: 'Next: ' + sentence(c.next_step) }))));
@@ -44,7 +44,7 @@ const CairnStatusView = (() => {
   }
   function ingestCard(s) {
     const { minutes } = s.ingest, recent = minutes.slice(-5);
-    const seconds = Math.max(1, s.now_unix_s - Math.max(recent[0].start_unix_s, s.ingest.since_unix_s)); // the last minute is not over
+    const seconds = Math.max(1, s.now_unix_s - Math.max(recent[0].start_unix_s, s.ingest.since_unix_s)); // the last minute is incomplete
     const rate = (key, per) => (recent.reduce((sum, m) => sum + m[key], 0) * per / seconds).toLocaleString('en', { maximumFractionDigits: 1 });
     return card('Ingest', [
       ['Last 5 minutes', `${rate('samples', 1)} samples/s`], ['', `${rate('batches', 60)} batches/min`],
@@ -56,7 +56,7 @@ const CairnStatusView = (() => {
 
   // ---- the profile store ----
 
-  // m: the metrics of the whole service; null when they may not be seen.
+  // m: the metrics of the whole service; null without permission.
   function storeCards(s, m) {
     const q = s.queue, { tables, ...storage } = s.storage, r = s.resymbolization, k = s.retention;
     const rules = k.rules.map(rule => [make('span', { className: 'mono', textContent: display(rule.selector, 200) }), duration(rule.age_s)]);
@@ -74,7 +74,7 @@ const CairnStatusView = (() => {
         ...(m ? [['Objects that wait', count(m.one('cairn_heal_queue'))], ['Failing', m.one('cairn_heal_failing') ? things(m.one('cairn_heal_failing'), 'object') : ''],
           ['Rewritten since the start', things(m.one('cairn_heal_locations_total'), 'address', 'addresses')], ['From upload to names', delays ? `${formatValue(1e6 * m.one('cairn_heal_delay_milliseconds_total') / delays, 'nanoseconds')} on average` : '']] : [])]),
       card('Retention', [['Samples are kept', k.age_s ? duration(k.age_s) : k.size_bytes || rules.length ? 'at any age' : 'for ever'], ['At most', k.size_bytes ? bytes(k.size_bytes) : ''], ...rules,
-        ['Taken when not older than', k.accepted_age_s ? duration(k.accepted_age_s) : ''], ['And not further ahead than', k.accepted_ahead_s ? duration(k.accepted_ahead_s) : '']], failure(k)),
+        ['Accepted if not older than', k.accepted_age_s ? duration(k.accepted_age_s) : ''], ['And not further ahead than', k.accepted_ahead_s ? duration(k.accepted_ahead_s) : '']], failure(k)),
     ];
   }
 
@@ -114,7 +114,7 @@ const CairnStatusView = (() => {
 
   // ---- errors ----
 
-  // Counters of what went wrong; ingest has its own list, with the last text of each.
+  // Counters of failures; ingest has a separate list, with the last message of each.
   const WRONG = /fail|refus|reject|damag|limited|unreadable|quarantined|connections_ended|cancelled|skipped|torn|postponed_total|unnoted|suppressed|unwritten|scan_errors/;
   const isWrong = m => m.value > 0 && m.help && !/^cairn_ingest_/.test(m.name) &&
     (WRONG.test(m.name) || (m.name === 'cairn_uploads_total' && /refused|broken/.test(m.labels)) || (m.name === 'cairn_http_requests_total' && /5xx/.test(m.labels)));
@@ -131,7 +131,7 @@ const CairnStatusView = (() => {
 
   // ---- hosts ----
 
-  // "cairn-agent/0.1.0" and the like: name and version.
+  // Split "cairn-agent/0.1.0" into name and version.
   const splitAgent = text => { const at = text.indexOf('/'); return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1).split(' ')[0]]; };
   function versionsText(hosts) {
     const kinds = new Map();
@@ -185,7 +185,7 @@ const CairnStatusView = (() => {
         const silent = list.filter(h => h.silent).length;
         hostsNote.hidden = !list.length;
         hostsNote.textContent = `${versionsText(list)}. ${silent ? `${count(silent)} silent for more than ${duration(SILENT_S)}.` : 'All were heard from in the last 3 minutes.'}` +
-          (senders.forgotten ? ` ${count(senders.forgotten)} more made room for others.` : '');
+          (senders.forgotten ? ` ${count(senders.forgotten)} more were evicted from this list.` : '');
         hosts.show(list);
         context.about('');
       },

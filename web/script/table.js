@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions and what they cost, as a table: sorted by any column, filtered, of any length. And how such rows are made of a
-// call tree.
+// Functions and their cost as a table: sortable by any column, with a filter, of any length. Also computes such rows
+// from a call tree.
 'use strict';
 const CairnTable = (() => {
   const { formatValue, percent } = CairnUnits, { display, label } = CairnNames, { make } = CairnDom, { shortOf } = CairnLayout;
-  const ROW = 26, HEAD = 28, MORE = 8, LEAST = 9, NARROW = 36; // px, as in flame.css; rows that are made beyond those in sight; rem: of a share, of a narrow table
-  const ROWS_MAX = 50000; // of which a table asks the service for
+  // ROW, HEAD: px, as in flame.css. MORE: rows created beyond the visible ones. LEAST, NARROW: rem, of a share, of a narrow table.
+  const ROW = 26, HEAD = 28, MORE = 8, LEAST = 9, NARROW = 36;
+  const ROWS_MAX = 50000; // limit of a request for a table
 
-  // Flat and cumulative per function and file; a function that is above itself counts once.
+  // Flat and cumulative per function and file; recursive functions count once.
   function topRows(d) {
     const rows = new Map(), open = [];
     for (let i = 1; i < d.count; i++) {
@@ -29,7 +30,7 @@ const CairnTable = (() => {
     return [...rows.values()].sort((a, b) => b.flat - a.flat || b.cumulative - a.cumulative);
   }
 
-  // The end of a path, from the first directory that fits.
+  // The end of a path, as many directories as fit.
   function endOf(path, room) {
     if (path.length <= room) return path;
     const at = path.indexOf('/', path.length - room + 1), last = path.lastIndexOf('/');
@@ -39,17 +40,18 @@ const CairnTable = (() => {
   const collator = new Intl.Collator('en');
   let tables = 0;
 
-  // A grid of which only the rows in sight exist, so that it may have any number of them; all have one height.
-  // columns: { title, key, number (whether it is one), text(row) when it is not the value itself, width (rem), or share of the
-  // width that is left, isPath (its end is what matters), wide (not in narrow tables) }. The cells of the column with
-  // `name: true` are buttons that call options.open(row); those of one with href(row) are links where that is not '', in a tab of
-  // their own with `external: true`.
-  // options: caption, noun (of the rows), sort (a column's key), empty (what stands there without rows), follow (what the key s
-  // does), menu(row): entries of a menu; filter: the keys that the filter's words are looked for in, none without;
-  // keyOf(row): what it is after a refresh.
+  // A virtualized grid, which has elements for visible rows only, so that it may have any number of rows of equal
+  // height.
+  // columns: { title, key, number (whether it is one), text(row) if it is not the value itself, width (rem), or share
+  // of the remaining width, isPath (truncated at the start), wide (not in narrow tables) }. Cells of the column with
+  // `name: true` are buttons that call options.open(row); those of a column with href(row) are links unless it returns
+  // '', in a new tab with `external: true`.
+  // options: caption, noun (of the rows), sort (a column's key), empty (text without rows), follow (description of the
+  // key s), menu(row): entries of a menu; filter: the keys searched by the filter; without it there is no filter;
+  // keyOf(row): the row's identity across refreshes.
   //
-  // Keys: arrows, Page Up and Down, Home, End; Enter opens, s follows the row's link, the menu key or Shift+F10 has the menu,
-  // slash goes to the filter.
+  // Keys: arrows, Page Up and Down, Home, End; Enter opens, s follows the row's link, the menu key or Shift+F10 opens
+  // the menu, slash focuses the filter.
   function create(root, columns, options) {
     const id = 'table-' + ++tables, noun = options.noun || 'functions', keyOf = options.keyOf || (r => r.function + '\0' + r.file);
     let rows = [], ordered = [], some = [], sorted = columns.find(c => c.key === options.sort), down = true, current = -1, drawn = null;
@@ -74,9 +76,10 @@ const CairnTable = (() => {
       };
       return th;
     });
-    let visible = [], letters = [], placed = -1, loaded = false; // columns that are shown, how many letters fit into each, in which width
+    // Visible columns, number of letters that fit into each, width that they were computed for.
+    let visible = [], letters = [], placed = -1, loaded = false;
 
-    // ---- which rows ----
+    // ---- filter and order ----
 
     function compare(a, b) {
       const x = a[sorted.key], y = b[sorted.key];
@@ -90,7 +93,7 @@ const CairnTable = (() => {
       });
       ordered = rows.slice().sort(compare);
     }
-    // The rows that the filter leaves; `keep`: stay where it is.
+    // Apply the filter; `keep`: keep the position.
     function choose(keep) {
       some = ordered;
       if (options.filter && words.value) {
@@ -109,9 +112,9 @@ const CairnTable = (() => {
       draw(true);
     }
 
-    // ---- what is in sight ----
+    // ---- drawing ----
 
-    // Whether the width is another than before.
+    // Compute the columns' widths; false if the table's width has not changed.
     function placeColumns() {
       if (box.clientWidth === placed) return false;
       placed = box.clientWidth;
@@ -120,7 +123,7 @@ const CairnTable = (() => {
       const fixed = visible.reduce((sum, c) => sum + fixedOf(c), 0), shares = visible.reduce((sum, c) => sum + (fixedOf(c) ? 0 : c.share || 1), 0);
       const whole = Math.max(box.clientWidth, fixed + shares * LEAST * rem), widths = visible.map(c => fixedOf(c) || (whole - fixed) * (c.share || 1) / shares);
       const main = visible.findIndex(c => c.name);
-      if (whole > box.clientWidth && main >= 0 && !fixedOf(visible[main])) { // what is wider is scrolled; names end in sight
+      if (whole > box.clientWidth && main >= 0 && !fixedOf(visible[main])) { // a wider table scrolls; names end in the visible part
         const before = visible.slice(0, main).reduce((sum, c) => sum + fixedOf(c), 0);
         widths[main] = Math.max(LEAST * rem, box.clientWidth - before);
       }
@@ -159,12 +162,12 @@ const CairnTable = (() => {
       if (!some.length)
         list.push(make('tr', {}, make('td', { colSpan: visible.length, className: 'none' },
           make('div', { textContent: rows.length ? 'Nothing matches.' : options.empty || 'No samples here. Try a longer time range or another selector.' }))));
-      if (body.contains(document.activeElement)) table.focus({ preventScroll: true }); // a button that was clicked
+      if (body.contains(document.activeElement)) table.focus({ preventScroll: true }); // a clicked button is about to be removed
       space.style.paddingTop = from * ROW + 'px';
       body.replaceChildren(...list);
       mark();
     }
-    // Rows stay as they are: a click on a button in one must find it again.
+    // Rows are not replaced, so that a click on a button in a row reaches it.
     function mark() {
       const row = document.getElementById(`${id}-${current}`);
       for (const old of body.querySelectorAll('.current')) {
@@ -215,7 +218,7 @@ const CairnTable = (() => {
     body.addEventListener('contextmenu', event => {
       const row = event.target.closest('tr[aria-rowindex]');
       if (!options.menu || !row || event.target.closest('a')) return;
-      event.preventDefault(); // of the key, which has its own
+      event.preventDefault(); // the menu key has its own handler
       if (event.button === 2) openMenu(row.getAttribute('aria-rowindex') - 2, event.clientX, event.clientY);
     });
     box.addEventListener('scroll', () => draw(false), { passive: true });
@@ -241,14 +244,14 @@ const CairnTable = (() => {
 
   const shownName = r => r.short_name || r.function;
   const placeText = r => r.file ? (r.line ? `${r.file}:${r.line}` : r.file) : '';
-  // sourceOf(row): a link to the most expensive line of its function, '' where there is none.
+  // sourceOf(row): a link to the most expensive line of its function, '' if none.
   const nameColumns = sourceOf => [
     { title: 'Function', key: 'function', name: true, text: shownName, share: 1.6 },
     { title: 'File', key: 'file', text: placeText, isPath: true, href: sourceOf },
     { title: 'Object', key: 'object', isPath: true },
   ];
 
-  // The columns of what functions cost. unit and total are asked when a cell is made.
+  // The columns of costs. about() is called for unit and total when a cell is created.
   const costColumns = (about, sourceOf) => [
     { title: 'Self', key: 'flat', number: true, text: r => formatValue(r.flat, about().unit), explain: 'In the function itself' },
     { title: 'Self %', key: 'flat', number: true, width: 5.9, wide: true, text: r => percent(r.flat, about().total) },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Light and dark: as the system has it, until the switch says otherwise. The choice is kept in this browser, and
-// forgotten when it agrees with the system again. A change is the event "cairn-theme" of the window.
+// Light and dark theme: the system's, unless chosen by the switch. The choice is stored in this browser, and removed
+// when it agrees with the system again. A change fires the event "cairn-theme" of the window.
 'use strict';
 const CairnTheme = (() => {
   const KEY = 'cairn-theme', system = matchMedia('(prefers-color-scheme: dark)');
@@ -12,7 +12,7 @@ const CairnTheme = (() => {
   };
   const tell = () => dispatchEvent(new Event('cairn-theme'));
 
-  // Pages opened from a file, and browsers that are told so, have no storage: the switch works without.
+  // Pages opened from a file, and browsers with storage disabled, have no storage: the switch works without it.
   function readChoice() {
     try { return localStorage.getItem(KEY); } catch { return null; }
   }

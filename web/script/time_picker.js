@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time range: a button with what is chosen, relative ranges, fields, and steps to what is around it.
+// The time range: a button with the chosen range, relative ranges, fields, and steps to adjacent ranges.
 'use strict';
 const CairnTimePicker = (() => {
   const { make } = CairnDom;
@@ -8,7 +8,7 @@ const CairnTimePicker = (() => {
     ['12h', '12 hours'], ['1d', '24 hours'], ['2d', '2 days'], ['7d', '7 days'], ['30d', '30 days'], ['90d', '90 days']];
   const RANGE_MIN_MS = 1000, RANGE_MAX_MS = 10 * 365 * 86400e3;
 
-  // "Last 15 minutes", or both ends in UTC without the date that they share.
+  // "Last 15 minutes", or both ends in UTC, a shared date only once.
   function textOf({ from, to }, now) {
     const relative = /^(?:now)?-(.+)$/.exec(from || '-1h');
     if (relative && (!to || to === 'now')) {
@@ -21,7 +21,7 @@ const CairnTimePicker = (() => {
     return `${a} – ${a.slice(0, 10) === b.slice(0, 10) ? b.slice(11) : b}`;
   }
 
-  // Changes of a selection; null when its times are wrong.
+  // Changes of a selection; null if its times are invalid.
   function shift(selection, now, by) {
     const { from, to } = CairnTimes.resolveRange(selection, now), step = Math.round((to - from) * by);
     if (!(to > from)) return null;
@@ -36,7 +36,7 @@ const CairnTimePicker = (() => {
     return { from: CairnTimes.toIso(Math.round(end - 2 * length)), to: CairnTimes.toIso(Math.round(end)) };
   }
 
-  // parts: button, panel, earlier, later, wider. go(change) and selection() as the page has them.
+  // parts: button, panel, earlier, later, wider. go(change) and selection() as in the page.
   function create({ button, panel, earlier, later, wider }, { go, selection }) {
     const label = make('span', {});
     button.append(label);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times as the query API takes them: "now-15m", "-1h30m", "2026-01-31T12:00:00Z", "2026-01-31", or a number of seconds,
-// milliseconds, microseconds or nanoseconds. All results are milliseconds of the Unix epoch, NaN for what is no time.
+// Times as in the query API: "now-15m", "-1h30m", "2026-01-31T12:00:00Z", "2026-01-31", or a number of seconds,
+// milliseconds, microseconds or nanoseconds. All results are milliseconds of the Unix epoch, NaN for an invalid time.
 'use strict';
 const CairnTimes = (() => {
   const UNITS = { ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
@@ -45,9 +45,9 @@ const CairnTimes = (() => {
   }
 
   const isRelative = text => text === '' || text.startsWith('now') || text.startsWith('-');
-  // As the query API takes it; to the second where that is exact.
+  // For the query API; without fractions if seconds are exact.
   const toIso = ms => new Date(ms).toISOString().replace('.000Z', 'Z');
-  // For people, in UTC.
+  // For display, in UTC.
   const toText = ms => Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 19).replace('T', ' ') : '';
 
   // { from, to } of the selection in milliseconds, with the API's defaults.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each function costs, as a table. A function opens its callers and callees.
+// The cost of each function, as a table. Opening a function shows its callers and callees.
 'use strict';
 const CairnTopView = (() => {
   const { make } = CairnDom;
 
-  // Entries of the menu of a row, by the actions and links that there are.
+  // Menu entries of a row, for the available actions and links.
   function menuOf(actions, links) {
     const entry = (key, text) => actions[key] ? row => ({ text, run: () => actions[key](row.function, [row.function, row.file], row.line) }) : null;
     const entries = [entry('callees', 'Flame graph of what it calls'), entry('callers', 'Flame graph of what calls it'), entry('focus', 'Only stacks with it'),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The spans or traces that cost most, of samples that carry their ids, and the way to the profile of one. Keys of the selection:
-// ids, what a row of the list is: a key of LISTS. The address of a tracing UI is kept in this browser.
+// The most expensive spans or traces, of samples with their ids, and links to the profile of each. Key of the
+// selection: ids, the kind of the rows (a key of LISTS). The URL of a tracing UI is stored in this browser.
 'use strict';
 const CairnTracesView = (() => {
   const { make } = CairnDom, { formatValue, percent } = CairnUnits;
@@ -9,8 +9,8 @@ const CairnTracesView = (() => {
   const IDS = ['trace_id', 'span_id', 'profile_id', 'span_name'];
   const KEY = 'cairn-trace-link', LINK_MAX = 2000;
 
-  // What a person pasted: { trace_id } and { span_id } or both of these, of ids, UUIDs, traceparent headers and addresses; null
-  // without any.
+  // Parse pasted text, such as ids, UUIDs, traceparent headers and URLs, to { trace_id }, { span_id } or both; null if
+  // there is none.
   function parseIds(text) {
     const parent = /\b[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}\b/i.exec(text);
     if (parent) return { trace_id: parent[1].toLowerCase(), span_id: parent[2].toLowerCase() };
@@ -23,7 +23,7 @@ const CairnTracesView = (() => {
     return all.length ? found : null;
   }
 
-  // The selector with these ids in place of those that it has.
+  // The selector with its ids replaced by these.
   function withIds(selector, ids) {
     const text = (selector || '').trim(), type = /^[\w:]+(?=\s*\{)/.exec(text);
     const kept = CairnSelectorText.matchers(text).filter(m => !IDS.includes(m.name) || m.op !== '=');
@@ -31,7 +31,7 @@ const CairnTracesView = (() => {
     return (type ? type[0] : '') + '{' + CairnSelectorText.format([...kept, ...added]) + '}';
   }
 
-  // The address of a span in a tracing UI, '' where the template needs an id that there is not, or is no address of the web.
+  // The URL of a span in a tracing UI; '' if the template requires a missing id, or is not a web URL.
   function fillLink(template, values) {
     let lacking = false;
     const text = template.slice(0, LINK_MAX).replace(/\{(\w+)\}/g, (all, name) => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why an address has the name, file and line that it has, or none: the report of the service (docs/formats/why.md) as steps.
-// Keys of the selection: build_id and address; or function, or build_id alone, whose addresses are listed.
+// The explanation of an address's name, file and line, or their absence: the report of the service
+// (docs/formats/why.md) as steps. Keys of the selection: build_id and address; or function, or only build_id, whose
+// addresses are listed.
 'use strict';
 const CairnWhy = (() => {
   const { make } = CairnDom, { display } = CairnNames, { formatValue } = CairnUnits, { commandBox, sentence } = CairnRecordTable;
@@ -17,7 +18,7 @@ const CairnWhy = (() => {
   }
   const details = (title, value) => value === undefined ? null : make('details', {}, make('summary', { textContent: title }), describe(value));
 
-  // One step: whether it helped (null: neither), what it is, what it said.
+  // One step: whether it succeeded (null: neither), its title, its results.
   function stepItem(good, title, lines, ...more) {
     const mark = good === null ? '' : good ? '✓ ' : '✗ ';
     return make('li', { className: good === null ? '' : good ? 'good' : 'bad' }, make('b', { textContent: mark + title }),
@@ -56,7 +57,7 @@ const CairnWhy = (() => {
     return row ? [`${row.file}:${row.line}` + (row.column ? `, column ${row.column}` : '')] : [];
   }
 
-  // upload: the entry of the missing objects for this one, if any.
+  // upload: this object's entry in the list of missing debuginfo, if any.
   function resultSection(report, r, upload) {
     const frames = (r.frames || []).length ? r.frames : (r.index && r.index.frames) || [], resolved = r.state === 'resolved';
     const lineless = resolved && !frames.some(f => f.line);
@@ -81,7 +82,7 @@ const CairnWhy = (() => {
     const id = make('input', { className: 'mono', size: 42, spellcheck: false, autocomplete: 'off', placeholder: 'build id' });
     const at = make('input', { className: 'mono', size: 32, spellcheck: false, autocomplete: 'off', placeholder: '0x401000, several with commas' });
     const second = make('input', { type: 'checkbox' });
-    const form = make('form', { className: 'bar' }, make('label', {}, 'Build id ', id), make('label', {}, 'Addresses ', at), make('label', {}, second, ' ask libdw too'), make('button', { type: 'submit', textContent: 'Explain' }));
+    const form = make('form', { className: 'bar' }, make('label', {}, 'Build id ', id), make('label', {}, 'Addresses ', at), make('label', {}, second, ' compare with libdw'), make('button', { type: 'submit', textContent: 'Explain' }));
     const title = make('p', {}), list = make('div', { className: 'table-box addresses', hidden: true }), report = make('div', { className: 'reports' });
     root.append(form, title, report, list);
     form.addEventListener('submit', event => {
