@@ -26,7 +26,7 @@ struct disassemble_request {
 };
 
 /**
- * @param ret disassembly_deinit() it; untouched on failure. Ranges past a limit are cut or left out.
+ * @param ret disassembly_deinit() it; untouched on failure. Ranges past a limit are truncated or omitted.
  * @return ST_NOT_FOUND when no address is in the file's code; ST_UNSUPPORTED for another processor, a relocatable file,
  *         or a machine without capstone; as worker_run().
  */

@@ -23,7 +23,7 @@ struct source_lines {
 };
 
 /**
- * Load a file that is named by an object's debuginfo. Never fails: state and why tell why a file could not be read.
+ * Load a file that is named by an object's debuginfo. Never fails: a failure is in state and why.
  * @param sources    NULL: none, as without a service.
  * @param may_fetch  whether upstreams may be queried.
  */
