@@ -17,19 +17,19 @@ struct command {
 static const struct command commands[] = {
         { "record", command_record, "profile processes of this host, without a service" },
         { "serve", command_serve, "run the service" },
-        { "status", command_status, "how a running service does, on one screen" },
+        { "status", command_status, "show the state of a running service" },
         { "doctor", command_doctor, "check this machine, its files and a service, with a fix for each finding" },
-        { "config", command_config, "check the configuration file, or show what is set and where" },
+        { "config", command_config, "check the configuration file, or show each setting and its origin" },
         { "debuginfo", command_debuginfo, "list and maintain stored debuginfo" },
         { "symbolize", command_symbolize, "resolve addresses of an ELF file or a profile" },
         { "why", command_why, "explain how an address is resolved, or why not" },
         { "index", command_index, "add ELF files to the symbol index, or inspect it" },
-        { "resymbolize", command_resymbolize, "look stored locations up again" },
-        { "store", command_store, "status and quarantine of the profile store" },
-        { "query", command_query, "call trees, cost over time, profile types, labels, missing debuginfo" },
-        { "top", command_top, "the functions that cost most" },
-        { "flame", command_flame, "a flame graph: page, folded stacks, JSON, pprof" },
-        { "diff", command_diff, "compare two selections" },
+        { "resymbolize", command_resymbolize, "look up stored locations again" },
+        { "store", command_store, "inspect and maintain the profile store" },
+        { "query", command_query, "print call trees, cost over time, profile types, labels, missing debuginfo" },
+        { "top", command_top, "print the most expensive functions" },
+        { "flame", command_flame, "write a flame graph: page, folded stacks, JSON, pprof" },
+        { "diff", command_diff, "compare two selections of samples, or two recordings" },
         { "import", command_import, "send pprof, OTLP, perf script or folded files to the service" },
         { "scrape", command_scrape, "fetch profiles of programs with HTTP endpoints, and send them to the service" },
         { NULL, NULL, NULL },
@@ -86,6 +86,6 @@ int main(int argc, char **argv)
                 return EXIT_USAGE;
         }
         if (strcmp(command->name, "symbolize") == 0)
-                worker_set_entry(command_worker); /* no secrets in memory, and jobs are often short */
+                worker_set_entry(command_worker); /* fork without exec: memory has no secrets, jobs are often short */
         return command->run(argc - 1, argv + 1);
 }

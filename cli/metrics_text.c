@@ -13,7 +13,7 @@ static bool is_name_byte(char c)
         return isalnum((unsigned char)c) || c == '_' || c == ':';
 }
 
-/* The brace that ends the labels, behind `at`; NULL: there is none. Values are quoted, with backslashes. */
+/* The brace after `at` that ends the labels, or NULL. Values are quoted, with backslash escapes. */
 static char *find_labels_end(char *at)
 {
         bool is_quoted = false;
@@ -29,7 +29,7 @@ static char *find_labels_end(char *at)
         return NULL;
 }
 
-/* Writes NULs into the line. False: it is none. */
+/* Parses the line in place: NULs are written into it. False when it is malformed. */
 static bool parse_metric_line(char *line, struct metric_sample *ret)
 {
         char *at = line, *end;
@@ -52,7 +52,7 @@ static bool parse_metric_line(char *line, struct metric_sample *ret)
                 return false;
         }
         ret->value = strtod(at, &end);
-        if (!(fabs(ret->value) < METRIC_VALUE_END)) /* nor is NaN */
+        if (!(fabs(ret->value) < METRIC_VALUE_END)) /* rejects NaN too */
                 return false;
         return end != at && (*end == 0 || *end == ' ' || *end == '\t' || *end == '\r');
 }
@@ -76,7 +76,7 @@ static enum status parse_metric_lines(struct metrics_text *m, struct error *err)
                 if (!*line || *line == '#')
                         continue;
                 if (!parse_metric_line(line, &m->samples[m->count]))
-                        return error_set(err, ST_BAD_DATA, "metrics: line %u is no metric", number);
+                        return error_set(err, ST_BAD_DATA, "metrics: line %u is not a metric", number);
                 m->count++;
         }
         return ST_OK;
@@ -106,7 +106,7 @@ void metrics_text_deinit(struct metrics_text *m)
         *m = (struct metrics_text){ 0 };
 }
 
-/* The text of a label, begun and ended by the list's ends or a comma. No list has the empty one. */
+/* Whether the comma-separated list contains the label, NAME="VALUE". No list contains "". */
 static bool has_label_text(const char *labels, const char *label)
 {
         size_t n = strlen(label);

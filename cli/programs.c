@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXEC_FAILED 127 /* as of a shell, and so is the next */
+#define EXEC_FAILED 127 /* as in a shell; so is the next */
 #define SIGNAL_CODE 128
 
 const struct config_reader config_readers[CONFIG_READER_COUNT] = { { "serve", "cairn", "serve" },
@@ -29,7 +29,7 @@ enum status find_sibling_program(const char *name, char ret[static PATH_MAX], st
         if (!slash || (size_t)(slash + 1 - ret) + strlen(name) >= PATH_MAX)
                 return error_set(err, ST_USAGE, "the path of this program is too long");
         memcpy(slash + 1, name, strlen(name) + 1);
-        return access(ret, X_OK) == 0 ? ST_OK : error_set(err, ST_NOT_FOUND, "%s is not installed here", name);
+        return access(ret, X_OK) == 0 ? ST_OK : error_set(err, ST_NOT_FOUND, "%s is not installed", name);
 }
 
 _Noreturn static void exec_sibling_program(const char *const *args, int out, int errors)
@@ -40,7 +40,7 @@ _Noreturn static void exec_sibling_program(const char *const *args, int out, int
         _exit(EXEC_FAILED);
 }
 
-/* What is past the buffer's max is read and dropped, all of it. False at the end. */
+/* Output beyond the buffer's max is read and discarded. False at the end. */
 static bool read_program_part(int in, struct buf *to)
 {
         char part[4096];

@@ -25,16 +25,16 @@ struct config_reader {
 #define CONFIG_READER_COUNT 3
 extern const struct config_reader config_readers[CONFIG_READER_COUNT];
 
-/** What a program writes to stdout and to stderr: the beginning of each, as much as the buffer's max allows. */
+/** The start of a program's stdout and stderr, up to each buffer's max. */
 struct program_output {
-        struct buf out, errors; /* of the caller, who sets them up */
+        struct buf out, errors; /* initialised by the caller */
 };
 
 /**
  * Run a program and wait for it.
- * @param args  of execv(): begins with the program's path and ends with NULL.
- * @param output  gets what it writes; NULL: both streams stay this process's own.
- * @param code_ret  its exit code; 128 and its number when a signal ended it, 127 when it did not start.
+ * @param args      for execv(): the program's path first, NULL at the end.
+ * @param output    receives its output; NULL: it inherits both streams.
+ * @param code_ret  its exit code; 128 + N when signal N ended it; 127 when it did not start.
  */
 enum status run_sibling_program(const char *const *args, struct program_output *output, int *code_ret,
                                 struct error *err) MUST_CHECK;

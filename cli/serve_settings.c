@@ -18,7 +18,7 @@ static enum status check_scanned_trees(const struct server_options *o, size_t co
                 return error_set(err, ST_USAGE,
                                  "--scan and --read-only exclude each other: scanning keeps an index in the directory");
         if (o->scan_interval_s > 366 * 86400 || cache_mib > (1u << 30))
-                return error_set(err, ST_USAGE, "the scan's interval is at most a year, and its cache 1024 TiB");
+                return error_set(err, ST_USAGE, "--scan-interval is at most a year, and --scan-cache at most 1024 TiB");
         return ST_OK;
 }
 
@@ -76,7 +76,7 @@ static enum status parse_accepted_age(const char *option, const char *text, uint
         }
         return parse_amount(text, units, true, ret)
                        ? ST_OK
-                       : error_set(err, ST_USAGE, "--%s '%s' is not a number with s, m, h or d, as 30d, nor any",
+                       : error_set(err, ST_USAGE, "--%s '%s' is neither a number with s, m, h or d, as 30d, nor 'any'",
                                    option, text);
 }
 
@@ -101,27 +101,27 @@ static enum status parse_query_memory(const char *text, struct server_options *o
 static enum status make_serve_specs(struct serve_settings *s, struct error *err)
 {
         const struct option_spec table[] = {
-                OPTION_STRING("data", 0, "DIR", &s->server.dir, "data directory (cairn-data)"),
+                OPTION_STRING("data", 0, "DIR", &s->server.dir, "data directory (default cairn-data)"),
                 OPTION_STRING("listen", 0, "HOST:PORT", &s->server.listen,
-                              "where to listen (127.0.0.1:7700); port 0 takes a free one"),
+                              "listen address (default 127.0.0.1:7700); port 0 selects a free one"),
                 OPTION_STRING("listen-otlp-grpc", 0, "HOST:PORT", &s->server.listen_otlp_grpc,
-                              "also take OTLP profiles over gRPC, for example on 127.0.0.1:4317"),
+                              "also accept OTLP profiles over gRPC, as on 127.0.0.1:4317"),
                 OPTION_LIST("upstream", 0, "URL", &s->urls,
-                            "debuginfod server to fetch missing debuginfo from; repeatable; DEBUGINFOD_URLS adds more"),
+                            "debuginfod server to fetch missing debuginfo from, besides DEBUGINFOD_URLS; repeatable"),
                 OPTION_STRING("upstreams", 0, "FILE", &s->upstreams_path,
                               "more upstreams with credentials, lines of URL [token=TOKEN | header=NAME:VALUE]"),
                 OPTION_STRING("upstream-ca", 0, "FILE", &s->server.upstream_ca,
-                              "CA certificates for upstreams, PEM (the system's)"),
+                              "CA certificates for upstreams, PEM (default: the system's)"),
                 OPTION_LIST("scan", 0, "DIR", &s->trees,
-                            "serve the packages and ELF files of a directory tree too; repeatable"),
+                            "also serve the packages and ELF files of this directory tree; repeatable"),
                 OPTION_UINT("scan-interval", 0, "SECONDS", &s->server.scan_interval_s,
-                            "time between scans (300); 0: on SIGUSR1"),
+                            "time between scans (default 300); 0: only on SIGUSR1"),
                 OPTION_UINT("scan-cache", 0, "MIB", &s->scan_cache_mib,
-                            "disk space for files extracted from packages (8192)"),
+                            "disk space for files extracted from packages (default 8192)"),
                 OPTION_LIST("allow-host", 0, "NAME", &s->hosts,
                             "host name that clients use, besides addresses and localhost; repeatable"),
                 OPTION_LIST("cors-origin", 0, "ORIGIN", &s->origins,
-                            "let pages of this origin read symbolication answers; repeatable"),
+                            "allow pages of this origin to use the symbolication API; repeatable"),
                 OPTION_STRING("token-file", 0, "FILE", &s->server.token_file,
                               "lines of TOKEN scope[,scope...] [rate=N] [bytes=N] [tenant=NAME]: read, ingest, upload, "
                               "history, admin"),
@@ -129,68 +129,71 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                               "lines of NAME [retain RULE | rate N | bytes N | debuginfo own]: tenants with samples of "
                               "their own"),
                 OPTION_STRING("session-max-age", 0, "AGE", &s->session_max_age,
-                              "browsers that signed in with a token do so again after this long (12h)"),
+                              "a browser's sign-in expires after this time (default 12h)"),
                 OPTION_LIST("trusted-proxy", 0, "ADDRESS[/BITS]", &s->proxies,
-                            "believe X-Forwarded-For and X-Forwarded-Proto of this reverse proxy; repeatable"),
+                            "trust X-Forwarded-For and X-Forwarded-Proto of this reverse proxy; repeatable"),
                 OPTION_STRING("proxy-auth", 0, "HEADER", &s->server.proxy_auth,
-                              "trusted proxies name in it who may read the pages, as X-Forwarded-User"),
+                              "header in which trusted proxies name a user with read access, as X-Forwarded-User"),
                 OPTION_STRING("tls-cert", 0, "FILE", &s->server.tls_cert,
                               "enable https: the certificate and its chain, PEM"),
                 OPTION_STRING("tls-key", 0, "FILE", &s->server.tls_key, "private key of --tls-cert"),
-                OPTION_UINT("max-connections", 0, "N", &s->server.max_connections, "simultaneous connections (4096)"),
+                OPTION_UINT("max-connections", 0, "N", &s->server.max_connections,
+                            "maximum number of connections (default 4096)"),
                 OPTION_UINT("max-per-address", 0, "N", &s->server.max_per_address,
-                            "connections per address (half); raise it behind a proxy"),
+                            "maximum number of connections per address (default: half); raise it behind a proxy"),
                 OPTION_UINT("rate", 0, "N", &s->server.address_rate,
-                            "requests per second and address without a known token (no limit)"),
+                            "requests per second of an address without a valid token (default: no limit)"),
                 OPTION_LIST("retain", 0, "RULE", &s->rules,
-                            "how long debuginfo is kept, as label=nightly,age=30d or size=200G; the first matching "
-                            "counts"),
+                            "retention rule of debuginfo, as label=nightly,age=30d or size=200G; repeatable, the first "
+                            "match applies (default: keep all)"),
                 OPTION_LIST("retain-samples", 0, "RULE", &s->samples,
-                            "how long samples are kept, as age=30d, size=200G or '{env=\"dev\"},age=3d' (forever); "
-                            "repeatable"),
+                            "retention rule of samples, as age=30d, size=200G or '{env=\"dev\"},age=3d'; repeatable "
+                            "(default: keep all)"),
                 OPTION_STRING("memory", 0, "SIZE", &s->memory,
-                              "memory budget, as 2G (half of the machine's or the cgroup's); at least 256M"),
+                              "memory budget, as 2G, at least 256M (default: half of the machine or cgroup)"),
                 OPTION_STRING("query-memory", 0, "SIZE[,SIZE]", &s->query_memory,
-                              "memory of one query, and of all together (20%, 40% of --memory)"),
+                              "memory of one query, and of all together (default: 20% and 40% of --memory)"),
                 OPTION_STRING("slow-query", 0, "SECONDS", &s->slow_query,
-                              "log queries that take so long, such as 0.5; 0: none (10)"),
+                              "log queries that take longer, as 0.5 (default 10); 0: none"),
                 OPTION_FLAG("self-profile", 0, &s->server.self_profile,
-                            "sample the service itself into its tables, as service_name=\"cairn\""),
+                            "profile the service itself into its own tables, with service_name=\"cairn\""),
                 OPTION_UINT("query-timeout", 0, "SECONDS", &s->server.query_timeout_s,
-                            "stop a query after this long (60)"),
+                            "time limit of a query (default 60)"),
                 OPTION_STRING("max-upload", 0, "SIZE", &s->max_upload,
-                              "longest object that may be uploaded, unpacked (4G, the most)"),
+                              "size limit of an uploaded object, decompressed (default and maximum: 4G)"),
                 OPTION_UINT("max-uploads", 0, "N", &s->server.max_uploads,
-                            "uploads in progress at one time, of one client a quarter (256)"),
+                            "concurrent uploads, of one client a quarter (default 256)"),
                 OPTION_UINT("upload-threads", 0, "N", &s->server.upload_threads,
-                            "uploads that are verified and compressed at one time (8)"),
+                            "uploads that are verified and compressed at the same time (default 8)"),
                 OPTION_UINT("symbolize-timeout", 0, "SECONDS", &s->server.symbolize_timeout_s,
-                            "stop a symbolize, symbolicate or why request after this long (300)"),
+                            "time limit of a symbolize, symbolicate or why request (default 300)"),
                 OPTION_UINT("debuginfod-threads", 0, "N", &s->server.debuginfod_threads,
-                            "debuginfod requests that are answered from disk at one time (16)"),
+                            "debuginfod requests that are answered from disk at the same time (default 16)"),
                 OPTION_UINT("upstream-timeout", 0, "SECONDS", &s->server.upstream_timeout_s,
-                            "stop fetching a file from an upstream after this long (900)"),
+                            "time limit for fetching a file from an upstream (default 900)"),
                 OPTION_UINT("worker-cpu", 0, "SECONDS", &s->server.worker_cpu_s,
-                            "CPU time of a worker that reads the symbols of an object (600)"),
-                OPTION_FLAG("read-only", 0, &s->server.read_only, "answer queries over a directory, change nothing"),
-                OPTION_UINT("flush-interval", 0, "SECONDS", &s->flush_interval_s, "write parts this often (10)"),
+                            "CPU time limit of a worker that reads the symbols of an object (default 600)"),
+                OPTION_FLAG("read-only", 0, &s->server.read_only,
+                            "answer queries, change nothing in the data directory"),
+                OPTION_UINT("flush-interval", 0, "SECONDS", &s->flush_interval_s,
+                            "time between flushes of batches to the tables (default 10)"),
                 OPTION_STRING("keep-removed", 0, "AGE", &s->keep_removed,
-                              "keep files that were removed from the tables for readers of older versions (1h)"),
+                              "keep files removed from tables this long, for readers of older versions (default 1h)"),
                 OPTION_STRING("worker-user", 0, "USER", &s->worker_user,
-                              "name or uid that a service of root runs workers as (61111)"),
-                OPTION_STRING("max-age", 0, "AGE", &s->max_age, "reject older samples (30d); any: accept all"),
+                              "user name or uid of workers when the service runs as root (default 61111)"),
+                OPTION_STRING("max-age", 0, "AGE", &s->max_age, "reject older samples (default 30d); any: accept all"),
                 OPTION_STRING("max-ahead", 0, "AGE", &s->max_ahead,
-                              "reject samples further in the future (10m); any: accept all"),
+                              "reject samples further in the future (default 10m); any: accept all"),
                 OPTION_STRING("share-size", 0, "SIZE", &s->share_size,
-                              "disk space of profiles shared by a link (256M); 0: sharing is off"),
+                              "disk space for profiles shared by a link (default 256M); 0: sharing is off"),
                 OPTION_STRING("share-age", 0, "AGE", &s->share_age,
-                              "remove shared profiles after this (30d); any: never"),
-                OPTION_STRING("accept-past", 0, "AGE", &s->max_age, "older name of --max-age"),
-                OPTION_STRING("accept-future", 0, "AGE", &s->max_ahead, "older name of --max-ahead"),
+                              "remove shared profiles after this time (default 30d); any: never"),
+                OPTION_STRING("accept-past", 0, "AGE", &s->max_age, "old name of --max-age"),
+                OPTION_STRING("accept-future", 0, "AGE", &s->max_ahead, "old name of --max-ahead"),
                 OPTION_STRING("port-file", 0, "FILE", &s->server.port_file,
                               "write the port to FILE once the service is ready"),
-                OPTION_STRING("log-level", 0, "LEVEL", &s->level_name, "debug, info, warn or error (info)"),
-                OPTION_STRING("log-format", 0, "FORMAT", &s->format_name, "text, logfmt or json (text)"),
+                OPTION_STRING("log-level", 0, "LEVEL", &s->level_name, "debug, info (default), warn or error"),
+                OPTION_STRING("log-format", 0, "FORMAT", &s->format_name, "text (default), logfmt or json"),
                 OPTIONS_OF_CONFIGURATION(&s->configuration),
                 OPTION_END,
         };
@@ -261,25 +264,27 @@ static enum status check_serve_numbers(struct serve_settings *s, struct error *e
         enum log_level level;
 
         if (log_format_parse(s->format_name, &format))
-                return error_set(err, ST_USAGE, "log format '%s' is none of text, logfmt, json", s->format_name);
+                return error_set(err, ST_USAGE, "--log-format '%s' is not one of text, logfmt, json", s->format_name);
         if (log_level_parse(s->level_name, &level))
-                return error_set(err, ST_USAGE, "log level '%s' is none of debug, info, warn, error", s->level_name);
+                return error_set(err, ST_USAGE, "--log-level '%s' is not one of debug, info, warn, error",
+                                 s->level_name);
         if (o->max_connections > 60000 || o->max_per_address > 60000)
                 return error_set(err, ST_USAGE, "--max-connections is at most 60000");
         if (o->self_profile && o->read_only)
-                return error_set(err, ST_USAGE, "--self-profile writes into the tables: not with --read-only");
+                return error_set(err, ST_USAGE,
+                                 "--self-profile and --read-only exclude each other: it writes to the tables");
         if (o->listen_otlp_grpc && o->read_only)
                 return error_set(err, ST_USAGE,
                                  "--listen-otlp-grpc and --read-only exclude each other: nothing is ingested");
         if (o->address_rate > 1000000)
-                return error_set(err, ST_USAGE, "--rate is at most a million requests a second");
+                return error_set(err, ST_USAGE, "--rate is at most a million requests per second");
         if (!o->query_timeout_s || o->query_timeout_s > 86400)
                 return error_set(err, ST_USAGE, "--query-timeout takes 1 to 86400 seconds");
         for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
                 if (!ranges[i].value || ranges[i].value > ranges[i].most)
                         return error_set(err, ST_USAGE, "--%s takes 1 to %" PRIu64, ranges[i].option, ranges[i].most);
         if (s->flush_interval_s > 86400)
-                return error_set(err, ST_USAGE, "the flush interval is at most a day");
+                return error_set(err, ST_USAGE, "--flush-interval is at most a day");
         if (parse_slow_query(s->slow_query, &s->server.slow_query_ns, err))
                 return ST_USAGE;
         s->server.flush_interval_ms = s->flush_interval_s * 1000;
@@ -356,7 +361,7 @@ enum status serve_settings_parse(struct serve_settings *s, const struct usage *u
                                  struct error *err)
 {
         const char *urls = getenv("DEBUGINFOD_URLS");
-        struct listeners listen; /* for the service, which looks again when it starts */
+        struct listeners listen; /* parsed again when the service starts */
         enum status st;
 
         set_serve_defaults(s);

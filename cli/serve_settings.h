@@ -16,12 +16,12 @@
 
 #define SERVE_OPTIONS_MAX 96
 
-/** Not to be moved: server and the configuration point into it. */
+/** Must not be moved: server and the configuration point into it. */
 struct serve_settings {
-        struct server_options server; /* what the service runs with; borrows from here */
+        struct server_options server; /* options of the service; borrows from this struct */
         const char *worker_user;
         struct configuration configuration;
-        struct option_spec *specs; /* the options, as in common/options.h; their targets are in here */
+        struct option_spec *specs; /* owned; the options, with targets in this struct */
         /* private */
         const char *max_upload, *share_size, *share_age, *level_name, *format_name, *slow_query, *upstreams_path,
                 *memory, *query_memory, *max_age, *max_ahead, *keep_removed, *session_max_age;
@@ -35,15 +35,15 @@ struct serve_settings {
 };
 
 /**
- * Parse and check. Reads the configuration file and that of --upstreams.
+ * Parse and check all options. Reads the configuration file and the file of --upstreams.
  * @param usage  for --help.
- * @param ret    serve_settings_deinit() also on failure; that is also fine on a zeroed one.
- * @return as configuration_parse(), and of each value that is wrong.
+ * @param ret    serve_settings_deinit() also on failure, and also when it is zeroed.
+ * @return as configuration_parse(), upstream_list_read() and access_check_options(); ST_USAGE for an invalid value.
  */
 enum status serve_settings_parse(struct serve_settings *ret, const struct usage *usage, int *argc, char ***argv,
                                  struct error *err) MUST_CHECK;
 
-/** Log from now on what --log-level says, as --log-format says. */
+/** Apply --log-level and --log-format. */
 void serve_settings_apply_log(const struct serve_settings *s);
 
 /** Whether an option is set: on the command line, in the environment or in the file. */

@@ -15,7 +15,7 @@ static enum status check_tenant_option(const struct service_options *o, struct e
 {
         return !o->tenant || tenant_name_is_valid(o->tenant)
                        ? ST_OK
-                       : error_set(err, ST_USAGE, "--tenant '%.40s' is not a tenant's name", o->tenant);
+                       : error_set(err, ST_USAGE, "--tenant '%.40s' is not a valid tenant name", o->tenant);
 }
 
 enum status service_profiles_path(const struct service_options *o, const char *data, char **ret, struct error *err)
@@ -54,8 +54,8 @@ enum status service_own_debuginfo_path(const struct service_options *o, const ch
 
         if (!st && o->tenant && strcmp(o->tenant, TENANT_DEFAULT) != 0 && strcmp(path, data) == 0)
                 return error_set(err, ST_NOT_FOUND,
-                                 "tenant '%s' has no debuginfo of its own in '%s'; without --tenant it is that which "
-                                 "tenants share",
+                                 "tenant '%s' has no debuginfo of its own in '%s'; omit --tenant to use the debuginfo "
+                                 "that tenants share",
                                  o->tenant, data);
         if (!st)
                 *ret = steal_ptr(path);

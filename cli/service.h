@@ -19,30 +19,33 @@ struct service_options {
 
 /* --token-file and --ca; each command describes --server itself. */
 #define SERVICE_OPTIONS(o)                                                                                             \
-        OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the token of the service"),                \
-                OPTION_STRING("ca", 0, "FILE", &(o)->ca_file, "CA certificates for the service, PEM (the system's)")
+        OPTION_STRING("token-file", 0, "FILE", &(o)->token_file, "file with the bearer token for the service"),        \
+                OPTION_STRING("ca", 0, "FILE", &(o)->ca_file,                                                          \
+                              "CA certificates of the service, PEM (default: the system's)")
 
-/* For commands that read or write samples; it also says whose debuginfo. */
+/* For commands that read or write samples; it selects the debuginfo too. */
 #define TENANT_OPTION(o)                                                                                               \
-        OPTION_STRING("tenant", 0, "NAME", &(o)->tenant, "samples of this tenant (the token's, else the default one)")
+        OPTION_STRING("tenant", 0, "NAME", &(o)->tenant,                                                               \
+                      "samples of this tenant (default: the token's, else the default tenant)")
 /* For those that read or write debuginfo and symbols. */
 #define DEBUGINFO_TENANT_OPTION(o)                                                                                     \
-        OPTION_STRING("tenant", 0, "NAME", &(o)->tenant, "debuginfo of this tenant (the token's, else the default one)")
+        OPTION_STRING("tenant", 0, "NAME", &(o)->tenant,                                                               \
+                      "debuginfo of this tenant (default: the token's, else the default tenant)")
 
 /**
- * The profile store of the tenant in a data directory. @param ret owned.
- * @return ST_OK; ST_USAGE when the tenant's name is none; ST_NO_MEMORY; as data_format_check() of the directory.
+ * The path of the tenant's profile store in a data directory. @param ret owned.
+ * @return ST_OK; ST_USAGE when the tenant's name is invalid; ST_NO_MEMORY; as data_format_check() of the directory.
  */
 enum status service_profiles_path(const struct service_options *o, const char *data, char **ret,
                                   struct error *err) MUST_CHECK;
 
 /**
- * The folder of a data directory that holds index and debuginfo of the tenant: its own if there is an index in it, else
- * what tenants share. As service_profiles_path().
+ * The path of the folder with the tenant's index and debuginfo: its own if that has an index, else the one that tenants
+ * share. As service_profiles_path().
  */
 enum status service_debuginfo_path(const struct service_options *o, const char *data, char **ret,
                                    struct error *err) MUST_CHECK;
-/** The same for what changes or shows debuginfo: ST_NOT_FOUND when a tenant is named that has none of its own. */
+/** As above, for commands that change or show debuginfo: ST_NOT_FOUND when --tenant names one without its own. */
 enum status service_own_debuginfo_path(const struct service_options *o, const char *data, char **ret,
                                        struct error *err) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cairn config`: asks each program that reads the configuration file what it makes of its section. */
+/* `cairn config`: runs each program that reads the configuration file, to check or print its section. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 
 static const struct usage usage = {
         .synopsis = "cairn config check|show [--config FILE] [serve|agent|upload]...",
-        .about = "Checks the configuration file and the environment (CAIRN_*), or shows each option of a program with "
-                 "its value and\nwhere it is set. Without names: all programs that are installed beside this one.",
+        .about = "Check the configuration file and the environment (CAIRN_*), or show each option of a program with\n"
+                 "its value and where it is set. Default: all programs that are installed in the same directory as\n"
+                 "this one.",
         .examples = "  cairn config check\n"
                     "  cairn config check --config ./cairn.yaml serve\n"
                     "  cairn config show agent",
@@ -27,7 +28,7 @@ static enum status ask_reader(const struct config_reader *r, const char *what, c
         enum status st = find_sibling_program(r->program, program, err);
 
         if (st == ST_NOT_FOUND) {
-                fprintf(stderr, "cairn config: %s is not installed here: section '%s' is not looked at\n", r->program,
+                fprintf(stderr, "cairn config: %s is not installed: section '%s' is not checked\n", r->program,
                         r->section);
                 return ST_OK;
         }
@@ -61,7 +62,7 @@ static enum status check_names(char **names, int count, struct error *err)
                 while (r < CONFIG_READER_COUNT && strcmp(config_readers[r].section, names[i]) != 0)
                         r++;
                 if (r == CONFIG_READER_COUNT)
-                        return error_set(err, ST_USAGE, "'%s' is none of serve, agent, upload", PRINTABLE(names[i]));
+                        return error_set(err, ST_USAGE, "'%s' is not one of serve, agent, upload", PRINTABLE(names[i]));
         }
         return ST_OK;
 }
@@ -70,7 +71,8 @@ int command_config(int argc, char **argv)
 {
         const char *path = NULL, *what = NULL;
         const struct option_spec specs[] = {
-                OPTION_STRING("config", 0, "FILE", &path, "the file (/etc/cairn/cairn.yaml if there is one)"),
+                OPTION_STRING("config", 0, "FILE", &path,
+                              "configuration file (default /etc/cairn/cairn.yaml, if it exists)"),
                 OPTION_END,
         };
         struct error err;
@@ -82,7 +84,7 @@ int command_config(int argc, char **argv)
         else if (!st && argc > 0 && strcmp(argv[0], "show") == 0)
                 what = "--print-config";
         else if (!st)
-                st = error_set(&err, ST_USAGE, "say 'check' or 'show' (try 'cairn config --help')");
+                st = error_set(&err, ST_USAGE, "expected 'check' or 'show' (try 'cairn config --help')");
         if (!st)
                 st = check_names(argv + 1, argc - 1, &err);
         for (size_t i = 0; i < CONFIG_READER_COUNT && !st; i++)

@@ -75,7 +75,7 @@ static enum status print_object_answer(const struct debuginfo_options *o, struct
         return ST_OK;
 }
 
-/* id NULL: of all objects. */
+/* id NULL: all objects. */
 static enum status list_objects(const struct debuginfo_options *o, const struct build_id *id, struct error *err)
 {
         _cleanup_buf_ struct buf body = { 0 };
@@ -174,7 +174,7 @@ static void print_upstreams(struct json_object *all)
         size_t count = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
 
         if (count == 0) {
-                printf("the service has no upstreams: give it --upstream URL\n");
+                printf("the service has no upstreams: start it with --upstream URL\n");
                 return;
         }
         printf("%-40s  %-9s  %8s  %8s  %8s  %8s  %8s  %8s\n", "UPSTREAM", "BREAKER", "FOUND", "MISSING", "FAILED",
@@ -393,17 +393,20 @@ static enum status debuginfo_gc(const struct debuginfo_options *o, const struct 
 static const struct usage usage = {
         .synopsis = "cairn debuginfo list|missing|upstreams|gc|verify [OPTION]...\n"
                     "       cairn debuginfo show|get|rm|pin|unpin BUILD-ID... [OPTION]...",
-        .about = "list shows the objects that are stored and the state of their symbols, show those of a build-id;\n"
-                 "missing shows the objects whose debuginfo would resolve most samples, with "
-                 "the\n"
-                 "command to do so; separately those that have names and would gain lines and inlined frames.\n"
-                 "It covers all samples unless --from or --to is given.\n"
-                 "get writes an object to a file, rm removes it, pin exempts it from the retention rules.\n"
-                 "upstreams shows the state of the debuginfod servers that the service fetches from.\n"
-                 "gc removes objects past their retention, by the rules of the service or of --retain.\n"
-                 "verify decompresses objects and checks their hashes; it needs --data.\n"
-                 "All use the service, or with --data its directory; before changing that, stop the service "
-                 "first.",
+        .about = "Commands:\n"
+                 "  list       the stored objects and the state of their symbols\n"
+                 "  show       the same for a build-id\n"
+                 "  missing    the objects whose debuginfo would resolve the most samples, each with the command that\n"
+                 "             supplies it; then objects with names only, which would gain lines and inlined frames;\n"
+                 "             over all samples unless --from or --to is given\n"
+                 "  get        write an object to a file\n"
+                 "  rm         remove an object\n"
+                 "  pin        exempt an object from the retention rules\n"
+                 "  unpin      apply the retention rules to it again\n"
+                 "  upstreams  the state of the debuginfod servers that the service fetches from\n"
+                 "  gc         remove objects past their retention, by the service's rules or those of --retain\n"
+                 "  verify     decompress objects and check their hashes; needs --data\n"
+                 "They use the service, or with --data its data directory; stop the service before changing that.",
         .examples = "  cairn debuginfo list\n"
                     "  cairn debuginfo missing --from now-1d --limit 10\n"
                     "  cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
@@ -465,7 +468,7 @@ enum status debuginfo_dir_open(const struct debuginfo_options *o, bool write, st
         st = !index || !objects ? error_no_memory(err)
              : write            ? symbol_index_open(index, true, &d.symbols, err)
                                 : open_optional_index(base, "all objects appear as not indexed", &d.symbols, err);
-        if (!st && write) /* only now: the lock is created in no other directory than that of a service */
+        if (!st && write) /* only now, so that the lock is created only in the data directory of a service */
                 st = lock_data_dir(o->ask.data, &d.lock, err);
         if (!st)
                 st = debuginfo_store_open(objects, !write, &d.objects, err);
@@ -541,14 +544,16 @@ int command_debuginfo(int argc, char **argv)
         enum status st;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o.ask),
-                OPTION_STRING("limit", 'n', "N", &o.limit, "of missing: maximum number of objects (30 in tables)"),
+                OPTION_STRING("limit", 'n', "N", &o.limit,
+                              "missing: maximum number of objects (default 30, all with --json)"),
                 OPTION_STRING("kind", 0, "KIND", &kind,
-                              "of get, rm, pin, unpin: debuginfo (default), executable, source, supplementary, dwp, "
+                              "get, rm, pin, unpin: debuginfo (default), executable, source, supplementary, dwp, "
                               "dwo or symbols"),
-                OPTION_STRING("output", 'o', "FILE", &o.output, "of get: output file (BUILD-ID.KIND; - is stdout)"),
+                OPTION_STRING("output", 'o', "FILE", &o.output,
+                              "get: output file (default BUILD-ID.KIND), - for standard output"),
                 OPTION_LIST("retain", 0, "RULE", &o.retain,
-                            "of gc: retention rule, see cairn-serve(8), in place of the service's"),
-                OPTION_FLAG("dry-run", 0, &o.dry_run, "of gc: print what would be removed, remove nothing"),
+                            "gc: retention rule, see cairn-serve(8), instead of the service's"),
+                OPTION_FLAG("dry-run", 0, &o.dry_run, "gc: print what would be removed, remove nothing"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
         };

@@ -25,18 +25,18 @@ enum status debuginfo_get(const struct debuginfo_options *o, const struct build_
 enum status debuginfo_verify(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                              struct error *err);
 
-/** One request to the service; the answer is appended to ret. body may be NULL. */
+/** Send a request to the service and append the response body to ret. body may be NULL. */
 enum status debuginfo_request(const struct debuginfo_options *o, const char *method, const char *path, const char *body,
                               struct buf *ret, struct error *err) MUST_CHECK;
 
-/** The stores of a data directory. Zeroed: closed. */
+/** The stores of one tenant in a data directory. Zeroed: closed. */
 struct debuginfo_dir {
         struct debuginfo_store *objects;
-        struct symbol_index *symbols; /* read-only; NULL: open_optional_index() */
+        struct symbol_index *symbols; /* read-only; NULL as from open_optional_index() */
         int lock;                     /* 0: none */
 };
 /**
- * Those of o's tenant in o's data directory.
+ * Open the stores of o's tenant in o's data directory.
  * @param write  fails with ST_BUSY while another process has the directory open for writing.
  */
 enum status debuginfo_dir_open(const struct debuginfo_options *o, bool write, struct debuginfo_dir *ret,

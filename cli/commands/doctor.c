@@ -18,16 +18,16 @@
 
 #define DEFAULT_TIMEOUT_S 10
 #define TIMEOUT_MOST_S 600
-#define PACKAGE_DATA "/var/lib/cairn" /* of the unit */
+#define PACKAGE_DATA "/var/lib/cairn" /* of the package's systemd unit */
 
 static const struct usage usage = {
         .synopsis = "cairn doctor [--data DIR] [--server URL] [--config FILE] [--json] [AREA]...",
-        .about = "Checks what the service and the agent need, and says how to fix the rest. Areas: configuration,\n"
-                 "certificates, data, host, service, upstreams, agent; without names all of them. Each check is given\n"
-                 "--timeout seconds: that of the service twice as long, the agent's four times, and that of all\n"
-                 "upstreams together six times. An invalid configuration is an error with every area. Nothing is\n"
-                 "changed; the data directory gets a file without a name for a moment.\n"
-                 "Exit status: 0 nothing to fix, 1 warnings, 2 errors, 64 wrong usage.",
+        .about = "Check what the service and the agent need, and print a fix for each problem. Areas (default: all):\n"
+                 "configuration, certificates, data, host, service, upstreams, agent. Each check may take --timeout\n"
+                 "seconds; that of the service twice as long, the agent's four times, and that of all upstreams\n"
+                 "together six times. An invalid configuration is an error in every area. Nothing is changed; the\n"
+                 "sync check writes a temporary file without a name in the data directory.\n"
+                 "Exit status: 0 nothing to fix, 1 warnings, 2 errors, 64 usage error.",
         .examples = "  cairn doctor\n"
                     "  cairn doctor --data /srv/cairn --server https://cairn.example --token-file ./token\n"
                     "  cairn doctor --json host agent",
@@ -44,12 +44,12 @@ static const struct doctor_check checks[] = {
         { "host", "clock", check_clock, "", 1 },
         { "host", "workers", check_confinement, "", 1 },
         { "service", "service", check_running_service, "the service hangs: see its log and 'cairn status'", 2 },
-        { "upstreams", "upstreams", check_upstreams, "fix the network, or take upstreams out that do not answer", 6 },
+        { "upstreams", "upstreams", check_upstreams, "fix the network, or remove upstreams that do not respond", 6 },
         { "agent", "cairn-agent", check_agent, "run 'cairn-agent --doctor' to see which check hangs", 4 },
 };
 #define CHECK_COUNT (sizeof checks / sizeof *checks)
 
-/* Exit status, as that of monitoring plug-ins. */
+/* Exit status, as of monitoring plug-ins. */
 enum { DOCTOR_FINE = 0, DOCTOR_WARNINGS = 1, DOCTOR_ERRORS = 2 };
 
 struct doctor_options {
@@ -129,9 +129,9 @@ static void print_doctor_end(struct doctor_output *out)
         fwrite(out->text.data, 1, out->text.size, stdout);
 }
 
-/* ---- what is examined ---- */
+/* ---- inputs of the checks ---- */
 
-/* The data directory that is named, or configured, or that the package's unit has. */
+/* The directory of --data, else the configured one, else that of the package's systemd unit. */
 static const char *choose_data_directory(const struct doctor_options *o, const struct serve_settings *s)
 {
         if (o->data)
@@ -141,7 +141,7 @@ static const char *choose_data_directory(const struct doctor_options *o, const s
         return access(PACKAGE_DATA, F_OK) == 0 ? PACKAGE_DATA : NULL;
 }
 
-/* The URL that the service listens on, as its configuration says. */
+/* The URL of the service, from its configured listen address. */
 static void make_server_url(const struct serve_settings *s, char *ret, size_t size)
 {
         struct listen_address a;
@@ -186,14 +186,14 @@ static enum status check_area_names(char **names, int count, struct error *err)
                         c++;
                 if (c == CHECK_COUNT)
                         return error_set(err, ST_USAGE,
-                                         "'%s' is none of configuration, certificates, data, host, service, upstreams, "
-                                         "agent",
+                                         "'%s' is not one of configuration, certificates, data, host, service, "
+                                         "upstreams, agent",
                                          PRINTABLE(names[i]));
         }
         return ST_OK;
 }
 
-/* The checks of all areas go by the settings of the service: without them a good result would mean nothing. */
+/* The checks of all areas depend on the settings of the service: without them a passed check means nothing. */
 static void report_missing_settings(const struct examined *x, struct findings *f)
 {
         if (x->settings_failure)
@@ -269,12 +269,13 @@ int command_doctor(int argc, char **argv)
         struct doctor_options o = { .timeout_s = DEFAULT_TIMEOUT_S };
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &o.data,
-                              "data directory of the service (the configured one, or " PACKAGE_DATA ")"),
-                OPTION_STRING("server", 0, "URL", &o.service.server, "the service (where it is configured to listen)"),
+                              "data directory of the service (default: the configured one, else " PACKAGE_DATA ")"),
+                OPTION_STRING("server", 0, "URL", &o.service.server,
+                              "URL of the service (default: its configured listen address)"),
                 SERVICE_OPTIONS(&o.service),
                 OPTION_STRING("config", 0, "FILE", &o.config_path,
-                              "configuration file (" CONFIGURATION_FILE " if there is one)"),
-                OPTION_UINT("timeout", 0, "SECONDS", &o.timeout_s, "time for each check (10)"),
+                              "configuration file (default " CONFIGURATION_FILE ", if it exists)"),
+                OPTION_UINT("timeout", 0, "SECONDS", &o.timeout_s, "time limit of each check (default 10)"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
         };

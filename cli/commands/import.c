@@ -16,11 +16,8 @@
 static const struct usage usage = {
         .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--history] "
                     "[--dry-run] FILE...",
-        .about = "Send profiles in pprof, OTLP, speedscope, perf script, folded or JFR format to the service; the "
-                 "format is "
-                 "detected "
-                 "unless --format is given. The same file sent twice counts once. With --history samples of any "
-                 "age are accepted. With --dry-run files are only read and checked.",
+        .about = "Send profiles in pprof, OTLP, speedscope, perf script, folded or JFR format to the service; the\n"
+                 "format is detected unless --format is given. A file that is sent twice counts once.",
         .examples = "  cairn import --label service.name=api cpu.pb.gz\n"
                     "  perf record -g --buildid-mmap ./app; perf script --show-mmap-events > app.txt; cairn import "
                     "app.txt\n  perf script --show-mmap-events | cairn import -\n  cairn import --format folded --type "
@@ -108,7 +105,7 @@ static enum status import_file(const struct import_options *common, const char *
                         printf(", the service left out: %s", PRINTABLE(response.message));
                 printf("%s", o.dry_run ? "; not sent" : "; sent");
                 if (!response.rejected && *response.message)
-                        printf("; the service says: %s", PRINTABLE(response.message));
+                        printf("; message of the service: %s", PRINTABLE(response.message));
                 printf("\n");
         }
         profile_deinit(&p);
@@ -122,7 +119,7 @@ static enum status import_all(struct import_options *o, int argc, char **argv, s
 
         clock_gettime(CLOCK_REALTIME, &now);
         if (argc == 0)
-                return error_set(err, ST_USAGE, "no file is given");
+                return error_set(err, ST_USAGE, "no FILE is given");
         if (o->time)
                 st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->input.time_unix_ns,
                                      err);
@@ -143,13 +140,13 @@ int command_import(int argc, char **argv)
                 SERVICE_OPTIONS(&o.service),
                 TENANT_OPTION(&o.service),
                 OPTION_STRING("format", 0, "F", &o.input.format,
-                              "pprof, otlp, speedscope, perf (the text of perf script), folded or jfr"),
-                OPTION_LIST("label", 0, "K=V", &o.labels, "add this label to every sample that lacks it"),
+                              "pprof, otlp, speedscope, perf (text of perf script), folded or jfr (default: detected)"),
+                OPTION_LIST("label", 0, "K=V", &o.labels, "add this label to every sample without it"),
                 OPTION_STRING("type", 0, "ID", &o.input.type,
                               "profile type of folded stacks, five parts joined by ':'"),
                 OPTION_STRING("time", 0, "T", &o.time,
-                              "time of samples without one (default: the file's time, now for standard input)"),
-                OPTION_FLAG("history", 0, &o.history, "send samples of any age; a token needs the scope history too"),
+                              "time of samples without one (default: the file's time; now for standard input)"),
+                OPTION_FLAG("history", 0, &o.history, "send samples of any age; a token also needs the scope history"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),
                 OPTION_END,
         };

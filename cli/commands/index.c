@@ -21,11 +21,11 @@ static const struct usage usage = {
                     "       cairn index stat [OPTION]... FILE|BUILD-ID\n"
                     "       cairn index dump [OPTION]... FILE|BUILD-ID\n"
                     "       cairn index verify [OPTION]...",
-        .about = "Add the symbols of ELF files to the index of a data directory, show what the index has\n"
-                 "of one object, dump it, or verify the whole index. The debug file of a FILE is found\n"
-                 "automatically, also on the servers in DEBUGINFOD_URLS if it is set; in a DIRECTORY\n"
-                 "every ELF file with a build-id is indexed.\n"
-                 "While a service has the directory open, upload files with cairn-upload instead.",
+        .about = "Add the symbols of ELF files to the index of a data directory (every ELF file with a build-id in a\n"
+                 "DIRECTORY), show the statistics of one object (stat), print its ranges and frames (dump), or check\n"
+                 "the whole index (verify). The debug file of a FILE is found automatically, also on the servers in\n"
+                 "DEBUGINFOD_URLS, if it is set. While a service has the directory open, upload files with\n"
+                 "cairn-upload instead.",
         .examples = "  cairn index --data ./cairn-data /usr/bin/python3.11\n"
                     "  cairn index --data ./cairn-data /usr/lib/debug/.build-id\n"
                     "  cairn index stat --json /usr/bin/python3.11",
@@ -38,7 +38,7 @@ int index_report_failure(enum status st, const struct error *err)
 
 enum status index_print(struct index_command *c, struct error *err)
 {
-        enum status st = buf_status(&c->text, err, "what is to be printed");
+        enum status st = buf_status(&c->text, err, "the output");
 
         if (!st && (fwrite(c->text.data, 1, c->text.size, stdout) != c->text.size || fflush(stdout))) {
                 st = error_os(err, errno, "cannot write standard output");
@@ -377,9 +377,9 @@ static int index_verify(struct index_command *c, int argc, char **argv)
 static enum status parse_index_options(struct index_command *c, int *argc, char ***argv, struct error *err)
 {
         const struct option_spec specs[] = {
-                OPTION_STRING("data", 0, "DIR", &c->data, "data directory (./cairn-data)"),
+                OPTION_STRING("data", 0, "DIR", &c->data, "data directory (default ./cairn-data)"),
                 OPTION_STRING("tenant", 0, "NAME", &c->service.tenant,
-                              "the index of this tenant, which has debuginfo of its own (that which tenants share)"),
+                              "index of this tenant's own debuginfo (default: the index that tenants share)"),
                 DEBUG_FILES_OPTIONS(&c->debug_files),
                 OPTION_FLAG("json", 0, &c->json, "print JSON, one object per line"),
                 OPTION_END,
@@ -387,7 +387,7 @@ static enum status parse_index_options(struct index_command *c, int *argc, char 
         enum status st = options_parse(&usage, specs, argc, argv, err);
 
         if (!st && *argc == 0)
-                st = error_set(err, ST_USAGE, "expected a file to index, stat or dump with an object, or verify");
+                st = error_set(err, ST_USAGE, "expected files to index, stat or dump with one object, or verify");
         return st;
 }
 

@@ -15,7 +15,7 @@
 
 struct index_command {
         const char *data;
-        struct service_options service; /* its tenant only */
+        struct service_options service; /* only its tenant is used */
         struct debug_files debug_files;
         bool json;
         struct symbol_index *index; /* open, for writing where the subcommand writes */

@@ -26,7 +26,7 @@ enum status profile_shape_parse(const char *name, enum profile_shape *ret, struc
                         return ST_OK;
                 }
         }
-        return error_set(err, ST_USAGE, "format '%.40s' is none of text, json, html, folded, pprof, otlp", name);
+        return error_set(err, ST_USAGE, "format '%.40s' is not one of text, json, html, folded, pprof, otlp", name);
 }
 
 enum status profile_shape_of(const char *path, enum profile_shape *ret, struct error *err)

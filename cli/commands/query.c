@@ -14,9 +14,10 @@ static const struct usage query_usage = {
                     "[--types | --labels | --values LABEL | --series | --spans | --missing | --lines | --disassembly | "
                     "--sandwich REGEX] "
                     "[--json | --csv] [SELECTOR]",
-        .about = "Print the merged call tree of the samples that a selector matches, or their cost over time or by "
-                 "line of source or by instruction, the spans and traces that cost most, the callers and callees of "
-                 "functions, the profile types, labels and values, or the objects that lack debuginfo.",
+        .about = "Print the merged call tree of the samples that SELECTOR matches. Other views: cost over time\n"
+                 "(--series), by source line (--lines) or by instruction (--disassembly); the most expensive spans\n"
+                 "and traces (--spans); callers and callees of functions (--sandwich); profile types (--types),\n"
+                 "labels (--labels) and their values (--values); objects without debuginfo (--missing).",
         .examples = "  cairn query '{comm=~\"post.*\"}'\n"
                     "  cairn query --series --step 1m '{service.name=\"api\"}'\n"
                     "  cairn query --series --by host.name --groups 5 --csv\n"
@@ -43,27 +44,29 @@ int command_query(int argc, char **argv)
                 OPTION_FLAG("labels", 0, &labels, "list the label names"),
                 OPTION_STRING("values", 0, "LABEL", &values, "list the values of a label"),
                 OPTION_FLAG("series", 0, &series, "print the cost over time"),
-                OPTION_STRING("step", 0, "DURATION", &step, "of --series: 15s, 1m, ..."),
-                OPTION_FLAG("spans", 0, &spans, "list the spans that cost most; with --by trace_id the traces"),
-                OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, the most sampled first"),
-                OPTION_FLAG("lines", 0, &lines, "print what each line of --function or --file costs"),
-                OPTION_FLAG("disassembly", 0, &disassembly, "print what each instruction of --function costs"),
+                OPTION_STRING("step", 0, "DURATION", &step, "with --series: interval, as 15s or 1m"),
+                OPTION_FLAG("spans", 0, &spans, "list the most expensive spans; with --by trace_id the traces"),
+                OPTION_FLAG("missing", 0, &missing, "list objects without debuginfo, most sampled first"),
+                OPTION_FLAG("lines", 0, &lines, "print the cost of each source line of --function or --file"),
+                OPTION_FLAG("disassembly", 0, &disassembly, "print the cost of each instruction of --function"),
                 OPTION_STRING("function", 0, "REGEX", &function,
-                              "of --lines and --disassembly: functions, by their whole name"),
+                              "with --lines and --disassembly: functions whose whole name matches"),
                 OPTION_STRING("file", 0, "REGEX", &file,
-                              "of --lines and --disassembly: files, by a part of their path"),
-                OPTION_STRING("build-id", 0, "ID", &build_id, "of --disassembly: this object, else the costliest"),
-                OPTION_STRING("start", 0, "ADDRESS", &start, "of --disassembly, in place of --function: from here"),
-                OPTION_STRING("end", 0, "ADDRESS", &end, "of --disassembly: to here, exclusive"),
-                OPTION_STRING("syntax", 0, "S", &syntax, "of --disassembly on x86: intel (default) or att"),
+                              "with --lines and --disassembly: files with a match in their path"),
+                OPTION_STRING("build-id", 0, "ID", &build_id,
+                              "with --disassembly: this object (default: the most expensive)"),
+                OPTION_STRING("start", 0, "ADDRESS", &start,
+                              "with --disassembly, instead of --function: first address"),
+                OPTION_STRING("end", 0, "ADDRESS", &end, "with --disassembly: end address, exclusive"),
+                OPTION_STRING("syntax", 0, "S", &syntax, "with --disassembly on x86: intel (default) or att"),
                 OPTION_STRING("sandwich", 0, "REGEX", &sandwich,
-                              "print the callers and the callees of functions, by their whole name"),
+                              "print callers and callees of the functions whose whole name matches"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows"),
-                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_FLAG("json", 0, &json, "print JSON"),
-                OPTION_FLAG("csv", 0, &csv, "print CSV: --series, --spans, --lines and lists"),
+                OPTION_FLAG("csv", 0, &csv, "print CSV; with --series, --spans, --lines, --disassembly and lists"),
                 OPTION_END,
         };
         struct error err;
@@ -104,7 +107,7 @@ int command_query(int argc, char **argv)
                 query_param_add(&params, "end", end);
                 query_param_add(&params, "syntax", syntax);
                 query_param_add(&params, "server", lines || disassembly ? o.service.server : NULL);
-                query_param_add(&params, "source", lines && !json && !csv ? "file" : NULL); /* asks upstreams too */
+                query_param_add(&params, "source", lines && !json && !csv ? "file" : NULL); /* searches upstreams too */
                 query_view_add(&params, &view);
                 query_param_add(&params, "format", json ? "json" : csv ? "csv" : "text");
                 st = run_and_write_query(&o, operation, &params, output, &err);
@@ -117,8 +120,8 @@ int command_query(int argc, char **argv)
 static const struct usage top_usage = {
         .synopsis = "cairn top [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--limit N] "
                     "[--focus REGEX] [--by LABEL,...] [--json | --csv] [SELECTOR]",
-        .about = "Print the most expensive functions: flat is the cost of the function itself, cumulative "
-                 "includes its callees. Inlined functions count as functions.",
+        .about = "Print the most expensive functions: flat is the cost of the function itself, cumulative includes\n"
+                 "its callees. Inlined functions are counted as functions of their own.",
         .examples = "  cairn top\n"
                     "  cairn top --from now-5m '{comm=\"python3\"}'\n"
                     "  cairn top --by service.name,version --focus 'runtime' --limit 5\n"
@@ -134,12 +137,13 @@ int command_top(int argc, char **argv)
         bool json = false, csv = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
-                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json and --csv"),
-                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("limit", 'n', "N", &limit,
+                              "maximum number of rows (default 30, all with --json and --csv)"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("function", 0, "REGEX", &function,
-                              "only functions whose whole full, short or linkage name matches"),
+                              "only functions whose full, short or linkage name matches as a whole"),
                 OPTION_STRING("names", 0, "N", &names, "full (default) or short, without parameters and arguments"),
                 OPTION_FLAG("json", 0, &json, "print a JSON array of {function, file, line, flat, cumulative, ...}"),
                 OPTION_FLAG("csv", 0, &csv, "print CSV with a line of column names"),
@@ -170,8 +174,8 @@ static const struct usage flame_usage = {
         .synopsis =
                 "cairn flame [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] [--format F] "
                 "[--output FILE] [SELECTOR]",
-        .about = "Write a flame graph. The format follows from the file's name (.html, .json, .pb.gz, .txt, "
-                 "otherwise folded) unless --format is given; on standard output it is folded stacks.",
+        .about = "Write a flame graph. Unless --format is given, the suffix of FILE selects the format (.html,\n"
+                 ".json, .pb.gz, .txt; any other: folded). The default on standard output is folded stacks.",
         .examples = "  cairn flame --output cpu.html '{service.name=\"api\"}'\n"
                     "  cairn flame | flamegraph.pl > cpu.svg\n"
                     "  cairn flame --format text --callees-of PyEval_EvalCode\n"
@@ -206,7 +210,8 @@ static enum status write_flame(const struct query_options *o, const char *format
                         return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
                 return run_and_write_query(o, formats[i][1], params, output, err);
         }
-        return error_set(err, ST_USAGE, "format '%.40s' is none of html, folded, json, pprof, autofdo, firefox, text",
+        return error_set(err, ST_USAGE,
+                         "format '%.40s' is not one of html, folded, json, pprof, autofdo, firefox, text",
                          format);
 }
 
@@ -220,7 +225,7 @@ int command_flame(int argc, char **argv)
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof, autofdo, firefox or text"),
-                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only callees of this function"),
                 OPTION_STRING("callers-of", 0, "FUNCTION", &callers, "only callers of this function, inverted"),
                 OPTION_STRING("callees-matching", 0, "REGEX", &callees_matching,
@@ -229,9 +234,10 @@ int command_flame(int argc, char **argv)
                               "only callers of all functions whose names match, inverted"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
-                OPTION_STRING("sample-labels", 0, "all|none", &labels, "labels of samples in pprof (default all)"),
-                OPTION_STRING("max-nodes", 0, "N", &max_nodes, "leave out the smallest nodes past N; 0: none"),
-                OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
+                OPTION_STRING("sample-labels", 0, "all|none", &labels,
+                              "pprof: write all labels of samples (default) or none"),
+                OPTION_STRING("max-nodes", 0, "N", &max_nodes, "keep the N heaviest nodes (default 20000); 0: all"),
+                OPTION_STRING("names", 0, "N", &names, "short or full (default: short in html, else full)"),
                 OPTION_END,
         };
         struct error err;
@@ -261,9 +267,9 @@ static const struct usage diff_usage = {
                     "SELECTOR] [--from T] "
                     "[--to T] [--type T] [--format F] [--output FILE] [SELECTOR]\n"
                     "       cairn diff [--format F] [--output FILE] BEFORE AFTER",
-        .about = "Compare two selections: before (the base) and after. Unset parts of the base are the same as "
-                 "after. Functions are sorted by how much their flat cost changed. Two files written by cairn record "
-                 "are compared without a service.",
+        .about = "Compare two selections: before (the base) and after. Parts of the base that are not given are\n"
+                 "those of after. Functions are sorted by how much their flat cost changed. Two files written by\n"
+                 "cairn record are compared without a service.",
         .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
                     "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n"
                     "  cairn diff before.otlp after.otlp\n",
@@ -305,17 +311,18 @@ int command_diff(int argc, char **argv)
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
                 OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
-                OPTION_STRING("limit", 'n', "N", &limit, "rows; 30 by default, all with --json"),
+                OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows (default 30, all with --json)"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
-                OPTION_FLAG("relative", 0, &relative, "scale the base to the total of the other side"),
+                OPTION_FLAG("relative", 0, &relative, "scale the base to the total of after"),
                 OPTION_STRING("format", 0, "F", &format,
-                              "text, rows (JSON of the table), csv, json (flame graph) or html"),
-                OPTION_STRING("output", 'o', "FILE", &output, "write to this file"),
+                              "text, rows (JSON of the table), csv, json (flame graph) or html (default: by the suffix "
+                              "of FILE, else text)"),
+                OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_STRING("function", 0, "REGEX", &function,
-                              "in tables only functions whose whole full, short or linkage name matches"),
-                OPTION_STRING("names", 0, "N", &names, "short or full; by default short in html, full elsewhere"),
-                OPTION_FLAG("json", 0, &json, "the same as --format rows"),
+                              "in tables only functions whose full, short or linkage name matches as a whole"),
+                OPTION_STRING("names", 0, "N", &names, "short or full (default: short in html, else full)"),
+                OPTION_FLAG("json", 0, &json, "same as --format rows"),
                 OPTION_END,
         };
         struct error err;

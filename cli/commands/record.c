@@ -18,14 +18,11 @@
 
 static const struct usage usage = {
         .synopsis = "cairn record [OPTION]... -p PID[,PID...] | -a | [--] COMMAND [ARGUMENT]...",
-        .about = "Profile processes without a service and show the result: a table of functions, or with -o a flame "
-                 "graph,\n"
-                 "pprof, folded stacks or raw samples. Root records everything, with BPF; other users their own "
-                 "processes, "
-                 "with\n"
-                 "perf events. Child processes are followed. Ctrl-C stops recording and writes the "
-                 "is.\n"
-                 "Symbols come from local files, their debug files, and the servers in DEBUGINFOD_URLS, if it is set.",
+        .about = "Profile processes without a service. The result is a table of functions, or with -o a flame graph,\n"
+                 "pprof, folded stacks or raw samples. Root records all processes, with BPF; other users record\n"
+                 "their own processes, with perf events. Child processes are included. Ctrl-C stops recording and\n"
+                 "writes the result. Symbols come from local files, their debug files, and the servers in\n"
+                 "DEBUGINFOD_URLS, if it is set.",
         .examples = "  cairn record -a -d 10 -o flame.html\n"
                     "  cairn record -p 1234 -o cpu.pb.gz -o flame.html\n"
                     "  cairn record -d 10 -a --share https://cairn.example\n"
@@ -47,7 +44,7 @@ struct record {
 };
 
 static atomic_bool cancelled;
-static atomic_int came_alone; /* cancelling signal that the recorded command did not receive */
+static atomic_int came_alone; /* signal that cancelled and was not sent to the recorded command too; 0 none */
 
 /* ---- the command line ----------------------------------------------------------------------------- */
 
@@ -146,19 +143,21 @@ static enum status parse_record_options(struct record *r, int argc, char **argv,
                 OPTION_FLAG("all", 'a', &r->all, "record the whole host"),
                 OPTION_LIST(
                         "output", 'o', "FILE", &r->outputs,
-                        "write FILE: .html flame graph, .pb.gz pprof, .folded, .otlp raw samples, .json, .txt table"),
-                OPTION_UINT("frequency", 'F', "HZ", &r->target.frequency_hz, "samples per second and CPU, default 99"),
+                        "write FILE; its suffix selects the format: .html flame graph, .pb.gz pprof, .folded, "
+                        ".otlp raw samples, .json, .txt table"),
+                OPTION_UINT("frequency", 'F', "HZ", &r->target.frequency_hz, "samples per second and CPU (default 99)"),
                 OPTION_UINT("duration", 'd', "SECONDS", &r->target.duration_s,
-                            "stop after this time; default: at Ctrl-C or when the processes end"),
+                            "stop after this time (default: at Ctrl-C, or when the processes end)"),
                 OPTION_STRING("format", 0, "F", &r->format,
-                              "text, html, pprof, folded, otlp or json, overriding FILE's suffix"),
-                OPTION_FLAG("json", 0, &r->json, "the same as --format json"),
-                OPTION_STRING("limit", 'n', "N", &r->form.limit, "rows of the table; default 30, all in json"),
+                              "text, html, pprof, folded, otlp or json; overrides the suffix of FILE"),
+                OPTION_FLAG("json", 0, &r->json, "same as --format json"),
+                OPTION_STRING("limit", 'n', "N", &r->form.limit, "maximum number of rows (default 30, all in json)"),
                 OPTION_STRING("names", 0, "N", &r->form.names,
-                              "short or full; by default short in html, full elsewhere"),
-                OPTION_STRING("sampler", 0, "KIND", &r->sampler, "bpf, perf, or auto (default): bpf where possible"),
+                              "short or full (default: short in html, else full)"),
+                OPTION_STRING("sampler", 0, "KIND", &r->sampler,
+                              "bpf, perf, or auto (default): bpf if possible, else perf"),
                 OPTION_STRING("share", 0, "URL", &r->share.server,
-                              "store the profile in this service and print a link to its flame graph"),
+                              "upload the profile to this service and print a link to its flame graph"),
                 SERVICE_OPTIONS(&r->share),
                 DEBUG_FILES_OPTIONS(&r->debug_files),
                 OPTION_END,
@@ -273,7 +272,7 @@ static enum status add_advice(struct error *err)
         if (strstr(reason.text, "--doctor"))
                 return reason.code;
         return error_set(err, reason.code, "%.180s; %s", reason.text,
-                         geteuid() ? "root may (sudo)" : "cairn-agent --doctor says what is missing");
+                         geteuid() ? "run it as root (sudo)" : "'cairn-agent --doctor' shows what is missing");
 }
 
 static enum status record_and_write(struct record *r, struct error *err)

@@ -66,7 +66,7 @@ struct record_counts {
         uint64_t unmapped;    /* processes without room for their unwind tables */
         uint64_t unwind_full; /* files without room for their unwind table */
         uint64_t dropped;     /* samples past LIMIT_RECORD_PROFILE_BYTES */
-        char name[8];         /* of the sampler */
+        char name[8];         /* of the sampler in use */
         char gaps[160], why[240], kernel_gap[240];
         unsigned cpu_count;
 };

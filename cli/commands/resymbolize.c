@@ -20,9 +20,8 @@
 static const struct usage usage = {
         .synopsis = "cairn resymbolize [--server URL | --data DIR] [--since TIME] [--build-id ID] [--dry-run] "
                     "[BUILD-ID]...",
-        .about = "Look the stored locations of these objects, by default of all objects, up again and rewrite "
-                 "those "
-                 "whose answer improved. The service does this by itself when better debuginfo arrives.",
+        .about = "Look up the stored locations of these objects (default: all objects) again, and rewrite those\n"
+                 "whose symbols improved. The service does so by itself when better debuginfo arrives.",
         .examples = "  cairn resymbolize\n"
                     "  cairn resymbolize --since now-1d --dry-run\n"
                     "  cairn resymbolize --data ./cairn-data 5f2c9a5e3d3d1b0d8f1c2ab1d3f8d0c9a7b6e5f4\n",
@@ -144,7 +143,7 @@ static uint64_t get_json_count(struct json_object *object, const char *key)
         return json_object_get_uint64(json_object_object_get(object, key));
 }
 
-/* Asks the server for its progress while the main thread waits for its answer. */
+/* A thread that polls the server's progress while the main thread waits for the response. */
 struct progress_poll {
         const struct service_options *service;
         pthread_t thread;
@@ -243,7 +242,7 @@ static enum status resymbolize_at_server(const struct resymbolize_options *o, st
 
 /* ---- report --------------------------------------------------------------------------------------- */
 
-/* A line per reason: how many before, and after. */
+/* One line per reason, with the counts before and after. */
 static void print_reasons(const char *what, struct json_object *counts)
 {
         struct json_object *before = json_object_object_get(counts, "before");
@@ -294,12 +293,13 @@ int command_resymbolize(int argc, char **argv)
 {
         struct resymbolize_options o = { 0 };
         const struct option_spec specs[] = {
-                OPTION_STRING("server", 0, "URL", &o.service.server, "the service (default " DEFAULT_SERVER ")"),
-                OPTION_STRING("data", 0, "DIR", &o.data, "a data directory that no service is running on"),
+                OPTION_STRING("server", 0, "URL", &o.service.server, "URL of the service (default " DEFAULT_SERVER ")"),
+                OPTION_STRING("data", 0, "DIR", &o.data,
+                              "use this data directory instead; its service must be stopped"),
                 SERVICE_OPTIONS(&o.service),
                 TENANT_OPTION(&o.service),
-                OPTION_STRING("since", 0, "TIME", &o.since, "only objects whose symbols were indexed since then"),
-                OPTION_STRING("build-id", 0, "ID", &o.build_id, "only this object, as the argument BUILD-ID"),
+                OPTION_STRING("since", 0, "TIME", &o.since, "only objects indexed since then"),
+                OPTION_STRING("build-id", 0, "ID", &o.build_id, "only this object; same as the argument BUILD-ID"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "look up and count, write nothing"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,

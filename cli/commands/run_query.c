@@ -53,7 +53,7 @@ const char *query_param_value(void *context, const char *name)
         return NULL;
 }
 
-/* What an answer leaves out goes to standard error, whatever the format of the answer. */
+/* Print on standard error what the answer leaves out, whatever its format. */
 static void print_note(const char *operation, const char *note)
 {
         if (*note)
@@ -157,7 +157,7 @@ static enum status query_server(const struct query_options *o, const char *opera
                 return error_set(err, ST_USAGE, "%s",
                                  http_client_get_error_member(&response, "error", text, sizeof text));
         if (st == ST_NOT_FOUND && *http_client_get_error_member(&response, "error", text, sizeof text))
-                return error_set(err, ST_NOT_FOUND, "%s", text); /* the command that it names is wanted whole */
+                return error_set(err, ST_NOT_FOUND, "%s", text); /* unchanged: it may end with a command to run */
         if (st)
                 return st;
         buf_append(ret, response.body.data, response.body.size);
@@ -205,7 +205,7 @@ enum status run_and_write_query(const struct query_options *o, const char *opera
 
 /* ---- profiles in files ---- */
 
-#define SIDE "cairn.side" /* the label that tells two files apart */
+#define SIDE "cairn.side" /* the label that distinguishes two files */
 
 enum status query_profiles(const struct profile *const *profiles, size_t count, const char *operation,
                            struct query_params *params, struct buf *ret, struct error *err)

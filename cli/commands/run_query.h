@@ -21,13 +21,14 @@ struct query_options {
         OPTION_STRING("server", 0, "URL", &(o)->service.server, "query this server (default " DEFAULT_SERVER ")"),     \
                 OPTION_STRING("data", 0, "DIR", &(o)->data, "query this data directory instead"),                      \
                 OPTION_STRING("profile", 0, "FILE", &(o)->profile,                                                     \
-                              "query this file of cairn record instead; resolved here"),                               \
+                              "query this profile instead, in a format of cairn import; resolved on this machine"),    \
                 SERVICE_OPTIONS(&(o)->service), TENANT_OPTION(&(o)->service),                                          \
-                OPTION_STRING("from", 0, "T", &(o)->from, "start: now-1h (default), 2026-01-31T12:00:00Z, seconds"),   \
-                OPTION_STRING("to", 0, "T", &(o)->to, "end (default now)"),                                            \
-                OPTION_STRING("type", 0, "T", &(o)->type, "profile type, or a part of it: cpu, memory, ...")
+                OPTION_STRING("from", 0, "T", &(o)->from,                                                              \
+                              "start, as now-1h (default), 2026-01-31T12:00:00Z or Unix seconds"),                     \
+                OPTION_STRING("to", 0, "T", &(o)->to, "end (default: now)"),                                           \
+                OPTION_STRING("type", 0, "T", &(o)->type, "profile type or a part of it, as cpu or memory")
 
-/* What part of the stacks a view shows, and by which labels. */
+/* The stacks and frames that a view shows, and the labels to group by. */
 struct query_view {
         const char *focus, *ignore, *hide, *show;
         const char *by, *groups;
@@ -35,18 +36,19 @@ struct query_view {
 
 #define QUERY_FRAME_OPTIONS(v)                                                                                         \
         OPTION_STRING("focus", 0, "REGEX", &(v)->focus, "only stacks with a frame that matches"),                      \
-                OPTION_STRING("ignore", 0, "REGEX", &(v)->ignore, "no stack with a frame that matches"),               \
+                OPTION_STRING("ignore", 0, "REGEX", &(v)->ignore, "only stacks without a frame that matches"),         \
                 OPTION_STRING("hide", 0, "REGEX", &(v)->hide, "leave out frames that match"),                          \
                 OPTION_STRING("show", 0, "REGEX", &(v)->show, "leave out frames that do not match")
 
 #define QUERY_GROUP_OPTIONS(v)                                                                                         \
         OPTION_STRING("by", 0, "LABEL,...", &(v)->by, "one result for each combination of values of these labels"),    \
-                OPTION_STRING("groups", 0, "N", &(v)->groups, "of --by, the N greatest (default 20) and the rest")
+                OPTION_STRING("groups", 0, "N", &(v)->groups,                                                          \
+                              "with --by: the N largest groups (default 20); the rest is one group")
 
 /**
- * Open the index in service_debuginfo_path() for reading, where a command can do without it.
- * @param without  what is left out then, for the message.
- * @param ret NULL where there is none, or one of another format, which a message says.
+ * Open the index in service_debuginfo_path() read-only, for a command that works without it too.
+ * @param without  the consequence of a missing index, for the message.
+ * @param ret      NULL when there is no index, or, after a message, when it has another format.
  */
 enum status open_optional_index(const char *base, const char *without, struct symbol_index **ret,
                                 struct error *err) MUST_CHECK;

@@ -17,17 +17,16 @@
 #define DEFAULT_CONCURRENCY 256
 #define DEFAULT_MEMORY_BYTES GiB(1)
 #define DEFAULT_SCRAPE_SPOOL_BYTES MiB(512)
-#define FILES_PER_REQUEST 8 /* of libcurl: connections that it tries, look-ups of names, its own pipes */
+#define FILES_PER_REQUEST 8 /* of libcurl: parallel connection attempts, name lookups, its own pipes */
 #define OTHER_FILES 128
-#define SCRAPE_FLUSH_MS 10000 /* for the service to take what waits when the command ends */
+#define SCRAPE_FLUSH_MS 10000 /* time to send queued batches when the command ends */
 
 static const struct usage usage = {
         .synopsis = "cairn scrape [--server URL] [--spool DIR] [--metrics-listen ADDRESS] CONFIG\n"
                     "       cairn scrape --check [--json] CONFIG\n"
                     "       cairn scrape --once [--json] CONFIG",
-        .about = "Fetches profiles from programs that offer them over HTTP, as Go's net/http/pprof, on an interval, "
-                 "and sends them to the service. CONFIG is YAML as Prometheus' scrape_configs. With --check it and "
-                 "its targets are printed; with --once each profile is scraped once, cumulative ones twice.",
+        .about = "Fetch profiles at intervals from programs that serve them over HTTP, as Go's net/http/pprof does,\n"
+                 "and send them to the service. CONFIG is YAML like Prometheus' scrape_configs.",
         .examples = "  cairn scrape --check scrape.yaml\n"
                     "  cairn scrape --server http://cairn:7700 --spool /var/lib/cairn-scrape scrape.yaml",
 };
@@ -55,7 +54,7 @@ static enum status check_scrape_options(struct scrape_command *c, int argc, char
         if (!argc)
                 return error_set(err, ST_USAGE, "no CONFIG is given");
         if (argc > 1)
-                return error_set(err, ST_USAGE, "one CONFIG is expected, not also '%.60s'", argv[1]);
+                return error_set(err, ST_USAGE, "expected one CONFIG: unexpected argument '%.60s'", argv[1]);
         c->config = argv[0];
         if (c->log_level && log_level_parse(c->log_level, &level))
                 return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%.40s'",
@@ -148,7 +147,7 @@ static void write_targets_json(const struct target_list *targets, struct buf *to
         buf_append_u8(to, '\n');
 }
 
-/* A secret that anyone on the way could read. */
+/* Credentials over http can be read in transit. */
 static void warn_of_exposed_secrets(const struct target_list *targets)
 {
         for (size_t i = 0; i < targets->count; i++) {
@@ -222,19 +221,19 @@ static enum status create_scrape_sender(const struct scrape_command *c, struct s
         return st ? st : sender_create(&o, ret, err);
 }
 
-/* More scrapes than files can be open would fail one by one, each with its own error. */
+/* Scrapes beyond the limit of open files would fail one by one, each with its own error. */
 static void prepare_open_files(const struct scrape_command *c)
 {
         uint64_t wanted = FILES_PER_REQUEST * c->concurrency + OTHER_FILES, most = raise_open_files_limit(wanted);
 
         if (most < wanted)
                 log_warn("scrape",
-                         "%" PRIu64 " requests at one time may need %" PRIu64 " open files, of the %" PRIu64
+                         "%" PRIu64 " concurrent requests may need %" PRIu64 " open files, more than the %" PRIu64
                          " allowed; raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower --concurrency",
                          c->concurrency, wanted, most);
 }
 
-/* With a spool, what the service does not take now is sent by the next run. */
+/* With a spool, batches that the service does not accept now are sent by the next run. */
 static enum status flush_scrape_sender(const struct scrape_command *c, struct scraper *s, struct sender *sender,
                                        struct error *err)
 {
@@ -252,7 +251,7 @@ static enum status flush_scrape_sender(const struct scrape_command *c, struct sc
         }
         if (!st && (batches || samples))
                 st = error_set(err, ST_BAD_DATA,
-                               "%" PRIu64 " batches and %" PRIu64 " further samples were lost; the log says why",
+                               "%" PRIu64 " batches and %" PRIu64 " further samples were lost; see the log",
                                batches, samples);
         return st;
 }
@@ -298,7 +297,7 @@ static enum status run_scraper_until_signal(const struct scrape_command *c, stru
                 return st;
         st = scraper_run(s, signals, err);
         scraper_stop(s);
-        flushed = flush_scrape_sender(c, s, sender, &flush_error); /* also what a run that failed has scraped */
+        flushed = flush_scrape_sender(c, s, sender, &flush_error); /* also what a failed run has scraped */
         scrape_listener_stop(listener);
         if (!st && c->once)
                 st = print_scrape_results(s, c->json, err);
@@ -342,15 +341,17 @@ int command_scrape(int argc, char **argv)
                               "send to this server (default " DEFAULT_SERVER ")"),
                 SERVICE_OPTIONS(&c.service),
                 TENANT_OPTION(&c.service),
-                OPTION_FLAG("check", 0, &c.check, "check CONFIG and its files, print the targets, and exit"),
-                OPTION_FLAG("once", 0, &c.once, "scrape each profile once, print what came of it, and exit"),
-                OPTION_FLAG("json", 0, &c.json, "print JSON, with --check and --once"),
-                OPTION_UINT("concurrency", 0, "N", &c.concurrency, "requests at one time, 1 to 1024 (256)"),
-                OPTION_STRING("memory", 0, "SIZE", &c.memory, "memory for profiles, as 512M (1G)"),
-                OPTION_STRING("spool", 0, "DIR", &c.spool, "store unacknowledged batches here; default: in memory"),
-                OPTION_STRING("spool-size", 0, "SIZE", &c.spool_size, "size limit of the spool (512M)"),
+                OPTION_FLAG("check", 0, &c.check,
+                            "check CONFIG and the files that it names, print the targets, and exit"),
+                OPTION_FLAG("once", 0, &c.once,
+                            "scrape each profile once, cumulative ones twice, print the results, and exit"),
+                OPTION_FLAG("json", 0, &c.json, "with --check and --once: print JSON"),
+                OPTION_UINT("concurrency", 0, "N", &c.concurrency, "concurrent requests, 1 to 1024 (default 256)"),
+                OPTION_STRING("memory", 0, "SIZE", &c.memory, "memory for profiles, as 512M (default 1G)"),
+                OPTION_STRING("spool", 0, "DIR", &c.spool, "store unacknowledged batches in DIR (default: in memory)"),
+                OPTION_STRING("spool-size", 0, "SIZE", &c.spool_size, "size limit of the spool (default 512M)"),
                 OPTION_STRING("metrics-listen", 0, "ADDRESS", &c.metrics_listen,
-                              "serve /metrics, /targets and /healthz at HOST:PORT; default: off"),
+                              "serve /metrics, /targets and /healthz at HOST:PORT (default: off)"),
                 OPTION_STRING("log-level", 0, "LEVEL", &c.log_level, "debug, info (default), warn or error"),
                 OPTION_STRING("log-format", 0, "FORMAT", &c.log_format, "text (default), logfmt or json"),
                 OPTION_END,

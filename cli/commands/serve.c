@@ -13,7 +13,7 @@
 static const struct usage usage = {
         .synopsis = "cairn serve [--data DIR] [--listen HOST:PORT] [OPTION]...",
         .about =
-                "Runs the service: accepts profiles and debuginfo, stores them in one directory, and answers queries.\n"
+                "Run the service: accept profiles and debuginfo, store them in one directory, and answer queries.\n"
                 "SIGINT and SIGTERM stop it; no acknowledged data is lost.",
         .examples = "  cairn serve --data /var/lib/cairn\n"
                     "  cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens \\\n"
@@ -24,14 +24,14 @@ static const struct usage usage = {
 
 /* ---- reload ---- */
 
-/* What server_reload() can change while the service runs; the log is set up here. */
+/* Options that can change while the service runs: by server_reload(), those of the log in this file. */
 static const char *const reloadable[] = { "token-file",  "tls-cert",   "tls-key",          "tenants",    "rate",
                                           "retain",      "max-age",    "retain-samples",   "upstream",   "upstreams",
                                           "max-ahead",   "log-level",  "log-format",       "slow-query", "max-upload",
                                           "max-uploads", "worker-cpu", "upstream-timeout", NULL };
 
 struct reload_source {
-        const struct serve_settings *running; /* of the start */
+        const struct serve_settings *running; /* the settings at start */
         struct serve_settings *current;       /* of the last reload, owned; or running */
         int argc;
         char **argv;                   /* as they were given */

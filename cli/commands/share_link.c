@@ -12,7 +12,7 @@
 #define PATH_CHARS 256
 #define REQUEST_TIMEOUT_MS 120000
 
-/* The link is what the service answers, below the URL it was reached at: a proxy may change that. */
+/* The link is the path in the response below the URL that was used: a proxy may hide the service's own URL. */
 static enum status print_share_link(const char *server, const struct http_client_response *response, const char *query,
                                     struct error *err)
 {
@@ -21,7 +21,7 @@ static enum status print_share_link(const char *server, const struct http_client
         enum status st = json_value_parse(response->body.data, response->body.size, &root, err);
 
         if (!st && (!json_value_text(&root, "url", path, sizeof path) || path[0] != '/'))
-                st = error_set(err, ST_BAD_DATA, "the answer has no link");
+                st = error_set(err, ST_BAD_DATA, "the response has no link");
         if (st)
                 return error_prefix(err, st, "%s", server);
         printf("%.*s%s%s\n", (int)(strlen(server) - (server[strlen(server) - 1] == '/')), server, PRINTABLE(path),

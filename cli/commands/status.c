@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn status: how a running service does, on one screen, from /readyz, /metrics, /api/v1/status and its list of
+/* cairn status: the state of a running service on one screen, from /readyz, /metrics, /api/v1/status and its list of
    upstreams. */
 #include <inttypes.h>
 #include <math.h>
@@ -27,14 +27,11 @@
 static const struct usage usage = {
         .synopsis = "cairn status [--server URL] [--token-file FILE] [--tenant NAME] [--interval SECONDS] [--watch | "
                     "--json]",
-        .about = "Shows how a running service does: whether it is ready and why not, what it takes in and what it "
-                 "refuses,\n"
-                 "its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams. Rates are "
-                 "of\n"
-                 "the last --interval seconds. With tokens it needs one with the scope read that is bound to no "
-                 "tenant.\n"
-                 "With --watch a service that does not answer is asked again.\n"
-                 "Exit status: 0 ready, 1 not ready or not reachable, 64 wrong usage or token.",
+        .about = "Show the state of a running service: whether it is ready and why not, accepted and refused\n"
+                 "samples, its queue and storage, compaction, retention, re-symbolization, debuginfo and upstreams.\n"
+                 "Rates are measured over --interval seconds. A service with tokens requires one with the scope read\n"
+                 "that is bound to no tenant. With --watch, a service that does not respond is polled until it does.\n"
+                 "Exit status: 0 ready, 1 not ready or not reachable, 64 usage error or rejected token.",
         .examples = "  cairn status\n"
                     "  cairn status --server https://cairn.example --token-file ./token --json\n"
                     "  cairn status --watch --interval 5",
@@ -46,20 +43,20 @@ struct status_options {
         bool json, watch;
 };
 
-/* ---- what is shown ---- */
+/* ---- figures ---- */
 
 enum figure_kind {
         FIGURE_COUNT,
         FIGURE_BYTES,
-        FIGURE_RATE, /* a second, of a counter */
+        FIGURE_RATE, /* a counter's increase per second */
 };
 
 /* A figure of one section; those of a section follow each other. */
 static const struct figure {
-        const char *section, *key; /* key: of JSON */
+        const char *section, *key; /* key: name in JSON */
         enum figure_kind kind;
         const char *metric, *label; /* label NULL: the sum of all */
-        const char *unit;           /* behind the number */
+        const char *unit;           /* after the number */
         bool only_if_set;           /* shown as text when it is not 0 */
 } figures[] = {
         { "ingest", "samples_per_s", FIGURE_RATE, "cairn_ingest_samples_total", NULL, "samples/s", false },
@@ -129,10 +126,10 @@ static const struct figure {
 };
 #define FIGURE_TOTAL (sizeof figures / sizeof *figures)
 
-/* What the service said at one time, and a while before. */
+/* The state of the service, with its metrics at two times. */
 struct service_view {
         bool is_ready;
-        char *conditions; /* the lines of /readyz behind the first; owned */
+        char *conditions; /* owned; the lines of /readyz after the first */
         struct metrics_text before, now;
         double elapsed_s;
         struct buf upstreams; /* /api/v1/debuginfo/upstreams */
@@ -148,7 +145,7 @@ static void service_view_deinit(struct service_view *v)
         buf_deinit(&v->report);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static enum status fetch_metrics(struct http_client *client, struct metrics_text *ret, struct error *err)
 {
@@ -159,7 +156,7 @@ static enum status fetch_metrics(struct http_client *client, struct metrics_text
         return st ? st : metrics_text_parse(r.body.data, r.body.size, ret, err);
 }
 
-/* 503 says that it is not ready, and why, when it begins with these words. */
+/* A 503 that begins with "not ready" is a valid response, followed by the reasons; any other 503 is a failure. */
 static enum status fetch_readiness(struct http_client *client, struct service_view *v, struct error *err)
 {
         const struct http_client_request request = { .method = "GET", .path = "/readyz" };
@@ -202,7 +199,7 @@ static void wait_for_interval(uint64_t seconds)
                 ;
 }
 
-/* @param v  with the metrics of before, or none yet. */
+/* @param v  zeroed. */
 static enum status view_service(struct http_client *client, const struct status_options *o, struct service_view *v,
                                 struct error *err)
 {
@@ -231,14 +228,14 @@ static double compute_figure(const struct service_view *v, const struct figure *
         if (f->kind != FIGURE_RATE)
                 return now;
         before = metrics_text_sum(&v->before, f->metric, f->label);
-        return now > before && v->elapsed_s > 0 /* less: it was restarted */
+        return now > before && v->elapsed_s > 0 /* a smaller count: the service was restarted */
                        ? fmin((now - before) / v->elapsed_s, METRIC_VALUE_END)
                        : 0;
 }
 
 /* ---- as text ---- */
 
-/* With three digits or more, and a unit of 1024. */
+/* With at least two significant digits, in a binary unit. */
 static void format_byte_count(double bytes, char *ret, size_t size)
 {
         static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -283,7 +280,7 @@ static void put_sections_text(struct buf *out, const struct service_view *v)
         buf_append_u8(out, '\n');
 }
 
-/* What was refused, as the service lists it: of each reason how much, who sent it last, and what to do. */
+/* An entry of the service's list of refused data: count, reason, last sender, and the fix. */
 struct refusal {
         uint64_t count;
         char reason[32], of[16], agent[128], address[64], text[256], next_step[256];
@@ -323,7 +320,7 @@ static void put_refusals_text(struct buf *out, struct buf *report)
         if (!open_refusals(report, &items))
                 return;
         for (; read_next_refusal(&items, &r); is_first = false) {
-                buf_printf(out, "%-16s %" PRIu64 " %s: %s, at last of %s", is_first ? "refused" : "", r.count,
+                buf_printf(out, "%-16s %" PRIu64 " %s: %s, last of %s", is_first ? "refused" : "", r.count,
                            PRINTABLE(r.of), PRINTABLE(r.reason), *r.agent ? PRINTABLE(r.agent) : "a sender");
                 buf_printf(out, " from %s\n%-16s   %s\n", *r.address ? PRINTABLE(r.address) : "an unknown address", "",
                            PRINTABLE(r.next_step));
@@ -443,7 +440,7 @@ static void put_refusals_json(struct json_out *j, struct buf *report)
         json_out_array_end(j);
 }
 
-/* The list of the service, as it is. */
+/* Copies the service's list. */
 static void put_upstreams_json(struct json_out *j, struct buf *body)
 {
         static const char *const numbers[] = { "failures_in_a_row", "retry_in_s", "in_flight", "found",
@@ -519,8 +516,8 @@ static enum status show_status(struct http_client *client, const struct status_o
 }
 
 /*
- * Until it is interrupted: a service that restarts, or is not there yet, is what one watches for. What does not pass by
- * itself ends it: a refused token, a URL that is none.
+ * Runs until interrupted. A service that is restarting or unreachable is polled again; only failures that do not pass
+ * by themselves end the loop: a rejected token, an invalid URL.
  */
 static enum status watch_status(struct http_client *client, const struct status_options *o, struct error *err)
 {
@@ -532,11 +529,11 @@ static enum status watch_status(struct http_client *client, const struct status_
                         continue;
                 if (st == ST_USAGE || st == ST_NO_MEMORY)
                         return st;
-                if (is_screen(o)) { /* old figures would pass for those of now */
+                if (is_screen(o)) { /* old figures would be taken for current ones */
                         fputs(CLEAR_SCREEN, stdout);
                         fflush(stdout);
                 }
-                fprintf(stderr, "cairn status: %s; asking again in %" PRIu64 " s\n", PRINTABLE(err->text),
+                fprintf(stderr, "cairn status: %s; retrying in %" PRIu64 " s\n", PRINTABLE(err->text),
                         o->interval_s);
                 wait_for_interval(o->interval_s);
         }
@@ -549,12 +546,12 @@ int command_status(int argc, char **argv)
                                                  .request_timeout_ms = REQUEST_TIMEOUT_MS,
                                                  .attempts = 1 };
         const struct option_spec specs[] = {
-                OPTION_STRING("server", 0, "URL", &o.service.server, "the service (" DEFAULT_SERVER ")"),
+                OPTION_STRING("server", 0, "URL", &o.service.server, "URL of the service (default " DEFAULT_SERVER ")"),
                 SERVICE_OPTIONS(&o.service),
                 OPTION_STRING("tenant", 0, "NAME", &o.service.tenant,
-                              "refusals and upstreams of this tenant (the token's, else the default one)"),
-                OPTION_UINT("interval", 0, "SECONDS", &o.interval_s, "time that rates are measured over (1)"),
-                OPTION_FLAG("watch", 0, &o.watch, "show it again and again, until interrupted"),
+                              "refusals and upstreams of this tenant (default: the token's, else the default tenant)"),
+                OPTION_UINT("interval", 0, "SECONDS", &o.interval_s, "measure rates over this time (default 1)"),
+                OPTION_FLAG("watch", 0, &o.watch, "repeat until interrupted"),
                 OPTION_FLAG("json", 0, &o.json, "print JSON"),
                 OPTION_END,
         };

@@ -30,19 +30,20 @@ static const struct usage usage = {
                 "       cairn store expire [--dry-run] [--retain-samples RULE]... --data DIR | --server URL [--json]\n"
                 "       cairn store quarantine [list | retry ID | remove ID | export ID --output PATH] --data DIR "
                 "[--json]",
-        .about = "status says how many samples, stacks and locations the tables of DIR hold and what is queued. "
-                 "files lists the files of the tables; --sql prints them for deploy/sql/duckdb.sql. "
-                 "verify checks every file against the log and its statistics, and every reference between the tables. "
-                 "snapshot copies DIR to the new directory TARGET, with hard links where files never change. "
-                 "export writes the resolved stacks of a selection as one Parquet or CSV file. "
-                 "compact merges small files of the tables now, at the service (default " DEFAULT_SERVER ") or in a "
-                 "DIR that no service is running on; the service does so by itself once a day is over or small files "
-                 "are many. "
-                 "expire removes samples that are past their retention, by the rules of the service or of "
-                 "--retain-samples, and prints what went, or with --dry-run what would go. "
-                 "quarantine lists the batches that could not be flushed, puts one back into the queue, gives one up "
-                 "or writes them as OTLP files, several into the directory --output; ID is a batch id or 'all'. "
-                 "Only retry, remove, compact --data, and expire --data without --dry-run need the service stopped.",
+        .about = "Commands:\n"
+                 "  status      rows, files and bytes of the tables, and the queued batches\n"
+                 "  files       list the files of the tables; --sql prints them for deploy/sql/duckdb.sql\n"
+                 "  verify      check each file against the log and its statistics, and all references between tables\n"
+                 "  snapshot    copy DIR to the new directory TARGET, with hard links to files that never change\n"
+                 "  export      write the resolved stacks of a selection as one Parquet or CSV file\n"
+                 "  compact     merge small files of the tables now; the service does so by itself after each day\n"
+                 "              and when there are many small files\n"
+                 "  expire      remove samples past their retention, by the service's rules or those of\n"
+                 "              --retain-samples, and print what was removed\n"
+                 "  quarantine  list the batches that could not be flushed; retry puts them back into the queue,\n"
+                 "              remove discards them, export writes them as OTLP files. ID is a batch id or 'all'\n"
+                 "The service must be stopped for quarantine retry and remove, compact --data, and expire --data\n"
+                 "without --dry-run.",
         .examples = "  cairn store status --data ./cairn-data\n"
                     "  cairn store files --sql --data ./cairn-data >files.sql\n"
                     "  cairn store snapshot /backup/cairn-monday --data ./cairn-data\n"
@@ -64,7 +65,7 @@ void format_store_time(int64_t unix_ns, char ret[static 40])
         strftime(ret, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* What status says of one table. */
+/* Statistics of one table. */
 struct table_status {
         const struct profile_store_table_stat *stat;
         uint64_t log_files, log_bytes;
@@ -297,8 +298,8 @@ static bool is_quarantine_match(const struct quarantine_item *item, const char *
 }
 
 /*
- * One batch into the file --output; or each of them into a file of its own, when --output is a directory. Two batches
- * of one id are told apart by their position.
+ * Write one batch to the file --output, or each batch to a file of its own in the directory --output. Batches with the
+ * same id are distinguished by their position.
  */
 static enum status export_quarantine(const struct store_command *c, const char *id, const struct quarantine_item *items,
                                      size_t count, struct error *err)
@@ -313,7 +314,7 @@ static enum status export_quarantine(const struct store_command *c, const char *
         if (!c->output)
                 return error_set(err, ST_USAGE, "--output names the file or directory to export to");
         if (found > 1 && !to_directory)
-                return error_set(err, ST_USAGE, "%zu batches need a directory that exists: '%s' is none", found,
+                return error_set(err, ST_USAGE, "%zu batches need an existing directory: '%s' is not one", found,
                                  c->output);
         if (!found && strcmp(id, "all") != 0)
                 return error_set(err, ST_NOT_FOUND, "no batch '%.40s' is in the quarantine", id);
@@ -330,7 +331,7 @@ static enum status export_quarantine(const struct store_command *c, const char *
                 if (!path)
                         return error_no_memory(err);
                 st = export_quarantined_item(c, &items[i], path, &why);
-                if (st == ST_BAD_DATA && found > 1) { /* does not keep the others from being exported */
+                if (st == ST_BAD_DATA && found > 1) { /* the others are still exported */
                         fprintf(stderr, "cairn store: %s: %s\n", hex, PRINTABLE(why.text));
                         failed++;
                         st = ST_OK;
@@ -377,7 +378,7 @@ static enum status quarantine_command(const struct store_command *c, int argc, c
         enum status st;
 
         if (!list && strcmp(action, "retry") != 0 && strcmp(action, "remove") != 0 && strcmp(action, "export") != 0)
-                return error_set(err, ST_USAGE, "'%.40s' is none of list, retry, remove, export", action);
+                return error_set(err, ST_USAGE, "'%.40s' is not one of list, retry, remove, export", action);
         if (argc != (list ? argc > 0 : 2))
                 return error_set(err, ST_USAGE,
                                  list ? "list takes no argument" : "no batch is given: give its id, or all");
@@ -397,20 +398,22 @@ int command_store(int argc, char **argv)
         struct store_command c = { 0 };
         _cleanup_free_ char *dir = NULL;
         const struct option_spec specs[] = {
-                OPTION_STRING("data", 0, "DIR", &c.data, "the service's data directory (default ./cairn-data)"),
+                OPTION_STRING("data", 0, "DIR", &c.data, "data directory of the service (default ./cairn-data)"),
                 OPTION_STRING("output", 0, "FILE", &c.output,
-                              "where export writes; CSV: by default to standard output"),
-                OPTION_STRING("format", 0, "F", &c.format, "of export: parquet (default) or csv"),
-                OPTION_STRING("from", 0, "T", &c.from, "of export: start (default: the oldest sample)"),
-                OPTION_STRING("to", 0, "T", &c.to, "of export: end (default: after the newest sample)"),
-                OPTION_STRING("type", 0, "T", &c.type, "of export: profile type (default: all)"),
-                OPTION_STRING("step", 0, "D", &c.step, "of export: sum the samples of this time (1h)"),
-                OPTION_STRING("table", 0, "TABLE", &c.table, "list files of samples, stacks or locations only"),
-                OPTION_FLAG("sql", 0, &c.sql, "print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
+                              "export: output file or directory (default for CSV: standard output)"),
+                OPTION_STRING("format", 0, "F", &c.format, "export: parquet (default) or csv"),
+                OPTION_STRING("from", 0, "T", &c.from, "export: start (default: the oldest sample)"),
+                OPTION_STRING("to", 0, "T", &c.to, "export: end (default: after the newest sample)"),
+                OPTION_STRING("type", 0, "T", &c.type, "export: profile type (default: all)"),
+                OPTION_STRING("step", 0, "D", &c.step, "export: sum samples over this time (default 1h)"),
+                OPTION_STRING("table", 0, "TABLE", &c.table, "files: only those of samples, stacks or locations"),
+                OPTION_FLAG("sql", 0, &c.sql, "files: print a statement for DuckDB: SET VARIABLE cairn_files = ..."),
                 OPTION_LIST("retain-samples", 0, "RULE", &c.retain,
-                            "what expire keeps, as age=30d, size=200G or '{env=\"dev\"},age=3d'; repeatable"),
-                OPTION_FLAG("dry-run", 0, &c.dry_run, "expire: say what would go"),
-                OPTION_STRING("server", 0, "URL", &c.service.server, "the service that compacts or expires"),
+                            "expire: keep samples by this rule, as age=30d, size=200G or '{env=\"dev\"},age=3d'; "
+                            "repeatable"),
+                OPTION_FLAG("dry-run", 0, &c.dry_run, "expire: print what would be removed, remove nothing"),
+                OPTION_STRING("server", 0, "URL", &c.service.server,
+                              "compact, expire: URL of the service (default for compact: " DEFAULT_SERVER ")"),
                 SERVICE_OPTIONS(&c.service),
                 TENANT_OPTION(&c.service),
                 OPTION_FLAG("json", 0, &c.json, "print JSON"),

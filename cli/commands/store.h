@@ -19,7 +19,7 @@ struct store_command {
         const char *table;                                       /* NULL: all */
         const char *selector, *type, *from, *to, *step, *format; /* of export; NULL: not given */
         bool json, sql, dry_run;
-        struct option_list retain;      /* rules of samples */
+        struct option_list retain;      /* retention rules of samples */
         struct service_options service; /* server NULL: none given */
 };
 

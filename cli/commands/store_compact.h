@@ -10,7 +10,7 @@
 
 /**
  * Print what was merged.
- * @param data  a data directory that no service is running on; NULL: ask the service.
+ * @param data  a data directory whose service is stopped; NULL: request it from the service.
  */
 enum status run_store_compact(const struct service_options *service, const char *data, bool json,
                               struct error *err) MUST_CHECK;

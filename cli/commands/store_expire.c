@@ -102,7 +102,7 @@ static const char *get_report_text(struct json_object *o, const char *key)
         return s ? s : "";
 }
 
-/* The end of a line. */
+/* Ends a line of the report. */
 static void print_rewritten_files(struct json_object *o, bool dry_run)
 {
         int64_t files = get_report_number(o, "rewritten");
@@ -136,7 +136,7 @@ static enum status print_expire_report(struct buf *body, struct error *err)
                get_report_number(root, "files"), get_report_number(root, "rows"), get_report_number(root, "bytes"));
         print_rewritten_files(root, dry_run);
         if (get_report_number(root, "skipped_files"))
-                printf("%" PRId64 " files cannot be read, and were left as they are\n",
+                printf("%" PRId64 " unreadable files were left unchanged\n",
                        get_report_number(root, "skipped_files"));
         json_object_put(root);
         return ST_OK;

@@ -39,10 +39,10 @@ static enum status parse_export_options(const struct store_command *c, struct ex
         if (!c->format || strcmp(c->format, "parquet") == 0)
                 return c->output ? ST_OK : error_set(err, ST_USAGE, "--output names the Parquet file to write");
         o->csv = strcmp(c->format, "csv") == 0;
-        return o->csv ? ST_OK : error_set(err, ST_USAGE, "--format '%.40s' is none of parquet, csv", c->format);
+        return o->csv ? ST_OK : error_set(err, ST_USAGE, "--format '%.40s' is not one of parquet, csv", c->format);
 }
 
-/* To a temporary file beside the output, which is published when it is whole. */
+/* Writes a temporary file beside the output and renames it when it is complete. */
 static enum status export_to_file(struct profile_store *store, struct export_options *o, const char *path,
                                   struct export_result *ret, struct error *err)
 {

@@ -20,7 +20,7 @@ static enum status find_table(const char *name, int *ret, struct error *err)
                         *ret = t;
                         return ST_OK;
                 }
-        return error_set(err, ST_USAGE, "--table '%.40s' is none of samples, stacks, locations", name);
+        return error_set(err, ST_USAGE, "--table '%.40s' is not one of samples, stacks, locations", name);
 }
 
 static void print_files_text(const struct tables *t, int table)
@@ -69,7 +69,7 @@ static void append_sql_text(struct buf *to, const char *text)
         buf_append(to, "'", 1);
 }
 
-/* A typed list, so that a table without files is one of texts too. */
+/* A typed list, so that an empty one is a list of VARCHAR too. */
 static void append_files_sql(struct buf *to, const struct tables *t, int table)
 {
         buf_printf(to, "%s'%s': [", table ? ", " : "", table_name(table));

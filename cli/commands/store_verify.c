@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cairn store verify: check the tables, print each problem when it is found. */
+/* cairn store verify: check the tables, print each problem as it is found. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

@@ -35,7 +35,7 @@ static char *copy_text_to(char *at, const struct answer_text *t)
         return t->size ? copy_bytes_to(at, t->data, t->size) : copy_bytes_to(at, "??", 2);
 }
 
-/* Both texts, escaped, in the layout of begin_printed_frame(); for names with control characters. */
+/* As begin_printed_frame(), with both texts escaped: for names with control characters. */
 static char *append_escaped_texts(struct buf *out, const struct answer_frame *f, char **start_ret)
 {
         const struct answer_text *const texts[] = { &f->function, &f->file };
@@ -171,11 +171,11 @@ static const struct usage usage = {
         .synopsis = "cairn symbolize -e FILE [OPTION]... [ADDRESS]...\n"
                     "       cairn symbolize --server URL --build-id ID [OPTION]... [ADDRESS]...\n"
                     "       cairn symbolize --pprof|--perf-script|--folded FILE [-o FILE] [OPTION]...",
-        .about = "Print function, file and line of each address, with all inlined calls, innermost first.\n"
-                 "Addresses are link-time addresses, hexadecimal with or without 0x, from the arguments or one\n"
-                 "per line from standard input. Or resolve the addresses of a profile: its objects are found by their\n"
-                 "build-ids and paths. Debug files that are not installed are fetched from the servers in\n"
-                 "DEBUGINFOD_URLS, if it is set.",
+        .about = "Print function, file and line of each address, with all inlined calls, innermost first. Addresses\n"
+                 "are link-time addresses, hexadecimal with or without 0x, from the arguments or one per line from\n"
+                 "standard input. Or resolve the addresses of a profile: its objects are found by their build-ids\n"
+                 "and paths. Debug files that are not installed are fetched from the servers in DEBUGINFOD_URLS, if\n"
+                 "it is set.",
         .examples = "  cairn symbolize -e /usr/bin/python3.11 0x1f2a40\n"
                     "  cairn symbolize -e ./server --format=json <addresses.txt\n"
                     "  cairn symbolize --pprof cpu.pb.gz --debug-dir ./debug -o named.pb.gz\n"
@@ -413,18 +413,20 @@ static enum status parse_symbolize_options(struct symbolize *s, int *argc, char 
 {
         const struct option_spec specs[] = {
                 OPTION_STRING("exe", 'e', "FILE", &s->file, "the ELF file; its debug file is found automatically"),
-                OPTION_STRING("server", 0, "URL", &s->service.server, "use a service instead of a file"),
+                OPTION_STRING("server", 0, "URL", &s->service.server, "use the service at URL instead of a file"),
                 OPTION_STRING("build-id", 0, "ID", &s->build_id, "build-id of the object at the service"),
                 SERVICE_OPTIONS(&s->service),
                 DEBUGINFO_TENANT_OPTION(&s->service),
                 OPTION_STRING("format", 0, "FORMAT", &s->format_name,
-                              "addr2line (default), llvm or json; of --perf-script: perf (default) or folded"),
-                OPTION_STRING("pprof", 0, "FILE", &s->profile.pprof, "resolve the locations of a pprof file"),
+                              "addr2line (default), llvm or json; with --perf-script: perf (default) or folded"),
+                OPTION_STRING("pprof", 0, "FILE", &s->profile.pprof, "resolve the locations of a pprof FILE"),
                 OPTION_STRING("perf-script", 0, "FILE", &s->profile.perf_script,
-                              "resolve the frames of perf script output"),
-                OPTION_STRING("folded", 0, "FILE", &s->profile.folded, "resolve the addresses in folded stacks"),
-                OPTION_STRING("output", 'o', "FILE", &s->profile.output, "output file of a profile (standard output)"),
-                OPTION_FLAG("force", 0, &s->profile.force, "also resolve frames that have names"),
+                              "resolve the frames of perf script output in FILE"),
+                OPTION_STRING("folded", 0, "FILE", &s->profile.folded,
+                              "resolve the addresses in the folded stacks of FILE"),
+                OPTION_STRING("output", 'o', "FILE", &s->profile.output,
+                              "output file of a profile (default: standard output)"),
+                OPTION_FLAG("force", 0, &s->profile.force, "also resolve frames that already have names"),
                 DEBUG_FILES_OPTIONS(&s->debug_files),
                 OPTION_FLAG("no-cache", 0, &s->no_cache, "do not use the symbol cache"),
                 OPTION_FLAG("verbose", 'v', &s->verbose,
@@ -436,7 +438,7 @@ static enum status parse_symbolize_options(struct symbolize *s, int *argc, char 
         if (st)
                 return st;
         if (s->service.tenant && !s->service.server)
-                return error_set(err, ST_USAGE, "--tenant is for --server");
+                return error_set(err, ST_USAGE, "--tenant needs --server");
         if (is_profile_input(s))
                 return check_profile_options(s, *argc, err);
         if (!s->format_name || strcmp(s->format_name, "addr2line") == 0)

@@ -169,7 +169,7 @@ static void print_why_unit(struct json_object *r)
                                json_member_text(half, "end"), text_or_unknown(json_member_text(half, "name")),
                                text_or_unknown(json_member_text(half, "producer")));
         for (size_t i = 0; (other = json_array_item(r, "other_units", i)); i++)
-                print_why_line("", "the unit at %s covers the address too and was not taken",
+                print_why_line("", "the unit at %s also covers the address but was not used",
                                json_object_is_type(other, json_type_string) ? json_object_get_string(other) : "??");
         if (!json_member_flag(r, "unit_gives_frames"))
                 print_why_line("", "this unit alone would give other frames");
@@ -256,7 +256,7 @@ static void print_why_sources(struct json_object *r)
                 if (strcmp(json_member_text(s, "source"), answered) == 0 ||
                     strcmp(json_member_text(s, "source"), named) == 0)
                         continue;
-                print_why_line("otherwise", "%s would say %s at %s:%d", json_member_text(s, "source"),
+                print_why_line("otherwise", "%s would give %s at %s:%d", json_member_text(s, "source"),
                                text_or_unknown(json_member_text(f, "function")),
                                text_or_unknown(json_member_text(f, "file")), json_member_number(f, "line"));
         }
@@ -270,11 +270,11 @@ static void print_why_place(struct json_object *r)
                 return;
         if (*json_member_text(p, "section"))
                 print_why_line("place", "section %s%s", json_member_text(p, "section"),
-                               json_member_flag(p, "section_is_code") ? "" : ", which is no code");
+                               json_member_flag(p, "section_is_code") ? "" : ", which is not code");
         if (*json_member_text(p, "segment"))
                 print_why_line(*json_member_text(p, "section") ? "" : "place", "segment at %s, %d bytes%s",
                                json_member_text(p, "segment"), json_member_number(p, "segment_bytes"),
-                               json_member_flag(p, "segment_is_code") ? "" : ", which is no code");
+                               json_member_flag(p, "segment_is_code") ? "" : ", which is not code");
         if (!*json_member_text(p, "section") && !*json_member_text(p, "segment"))
                 print_why_line("place", "in no section and no segment");
 }
@@ -284,7 +284,7 @@ static void print_why_index(struct json_object *r)
         struct json_object *of = json_member(r, "index"), *b = json_member(of ? of : r, "block");
 
         if (of && strcmp(json_member_text(of, "state"), json_member_text(r, "state")) != 0)
-                print_why_line("index", "says %s, which the files do not", json_member_text(of, "state"));
+                print_why_line("index", "%s, unlike the files", json_member_text(of, "state"));
         if (!b)
                 return;
         print_why_line("block", "%d, %d bytes, anchor %s, %s to %s, used %d times", json_member_number(b, "number"),
@@ -304,7 +304,7 @@ static void print_second_opinion(struct json_object *r)
                 return;
         print_why_line("libdw", json_member_flag(s, "agrees")     ? "agrees"
                                 : json_array_item(s, "frames", 0) ? "differs"
-                                                                  : "knows nothing");
+                                                                  : "has no frames");
         print_why_frames("", s);
 }
 
@@ -400,9 +400,8 @@ static const struct usage usage = {
         .synopsis = "cairn why [OPTION]... FILE ADDRESS...\n"
                     "       cairn why (--data DIR | --server URL) [OPTION]... BUILD-ID ADDRESS...",
         .about = "Explain how addresses are resolved: the files, the source in use and the result of the next one,\n"
-                 "the unit, the DIEs and the line row of each frame, the symbol, the block of the "
-                 "index;\n"
-                 "or the reason why an address has no frames. Addresses are link-time addresses, hexadecimal.",
+                 "the unit, the DIEs and the line row of each frame, the symbol, the block of the index; or the\n"
+                 "reason why an address has no frames. Addresses are link-time addresses, hexadecimal.",
         .examples = "  cairn why /usr/bin/python3.11 0x58f1e0\n"
                     "  cairn why --second-opinion ./server 0x401136\n"
                     "  cairn why --data ./cairn-data 93ac61ec5a8eb1396f9fbd350e3169a558528a40 0x98958",
@@ -524,8 +523,8 @@ static enum status explain_server(const struct why_command *c, const struct buil
 static enum status parse_why_options(struct why_command *c, int argc, char **argv, struct error *err)
 {
         const struct option_spec specs[] = {
-                OPTION_STRING("data", 0, "DIR", &c->data, "use the index and objects of a data directory"),
-                OPTION_STRING("server", 0, "URL", &c->service.server, "use a service"),
+                OPTION_STRING("data", 0, "DIR", &c->data, "use the index and objects of this data directory"),
+                OPTION_STRING("server", 0, "URL", &c->service.server, "use the service at URL"),
                 SERVICE_OPTIONS(&c->service),
                 DEBUGINFO_TENANT_OPTION(&c->service),
                 DEBUG_FILES_OPTIONS(&c->debug_files),
@@ -540,12 +539,12 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
         if (c->data && c->service.server)
                 return error_set(err, ST_USAGE, "--data and --server exclude each other");
         if (c->service.tenant && !c->data && !c->service.server)
-                return error_set(err, ST_USAGE, "--tenant is for --data and --server");
+                return error_set(err, ST_USAGE, "--tenant needs --data or --server");
         if (argc < 2)
                 return error_set(err, ST_USAGE, "expected a file or a build-id, and addresses (try --help)");
         c->object = argv[0];
         if (argc - 1 > EXPLAIN_ADDRESSES_MAX)
-                return error_set(err, ST_USAGE, "more than %d addresses; split them over several calls",
+                return error_set(err, ST_USAGE, "more than %d addresses; split them into several calls",
                                  EXPLAIN_ADDRESSES_MAX);
         for (int i = 1; i < argc; i++)
                 if (!parse_hex(argv[i], &c->addresses[c->count++]))

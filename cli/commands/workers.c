@@ -37,7 +37,7 @@ static int report_worker_failure(enum status st, const struct error *err)
 
 /* ---- explain object|second-opinion NAME ---- */
 
-/* Each but the addresses and the output may be closed. The socket is for requests of single files of split DWARF. */
+/* All but ADDRESSES and OUTPUT may be closed. The socket is for requests for single files of split DWARF. */
 enum {
         EXPLAIN_DEBUGINFO_FD = FIRST_FD,
         EXPLAIN_EXECUTABLE_FD,
@@ -83,7 +83,7 @@ static enum status enter_explain_worker(int argc, char **argv, struct error *err
         return st ? st : file_write_all(EXPLAIN_OUTPUT_FD, report.data, report.size, "report", err);
 }
 
-/* ---- small ones ---- */
+/* ---- jobs of one call ---- */
 
 /* elf supplement|sections */
 static enum status enter_elf_worker(int argc, char **argv, struct error *err)
@@ -177,8 +177,8 @@ static int enter_disassemble_worker(int argc, char **argv)
 struct worker {
         const char *name;
         enum worker_needs needs;
-        enum status (*run)(int argc, char **argv, struct error *err); /* once confined */
-        int (*run_unconfined)(int argc, char **argv);                 /* in place of it: confines itself; exit code */
+        enum status (*run)(int argc, char **argv, struct error *err); /* after worker_confine() */
+        int (*run_unconfined)(int argc, char **argv);                 /* instead: confines itself; returns exit code */
 };
 
 static const struct worker workers[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cairn-agent --doctor` finds, for a host where the agent is installed. */
+/* The findings of `cairn-agent --doctor`, on a host where the agent is installed. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "common/json_value.h"
 #include "common/limits.h"
 
-/* What fails for want of rights says little: the unit runs the agent as root. */
+/* Without root a failure is only a warning: the unit runs the agent as root. */
 static enum finding_state judge_agent_item(const char *state, bool can_profile)
 {
         if (strcmp(state, "ok") == 0)
@@ -58,7 +58,7 @@ static void report_agent(const char *const *args, struct program_output *said, s
                 report_finding(f, FINDING_OK, "profiling", "", "the agent can profile here, by %s", sampler);
         else
                 report_finding(f, geteuid() == 0 ? FINDING_ERROR : FINDING_WARNING, "profiling",
-                               "fix what follows, or do without the agent on this host",
+                               "fix the findings below, or do without the agent on this host",
                                "the agent cannot profile here");
         report_agent_items(&root, can_profile, f);
 }
@@ -78,7 +78,7 @@ void check_agent(const struct examined *x, struct findings *f)
         }
         if (geteuid() != 0)
                 report_finding(f, FINDING_SKIPPED, "rights", "",
-                               "checked with this user's rights: run this as root for those of the agent's unit");
+                               "checked with this user's rights: run this as root to check with those of the unit");
         buf_init(&said.out, KiB(256));
         buf_init(&said.errors, KiB(16));
         report_agent(args, &said, f);

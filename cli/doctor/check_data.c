@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data directory: room, how long a sync takes, how full the databases are. */
+/* The data directory: free space, latency of syncs, fill level of the databases. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,11 +16,11 @@
 #include "common/limits.h"
 #include "common/lmdb_env.h"
 
-#define SPACE_LEAST_BYTES GiB(1) /* free, and so many percent */
+#define SPACE_LEAST_BYTES GiB(1) /* free; SPACE_LEAST_PERCENT too */
 #define SPACE_LEAST_PERCENT 5
 #define INODES_LEAST 10000
 #define SYNC_COUNT 16
-#define SYNC_SLOW_US 50000 /* a batch is acknowledged after one */
+#define SYNC_SLOW_US 50000 /* each batch waits for a sync before it is acknowledged */
 #define SYNC_HANGING_US 1000000
 #define MAP_FULL_PERCENT 95
 #define MAP_HIGH_PERCENT 80
@@ -28,17 +28,18 @@
 static const char fix_room[] =
         "make room: a larger disk, --retain and --retain-samples, or 'cairn debuginfo gc' (docs/operations.md, Disk)";
 
-/* False, and a finding, when there is no such directory or this user may not look into it. */
+/* False, with a finding, when the directory is missing or not readable by this user. */
 static bool has_data_directory(const struct examined *x, const char *name, struct findings *f)
 {
         if (!x->data) {
-                report_finding(f, FINDING_SKIPPED, name, "", "no data directory here: name it with --data");
+                report_finding(f, FINDING_SKIPPED, name, "", "no data directory found: name it with --data");
                 return false;
         }
         if (access(x->data, R_OK | X_OK) == 0)
                 return true;
         if (errno == EACCES)
-                report_finding(f, FINDING_SKIPPED, name, "", "'%s' is not this user's: run this as root", x->data);
+                report_finding(f, FINDING_SKIPPED, name, "", "'%s' is not readable as this user: run this as root",
+                               x->data);
         else
                 report_finding(f, FINDING_ERROR, name, "name the service's data directory with --data", "'%s': %s",
                                x->data, strerror(errno));
@@ -47,7 +48,7 @@ static bool has_data_directory(const struct examined *x, const char *name, struc
 
 /* ---- disk ---- */
 
-/* Magic numbers of file systems of other machines, statfs(2). */
+/* Whether the path is on a network file system, by its magic number (statfs(2)). */
 static bool is_remote(const char *path)
 {
         static const long remote[] = { 0x6969, 0x517b, 0xff534d42l, 0xfe534d42l, 0x01021997, 0x00c36400 };
@@ -88,12 +89,12 @@ void check_disk_space(const struct examined *x, struct findings *f)
                                "%" PRIu64 " of %" PRIu64 " are free", (uint64_t)fs.f_favail, (uint64_t)fs.f_files);
         if (is_remote(x->data))
                 report_finding(f, FINDING_ERROR, "file system", "put the data directory on a disk of this machine",
-                               "'%s' is on another machine's file system, where databases may be damaged", x->data);
+                               "'%s' is on a network file system, where databases may be damaged", x->data);
 }
 
 /* ---- syncs ---- */
 
-/* A file without a name, so that nothing is left behind. */
+/* Without a name, so that the file disappears with the process. */
 static int create_unnamed_file(const char *dir)
 {
         _cleanup_free_ char *path = NULL;
@@ -191,13 +192,13 @@ static void check_database_map(const char *data, const char *folder, const char 
         if (st) {
                 report_finding(
                         f, err.os_errno == EACCES ? FINDING_SKIPPED : FINDING_ERROR, name,
-                        "see docs/operations.md: the index is made again from the stored objects, the others come "
+                        "see docs/operations.md: the index is rebuilt from the stored objects, the others are restored "
                         "from a backup",
                         "%s", err.text);
                 return;
         }
         usage.map_bytes =
-                lmdb_map_bytes(variable, (size_t)usage.map_bytes); /* the file notes the largest that it had */
+                lmdb_map_bytes(variable, (size_t)usage.map_bytes); /* the file records its largest size so far */
         percent = usage.map_bytes ? (unsigned)(usage.used_bytes * 100 / usage.map_bytes) : 0;
         snprintf(fix, sizeof fix, "set %s to more than %" PRIu64 " in the service's environment, and restart it",
                  variable, usage.map_bytes >> 20);

@@ -17,7 +17,7 @@
 #include "server/access/tokens.h"
 
 #define DAY_S 86400
-#define CERTIFICATE_DAYS 21 /* left, from which on a renewal is due; most authorities' clients renew at 30 */
+#define CERTIFICATE_DAYS 21 /* left when a renewal is due; most ACME clients renew at 30 */
 
 /* ---- configuration ---- */
 
@@ -33,10 +33,10 @@ static void report_config_reader(const char *section, const char *const *args, c
         buf_init(&said.out, KiB(16));
         buf_init(&said.errors, KiB(16));
         if (run_sibling_program(args, &said, &code, &err)) {
-                report_finding(f, FINDING_ERROR, section, "install the programs of one version", "%s", err.text);
+                report_finding(f, FINDING_ERROR, section, "install all programs in the same version", "%s", err.text);
         } else if (code && !said.errors.size) {
-                report_finding(f, FINDING_ERROR, section, "install the programs of one version",
-                               "'%s' ended with %d and said nothing", args[0], code);
+                report_finding(f, FINDING_ERROR, section, "install all programs in the same version",
+                               "'%s' ended with status %d and without a message", args[0], code);
         } else {
                 text = buf_cstr(code ? &said.errors : &said.out);
                 report_finding(f,
@@ -79,7 +79,7 @@ void check_configuration(const struct examined *x, struct findings *f)
 
 /* ---- files with secrets ---- */
 
-/* Whether this user may not read the file, which says nothing about the service's user. */
+/* Whether this user may not read the file; the service's user may. */
 static bool is_forbidden(const char *path)
 {
         return access(path, R_OK) < 0 && errno == EACCES;
@@ -90,7 +90,7 @@ static void report_unreadable(struct findings *f, const char *name, const char *
         report_finding(f, FINDING_SKIPPED, name, "", "'%s' is not readable as this user: run this as root", path);
 }
 
-/* Others may neither read nor write a file of secrets. */
+/* A file with secrets must not be readable or writable by other users. */
 static void check_file_mode(const char *name, const char *path, struct findings *f)
 {
         struct stat info;
@@ -142,7 +142,7 @@ void check_secret_files(const struct examined *x, struct findings *f)
         struct tenant_configs *tenants = NULL;
 
         if (!x->settings)
-                return; /* a finding of the configuration says why */
+                return; /* the configuration's finding gives the reason */
         o = &x->settings->server;
         if (o->tenant_file)
                 tenants = check_tenant_file(o->tenant_file, f);
@@ -201,7 +201,7 @@ void check_certificates(const struct examined *x, struct findings *f)
         }
         if (tls_load(o->tls_cert, o->tls_key, &tls, &err))
                 report_finding(f, FINDING_ERROR, "certificate",
-                               "give --tls-cert and --tls-key a pair that fits, as PEM, the key without a password",
+                               "give --tls-cert and --tls-key a matching pair in PEM, the key without a password",
                                "%s", err.text);
         else
                 report_expiry(tls_get_expiry(tls), o->tls_cert, f);

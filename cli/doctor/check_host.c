@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This machine: limits, clock, and what confines the workers of the service. */
+/* This machine: limits, clock, and the confinement of the service's workers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/seccomp.h>
@@ -35,21 +35,21 @@ void check_host_limits(const struct examined *x, struct findings *f)
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 report_finding(
                         f, limit.rlim_max < 2 * connections ? FINDING_WARNING : FINDING_OK, "file descriptors",
-                        "LimitNOFILE=65536 in the unit, or ulimit -Hn 65536 where the service is started: else it "
+                        "set LimitNOFILE=65536 in the unit, or ulimit -Hn 65536 where the service is started: else it "
                         "refuses connections before --max-connections",
-                        "the hard limit here is %" PRIu64 ", %" PRIu64 " connections want twice as many",
+                        "the hard limit is %" PRIu64 "; %" PRIu64 " connections need twice as many",
                         (uint64_t)limit.rlim_max, connections);
         if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
                 report_finding(
                         f, FINDING_WARNING, "address space",
-                        "ulimit -v unlimited: databases are mapped as a whole (CAIRN_INDEX_MAP_MIB and the others "
-                        "make them smaller)",
+                        "set ulimit -v unlimited: databases are mapped as a whole (CAIRN_INDEX_MAP_MIB and similar "
+                        "variables reduce their size)",
                         "limited to %" PRIu64 " MiB", (uint64_t)limit.rlim_cur >> 20);
         else
                 report_finding(f, FINDING_OK, "address space", "", "not limited");
         report_finding(f, memory_budget_default() < MiB(256) ? FINDING_ERROR : FINDING_OK, "memory",
                        "give the machine or the cgroup 512 MiB or more: the service needs a budget of 256 MiB",
-                       "the default of --memory is %" PRIu64 " MiB here", memory_budget_default() >> 20);
+                       "the default of --memory is %" PRIu64 " MiB on this machine", memory_budget_default() >> 20);
 }
 
 /* ---- clock ---- */
@@ -63,7 +63,7 @@ void check_clock(const struct examined *x, struct findings *f)
         (void)x;
         if (now_s < EARLIEST_S) {
                 report_finding(f, FINDING_ERROR, "clock", "set it, and run chrony or systemd-timesyncd",
-                               "it shows a time before 2026: samples are kept and found by their times");
+                               "it shows a time before 2026: samples are stored and found by their times");
                 return;
         }
         if (state < 0) {
@@ -72,8 +72,8 @@ void check_clock(const struct examined *x, struct findings *f)
         }
         if (state == TIME_ERROR || t.status & STA_UNSYNC)
                 report_finding(f, FINDING_WARNING, "clock",
-                               "run chrony or systemd-timesyncd, here or on the machine that this container runs on",
-                               "the kernel says that it is not synchronized");
+                               "run chrony or systemd-timesyncd on this machine, or on the host of this container",
+                               "the kernel reports that it is not synchronized");
         else
                 report_finding(f, FINDING_OK, "clock", "", "synchronized, to %ld ms or better", t.maxerror / 1000);
 }
@@ -85,7 +85,7 @@ static bool has_seccomp_action(uint32_t action)
         return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-/* In a process of its own: there is no way back. */
+/* In a child process, since a namespace cannot be left again. */
 static bool can_enter_user_namespace(int *errno_ret)
 {
         int status = -1;

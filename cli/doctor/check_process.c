@@ -16,7 +16,7 @@
 #define MS_NS INT64_C(1000000)
 #define KILL_PATIENCE_MS 1000
 
-/* In the new process. Findings are smaller than PIPE_BUF, so none is cut. */
+/* Runs in the child. A finding is smaller than PIPE_BUF, so it is written as a whole. */
 _Noreturn static void run_check_child(const struct doctor_check *check, const struct examined *all, int64_t seconds,
                                       int out)
 {
@@ -35,7 +35,7 @@ _Noreturn static void run_check_child(const struct doctor_check *check, const st
         _exit(0);
 }
 
-/* Until the end of the pipe; false when the time is over first. */
+/* Reads findings until the end of the pipe; false at the timeout. */
 static bool receive_findings(int in, int64_t until_ns, struct findings *ret)
 {
         for (;;) {
@@ -58,7 +58,7 @@ static bool receive_findings(int in, int64_t until_ns, struct findings *ret)
         }
 }
 
-/* A process that waits for a disk cannot be killed: it is not waited for. @return false for such a one. */
+/* A process in uninterruptible sleep (a hanging disk) cannot be killed and is not waited for: false. */
 static bool reap_child(pid_t child, int *status_ret)
 {
         int64_t until = monotonic_ns() + KILL_PATIENCE_MS * MS_NS;
@@ -93,7 +93,7 @@ enum status run_doctor_check(const struct doctor_check *check, const struct exam
                 close(ends[0]);
                 return error_os(err, errno, "cannot start a process");
         }
-        setpgid(child, child); /* whichever of the two is first */
+        setpgid(child, child); /* the child does so too: either may run first */
         has_ended = receive_findings(ends[0], began + seconds * 1000 * MS_NS, ret);
         close(ends[0]);
         if (!has_ended)

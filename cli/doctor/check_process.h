@@ -4,26 +4,25 @@
 
 /**
  * @file
- * Runs a check of `cairn doctor` in a process of its own, so that a disk or a network that hangs ends neither the other
- * checks nor the command, and a check may confine itself or crash.
+ * Runs a check of `cairn doctor` in a child process, so that a hanging disk or network blocks neither the other checks
+ * nor the command, and a check may confine itself or crash.
  *
- * Threads: call while the process has one.
+ * Threads: forks; call while the process has only one thread.
  */
 #include "cli/doctor/findings.h"
 
 struct doctor_check {
         const char *area; /* configuration, certificates, data, host, service, upstreams, agent */
-        const char *name; /* of the finding when the check does not end */
+        const char *name; /* name of the finding that reports a timeout or crash */
         void (*run)(const struct examined *x, struct findings *ret);
-        const char *hang_fix; /* what to do when it does not end in time */
+        const char *hang_fix; /* fix for a timeout */
         unsigned timeout_factor;
 };
 
 /**
- * Run it, for at most timeout_s times the check's factor: then, or when its process crashes, that is an error among
- * what it found so far. Its process and those that it started are killed; one that the kernel does not let go is left
- * behind.
- * @param took_ms_ret  how long it took.
+ * Run the check for at most timeout_s times its factor. A timeout or crash adds an error to the findings so far. At a
+ * timeout its process group is killed; a process in uninterruptible sleep is left running.
+ * @param took_ms_ret  its duration.
  */
 enum status run_doctor_check(const struct doctor_check *check, const struct examined *x, unsigned timeout_s,
                              struct findings *ret, uint64_t *took_ms_ret, struct error *err) MUST_CHECK;

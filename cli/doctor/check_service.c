@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A running service, and the debuginfod servers that it asks. */
+/* A running service, and its upstream debuginfod servers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 #include "common/text.h"
 #include "debuginfo-store/fetch.h"
 
-#define ASK_TIMEOUT_MS 8000 /* below the time limit of a check, so that the reason is known */
+#define ASK_TIMEOUT_MS 8000 /* below the time limit of a check, so that the failure itself is reported */
 #define SLOW_UPSTREAM_MS 2000
 #define SERVICE_REQUESTS 3
 
-/* A part of what is left of a check's time; the reason why it was not enough needs some too. */
+/* An equal share of a check's remaining time. */
 static uint64_t share_time_ms(int64_t left_ms, size_t parts, uint64_t most_ms)
 {
         uint64_t share = left_ms > 0 ? (uint64_t)left_ms / parts : 0;
@@ -92,10 +92,10 @@ static void check_access(const struct examined *x, struct findings *f)
         if (st && (r.code == 401 || r.code == 403))
                 report_finding(f, x->token_file ? FINDING_WARNING : FINDING_SKIPPED, "access",
                                "give --token-file a token with the scope read that is bound to no tenant", "%s",
-                               x->token_file ? err.text : "the service wants a token: --token-file");
+                               x->token_file ? err.text : "the service requires a token: --token-file");
         else
                 report_finding(f, st ? FINDING_ERROR : FINDING_OK, "access", "see the service's log", "%s",
-                               st ? err.text : "the service answers requests from here");
+                               st ? err.text : "the service accepts requests from this machine");
 }
 
 void check_running_service(const struct examined *x, struct findings *f)
@@ -107,7 +107,7 @@ void check_running_service(const struct examined *x, struct findings *f)
         if (get_from_service(x, "/healthz", &r, &err)) {
                 report_finding(
                         f, x->expects_service ? FINDING_ERROR : FINDING_SKIPPED, "reachable",
-                        "start it (systemctl start cairn), or name it with --server, and its authority with --ca", "%s",
+                        "start it (systemctl start cairn), or name it with --server and its CA with --ca", "%s",
                         err.text);
                 return;
         }
@@ -119,7 +119,7 @@ void check_running_service(const struct examined *x, struct findings *f)
 
 /* ---- upstreams ---- */
 
-/* Asks for a build-id that no file has: 404 is the answer of one that works. */
+/* Requests a build-id that no file has: a working server responds with 404. */
 static void check_upstream(const char *url, const char *header, const char *ca_file, uint64_t timeout_ms,
                            struct findings *f)
 {
@@ -149,12 +149,12 @@ static void check_upstream(const char *url, const char *header, const char *ca_f
         else if (st && st != ST_NOT_FOUND)
                 report_finding(
                         f, FINDING_WARNING, "upstream",
-                        "fix the network or --upstream-ca, or take it out: it delays those behind it, until it is "
+                        "fix the network or --upstream-ca, or remove it: it delays the upstreams after it until it is "
                         "skipped",
-                        "%s: %s", shown, r.code ? "no debuginfod answer" : err.text);
+                        "%s: %s", shown, r.code ? "not a debuginfod response" : err.text);
         else
                 report_finding(f, took_ms > SLOW_UPSTREAM_MS ? FINDING_WARNING : FINDING_OK, "upstream",
-                               "put it behind the others: each is asked before the next",
+                               "put it last: upstreams are tried in order",
                                "%s answers within %" PRId64 " ms", shown, took_ms);
 }
 

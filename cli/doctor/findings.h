@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What the checks of `cairn doctor` find. A check is a function that adds one finding or more; it tries the operation
- * itself where it can, and may take as long as it likes, since it runs in a process of its own (check_process.h).
+ * Findings of the checks of `cairn doctor`. A check is a function that adds one or more findings. If possible it tries
+ * the operation itself. It may block, since it runs in a process of its own (check_process.h).
  *
  * Threads: one at a time.
  */
@@ -31,24 +31,24 @@ struct finding {
         char fix[300]; /* "" when there is nothing to do */
 };
 
-#define FINDINGS_MAX 64 /* of one check */
+#define FINDINGS_MAX 64 /* per check */
 
 struct findings {
         struct finding items[FINDINGS_MAX];
         size_t count;
 };
 
-/** With what the checks work. Everything is borrowed. */
+/** The inputs of the checks. Everything is borrowed. */
 struct examined {
-        const struct serve_settings *settings; /* of the service; NULL: its configuration is not valid, or forbidden */
-        const char *settings_failure;          /* what is wrong with it; NULL: nothing */
-        bool is_config_forbidden;              /* this user may not read it, which says nothing about the service's */
+        const struct serve_settings *settings; /* of the service; NULL: its configuration is invalid or not readable */
+        const char *settings_failure;          /* why it is invalid; NULL: it is valid */
+        bool is_config_forbidden;              /* this user may not read it; the service's user may */
         const char *config_path;               /* --config; NULL: the default */
         const char *data;                      /* data directory; NULL: none was found */
         const char *server;                    /* URL of the service */
-        bool expects_service;                  /* it is named, or configured, or has its data here */
-        const char *token_file, *ca_file;      /* for it; NULL: none */
-        uint64_t budget_ms;                    /* time of the check that runs (run_doctor_check()) */
+        bool expects_service;                  /* it is named or configured, or has its data on this machine */
+        const char *token_file, *ca_file;      /* for the service; NULL: none */
+        uint64_t budget_ms;                    /* time limit of the running check (run_doctor_check()) */
 };
 
 /** @param fix  kept only for a warning or an error. Past FINDINGS_MAX nothing is added. */

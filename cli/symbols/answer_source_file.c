@@ -212,7 +212,7 @@ static void file_source_describe(void *context, struct answer_source *source)
         source->partial = s->symcache.partial[0] ? s->symcache.partial : NULL;
         source->origin = s->is_from_cache          ? "the cache"
                          : s->symcache.is_complete ? "the whole file"
-                                                   : "what covers the addresses";
+                                                   : "the units that cover the addresses";
         if (s->symcache.build_id.size)
                 build_id_hex(&s->symcache.build_id, source->build_id);
 }

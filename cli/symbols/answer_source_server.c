@@ -117,7 +117,7 @@ static enum status give_server_results(struct server_query *q, const proto_answe
         return ST_OK;
 }
 
-/* The partial text of another service than Cairn's may hold anything. */
+/* The partial text of a service other than Cairn may contain anything. */
 static void keep_description(struct server_source *s, const proto_object *o)
 {
         _cleanup_buf_ struct buf escaped;

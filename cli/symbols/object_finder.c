@@ -61,7 +61,7 @@ void object_finder_destroy(struct object_finder *f)
         free(f);
 }
 
-/* ---- one place after the other ------------------------------------------------------------ */
+/* ---- the places, in their order ----------------------------------------------------------- */
 
 /* Whether path is an ELF file with that build-id (any if id is empty); *ret: its facts. */
 static bool is_matching_elf(const char *path, const struct build_id *id, struct object_facts *ret)
@@ -94,7 +94,7 @@ static bool is_named_file(const struct object_finder *f, const struct build_id *
         return !*path || strcmp(path_base(path), path_base(f->options.file)) == 0;
 }
 
-/* .build-id/xx/yyyy.debug and .build-id/xx/yyyy; or a scanned file. */
+/* .build-id/xx/yyyy.debug and .build-id/xx/yyyy, or a scanned file. */
 static enum status find_file_by_build_id(struct object_finder *f, const struct build_id *id, char path[PATH_MAX],
                                          struct object_facts *ret, struct error *err)
 {

@@ -209,7 +209,7 @@ static void report_object_not_found(struct resolution *f, const struct profile_m
                                  : "give its file with -e; it has no build-id to find it by");
 }
 
-/* Translate file offsets to addresses. Untranslatable ones move behind the others, unchanged. @return the number of
+/* Translate file offsets to addresses. Untranslatable ones move after the others, unchanged. @return the number of
  * translated ones. */
 static size_t translate_offsets(struct resolution *f, const struct object_facts *facts, size_t start, size_t end)
 {

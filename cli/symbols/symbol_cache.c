@@ -103,7 +103,7 @@ void symbol_cache_evict(int directory_fd, uint64_t max_bytes)
         free(l.symcaches);
 }
 
-/* ---- whose directory ---- */
+/* ---- the directory and its owner ---- */
 
 /* Only this user can have created it. */
 static bool is_owned_by_user(int fd, mode_t type)
@@ -168,7 +168,7 @@ static int symbol_cache_open_directory(void)
         return open_cache_directory_at(base, "cairn");
 }
 
-/* ---- whose symcache ---- */
+/* ---- the key of a symcache ---- */
 
 /* A change to a file updates its ctime, which cannot be set back, except within one clock tick of the file system: so a
  * file that changed a moment ago is not cached. Whole seconds indicate a coarse clock. */

@@ -45,7 +45,7 @@ like "$out" '^0 errors, 0 warnings, 3 fine, 0 not checked$' "  and ends with the
 
 "$cairn" doctor nonsense 2>"$tmp/err"
 is $? 64 "an unknown area is a usage error"
-like "$(cat "$tmp/err")" "'nonsense' is none of configuration, " "  that names those there are"
+like "$(cat "$tmp/err")" "'nonsense' is not one of configuration, " "  that names those there are"
 "$cairn" doctor --timeout 0 2>"$tmp/err"
 is $? 64 "so is no time at all"
 
@@ -102,7 +102,7 @@ is "$code" 2 "one that is over is an error"
 finds certificate "^error: '.*over.pem' expired at .* days ago: clients reject it; renew it" "  that says so"
 configure good other
 doctor --config "$tmp/cairn.yaml" certificates
-finds certificate '^error: .*; give --tls-cert and --tls-key a pair that fits' "so is a key of another certificate"
+finds certificate '^error: .*; give --tls-cert and --tls-key a matching pair' "so is a key of another certificate"
 configure good good
 printf '  upstream-ca: %s\n' "$tmp/absent.pem" >>"$tmp/cairn.yaml"
 doctor --config "$tmp/cairn.yaml" certificates
@@ -215,7 +215,7 @@ finds upstream "^ok: $up answers within " "  while one that does not know a buil
 finds upstream "^warning: $away: .*; fix the network" "  and what to do is said"
 echo 'status 503' >"$tmp/up/mode"
 doctor --config "$tmp/upstreams.yaml" upstreams
-finds upstream "^warning: $up: no debuginfod answer; " "an upstream that fails is a warning"
+finds upstream "^warning: $up: not a debuginfod response; " "an upstream that fails is a warning"
 
 # Servers that take a connection and never answer, more of them than would fit one after another.
 python3 - >"$tmp/silent" <<'PYTHON' &
@@ -259,7 +259,7 @@ finds cairn-agent '^error: cairn-agent: it is broken' "and when it has no answer
 
 cairn=$CAIRN_SAN/cairn
 doctor host
-finds 'file descriptors' '^(ok|warning): the hard limit here is [0-9]+' "descriptors are looked at"
+finds 'file descriptors' '^(ok|warning): the hard limit is [0-9]+' "descriptors are looked at"
 finds clock '^(ok|warning|skipped): ' "  the clock"
 finds Landlock '^(ok|warning): ' "  Landlock"
 finds seccomp '^ok: ' "  seccomp"

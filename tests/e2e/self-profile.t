@@ -34,5 +34,5 @@ ok "threads have their names" test "$(jq '[.sides[].total] | add' "$tmp/json")" 
 
 "$cairn" serve --data "$data" --read-only --self-profile 2>"$tmp/err"
 is "$?" 64 "a read-only service has no place for its profile"
-like "$(cat "$tmp/err")" "self-profile writes into the tables" "  and says so"
+like "$(cat "$tmp/err")" "self-profile and --read-only exclude each other" "  and says so"
 done_testing

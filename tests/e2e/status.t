@@ -64,7 +64,7 @@ is "$(figure '[.refused[] | [.reason, .of, .count, .agent, .address]] | tojson')
         "is listed with its reason and sender"
 is "$(figure '[.refused[] | (.text | length > 5), (.next_step | length > 10)] | unique | tojson')" '[true]' "  with the text and what to do"
 out=$("$cairn" status --server "$url")
-like "$out" '^refused +1 batches: bad_data, at last of broken/0.1 from 127.0.0.1$' "  on the screen too"
+like "$out" '^refused +1 batches: bad_data, last of broken/0.1 from 127.0.0.1$' "  on the screen too"
 like "$out" '^ +the data violates its format' "  with what to do"
 # An older service has no such route.
 python3 - "$url" "$tmp/older" <<'PYTHON' &
@@ -109,7 +109,7 @@ is_shown() { [ "$(grep -c ' is ready$' "$tmp/watched")" -ge "$1" ]; }
 wait_for "two screens" is_shown 2
 pass "--watch shows it again and again"
 stop_server
-says_so() { grep -q '^cairn status: .*is the service running.*; asking again in 1 s$' "$tmp/watched.err"; } # it may first be told of the stop
+says_so() { grep -q '^cairn status: .*is the service running.*; retrying in 1 s$' "$tmp/watched.err"; } # it may first be told of the stop
 wait_for "a failure to be said" says_so
 pass "  says that the service is away"
 shown=$(grep -c ' is ready$' "$tmp/watched")

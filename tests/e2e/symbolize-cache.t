@@ -37,7 +37,7 @@ wait_for "the file's time to pass" is_settled prog
 
 ask prog --no-cache
 cp got want
-is "$from" "what covers the addresses" "without a cache no more is read than what covers the addresses"
+is "$from" "the units that cover the addresses" "without a cache no more is read than what covers the addresses"
 is "$(books)" 0 "and nothing is kept"
 ok "a function is found" grep -q '^first$' want
 
@@ -101,10 +101,10 @@ ok "sound" cmp good "$book"
 # Directories that are not to be used.
 rm -rf "$cache"; mkdir "$tmp/elsewhere"; ln -s "$tmp/elsewhere" "$cache"
 ask prog
-is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "what covers the addresses 0" "a link in place of the directory is not followed"
+is "$from $(find "$tmp/elsewhere" -type f | wc -l)" "the units that cover the addresses 0" "a link in place of the directory is not followed"
 rm "$cache"; mkdir -m 777 "$cache"; chmod 777 "$cache"
 ask prog
-is "$from $(books)" "what covers the addresses 0" "a directory that others may write is not used"
+is "$from $(books)" "the units that cover the addresses 0" "a directory that others may write is not used"
 rm -rf "$cache"
 XDG_CACHE_HOME=relative ask prog
 is "$(ls -d relative 2>/dev/null)" "" "a relative directory is not used"
@@ -134,5 +134,5 @@ is "$(find "$cache" -type f | wc -l)" 1 "and leave one symcache and nothing else
 # A few addresses of a file with many units: only what covers them is read, and it is not kept.
 rm -rf "$cache"
 "$cairn" symbolize -e "$cairn" --verbose "$(nm "$cairn" | awk '$3 == "main" { print $1 }')" >got 2>err
-is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(books)" "what covers the addresses main 0" "one address of a big file"
+is "$(sed -n 's/.*come from //p' err) $(head -1 got) $(books)" "the units that cover the addresses main 0" "one address of a big file"
 done_testing

@@ -48,7 +48,7 @@ out=$("$cairn" why "$tmp/whole" "$outer")
 like "$out" "^0x$(printf %x "0x$outer"): resolved by dwarf" "the text says who answered"
 like "$out" 'scope +subprogram at 0x[0-9a-f]+: outer' "and the DIE"
 like "$out" 'table at 0x[0-9a-f]+ of .debug_line' "and the line table"
-like "$out" 'symtab would say outer' "and the next source"
+like "$out" 'symtab would give outer' "and the next source"
 
 # ---- other sources of the same file ----
 

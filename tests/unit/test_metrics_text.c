@@ -36,7 +36,7 @@ START_TEST(a_value_that_is_no_whole_number_of_64_bits_is_refused)
                 int n = snprintf(text, sizeof text, "a 1\nb %s\n", values[i]);
 
                 ck_assert_msg(metrics_text_parse(text, (size_t)n, &m, &err) == ST_BAD_DATA, "%s", values[i]);
-                ck_assert_str_eq(err.text, "metrics: line 2 is no metric");
+                ck_assert_str_eq(err.text, "metrics: line 2 is not a metric");
         }
 }
 END_TEST
