@@ -17,7 +17,7 @@
 
 /* ---- sources ---- */
 
-/** Best first. DWARF's own are not tables of a source: they are the table before any other joined it. */
+/** Best first. DWARF is not in this list: its ranges are the table before the others are merged into it. */
 enum explain_source {
         EXPLAIN_GO,
         EXPLAIN_SYMTAB,
@@ -624,7 +624,8 @@ enum status explain_write(const struct extract_inputs *in, const uint64_t *addre
         enum status st;
 
         if (count > EXPLAIN_ADDRESSES_MAX)
-                return error_set(err, ST_USAGE, "more than %d addresses; ask several times", EXPLAIN_ADDRESSES_MAX);
+                return error_set(err, ST_USAGE, "more than %d addresses; split them into several requests",
+                                 EXPLAIN_ADDRESSES_MAX);
         e.dwarf = calloc(count + 1, sizeof *e.dwarf);
         if (!e.dwarf)
                 return error_no_memory(err);

@@ -9,7 +9,7 @@
  *
  * The answer is computed by symbol_table_extract(); the report adds the source
  * that gave it, the answers of the other sources, and the units, DIEs, rows and
- * symbols behind it. explain_write() runs inside a confined worker;
+ * symbols that it comes from. explain_write() runs inside a confined worker;
  * explain_run_worker() starts one.
  */
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 #ifndef CAIRN_SYMBOLIZER_EXPLAIN_EXPLAIN_INTERNAL_H
 #define CAIRN_SYMBOLIZER_EXPLAIN_EXPLAIN_INTERNAL_H
 
-/* Between the files that make one report. */
+/* Shared by the files that write a report. */
 #include "common/json_out.h"
 #include "symbolizer/extraction/extract_observer.h"
 
@@ -18,12 +18,12 @@ const char *explain_function_name(const struct symbol_table *t, const struct sym
 
 void explain_put_hex(struct json_out *j, const char *key, uint64_t v);
 
-/** DWARF of one object, opened once for all addresses; what cannot be read is as good as none. */
+/** DWARF of one object, opened once for all addresses; unreadable parts count as absent. */
 struct explain_dwarf;
 enum status explain_dwarf_open(const struct extract_view *v, const uint64_t *addresses, size_t count,
                                struct explain_dwarf **ret, struct error *err) MUST_CHECK;
 void explain_dwarf_close(struct explain_dwarf *d);
-/** "unit", "scopes", "line_row" and "other_units" of address number i; chain is what all of DWARF says of it. */
+/** Write "unit", "scopes", "line_row" and "other_units" of address number i; chain is the answer of all DWARF units. */
 enum status explain_dwarf_put(struct explain_dwarf *d, struct json_out *j, size_t i, const struct explain_chain *chain,
                               struct error *err) MUST_CHECK;
 

@@ -43,9 +43,10 @@ enum status explain_run_worker(const struct extract_inputs *in, enum explain_job
         enum status st;
 
         if (count > EXPLAIN_ADDRESSES_MAX)
-                return error_set(err, ST_USAGE, "more than %d addresses; ask several times", EXPLAIN_ADDRESSES_MAX);
+                return error_set(err, ST_USAGE, "more than %d addresses; split them into several requests",
+                                 EXPLAIN_ADDRESSES_MAX);
         if (question < 0 || out < 0 || pwrite(question, addresses, (size_t)bytes, 0) != bytes)
-                return error_os(err, errno, "cannot ask a worker");
+                return error_os(err, errno, "cannot pass addresses to a worker");
         if (in->dwo.open && (st = dwo_request_create_sockets(&ask, &answer, err)))
                 return st;
         const int fds[] = { in->debuginfo_fd,

@@ -32,7 +32,7 @@ enum status extract_inputs_search(const char *path, const struct debug_file_sear
                                   struct error *err) MUST_CHECK;
 
 /**
- * Open path and what belongs to it.
+ * Open path and the files that belong to it.
  * @param directory the debug directory, DEBUG_DIRECTORY on a usual system.
  * @param ret owned, extract_inputs_close(); name borrows path.
  * @return ST_OK also when nothing else was found; ST_OS or ST_BAD_DATA about path itself.

@@ -34,7 +34,7 @@ enum status extract_notes_add_failure(struct extract_notes *n, enum status st, c
 
 struct extract_files {
         struct elf_image debuginfo, executable, altlink;
-        struct elf_image mini; /* inside the executable; opened when its symbols are read */
+        struct elf_image mini; /* .gnu_debugdata of the executable; opened when its symbols are read */
         struct buf mini_bytes;
         struct buf debuginfo_placed, executable_placed; /* copies of relocatable files, with addresses */
         struct elf_image dwp;

@@ -13,7 +13,7 @@
 
 /**
  * Unpack img's .gnu_debugdata into bytes (at most LIMIT_MINIDEBUGINFO_BYTES) and view it.
- * @param ret borrows bytes; elf_image_close() it before bytes go.
+ * @param ret borrows bytes; elf_image_close() it before bytes is freed.
  * @return ST_NOT_FOUND without one; ST_BAD_DATA; ST_TOO_BIG.
  */
 enum status minidebuginfo_open(const struct elf_image *img, struct buf *bytes, struct elf_image *ret,

@@ -13,8 +13,8 @@
 struct placing {
         const struct elf_image *img;
         struct buf *bytes;   /* the copy */
-        uint64_t *addresses; /* of sections */
-        uint64_t *symbols;   /* values, by number; all ones undefined */
+        uint64_t *addresses; /* owned; by section */
+        uint64_t *symbols;   /* owned; values by symbol number; all ones: undefined */
         size_t symbol_count;
         uint64_t headers_at; /* of the section headers */
 };

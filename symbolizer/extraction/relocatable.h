@@ -22,7 +22,7 @@
  * and with the relocations of its .debug_ sections applied. References to an
  * undefined symbol become all ones, which is not a code address.
  * @param bytes empty; ret borrows it.
- * @param ret   of type ET_EXEC; elf_image_close() it before bytes go.
+ * @param ret   of type ET_EXEC; elf_image_close() it before bytes is freed.
  * @return ST_UNSUPPORTED for 32-bit files, and for DWARF of machines other than x86-64 and AArch64 or with
  *         unexpected relocations; ST_BAD_DATA; ST_TOO_BIG.
  */

@@ -387,7 +387,7 @@ static enum status read_portable_header(struct reader *r, struct symbol_table *t
                 return error_at(err, ST_BAD_DATA, PORTABLE_SYMBOLS_HASHED_BYTES,
                                 "symbol file header has a wrong checksum");
         if (h->body_bytes != reader_left(r))
-                return error_at(err, ST_BAD_DATA, r->pos, "symbol file has %zu bytes behind its header, not %llu",
+                return error_at(err, ST_BAD_DATA, r->pos, "symbol file has %zu bytes after its header, not %llu",
                                 reader_left(r), (unsigned long long)h->body_bytes);
         if (h->body_hash != hash_bytes64(r->data + r->pos, reader_left(r)))
                 return error_at(err, ST_BAD_DATA, r->pos, "symbol file has a wrong checksum");

@@ -29,8 +29,7 @@ struct symcache_header {
         uint32_t shift, partial_size; /* the NUL counted */
         uint32_t build_id_size, segment_count;
         uint8_t build_id[BUILD_ID_MAX];
-        uint64_t checksum; /* of the header with 0 here, what could not be read, the segments and the chunks' checksums
-                            */
+        uint64_t checksum; /* of the header with 0 in this field, the partial text, the segments, the chunk checksums */
 };
 
 struct symcache_node {

@@ -5,8 +5,8 @@
 /**
  * @file
  * Content of a file by address: by its section headers, or by its segments
- * only when it has no section headers. In split debug files the segments tell
- * where bytes were before the split, and most sections are without content.
+ * only when it has no section headers. In split debug files the segments describe
+ * the file before the split, and most sections have no content.
  */
 #include "elf-image/elf_image.h"
 

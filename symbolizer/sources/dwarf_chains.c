@@ -202,7 +202,7 @@ static bool grow_place_slots(struct dwarf_chains *c)
         return true;
 }
 
-/* Whether one path is the other behind a directory; "./" in front of it does not count. */
+/* Whether path ends with '/' and `relative`, whose leading "./" are ignored. */
 static bool is_path_behind_directory(const char *path, size_t size, const char *relative)
 {
         size_t n;
@@ -216,7 +216,7 @@ static bool is_path_behind_directory(const char *path, size_t size, const char *
 
 /*
  * Whether the file of a frame is that of a declaration in another unit. With link-time optimization the two units may
- * have different directories: prefixes that the compiler was told to remove stay in the units that the linker makes.
+ * have different directories: -ffile-prefix-map and similar options do not apply to the units that the linker makes.
  */
 static bool is_start_file(const struct dwarf_chains *c, const struct dwarf_text *function, uint32_t file)
 {

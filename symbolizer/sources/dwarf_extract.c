@@ -165,9 +165,9 @@ struct dwarf_slot;
 struct dwarf_extraction {
         struct dwarf_object object;
         struct dwarf_regions regions;
-        struct symbol_table_builder *builder; /* of who merges */
-        struct dwarf_merge merge;             /* of who merges */
-        struct dwarf_summary summary;         /* of who merges */
+        struct symbol_table_builder *builder; /* of the thread with is_merging */
+        struct dwarf_merge merge;             /* of the thread with is_merging */
+        struct dwarf_summary summary;         /* of the thread with is_merging */
         uint64_t function_count;
         uint64_t *tables;                    /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
         const struct address_filter *filter; /* borrowed; NULL: everything */
@@ -179,7 +179,7 @@ struct dwarf_extraction {
         pthread_cond_t changed;
         struct dwarf_slot *slots; /* owned */
         struct dwarf_slot *
-                *turns; /* owned; of the i-th unit that is read at i % slot_count, from next_merge to next_unit */
+                *turns; /* owned; ring: unit i (of those to be read) at i % slot_count; from next_merge to next_unit */
         struct dwarf_slot **free; /* owned; a stack */
         size_t slot_count, free_count, thread_count;
         size_t next_unit, next_merge;
@@ -334,7 +334,7 @@ static void *run_unit_thread(void *context)
                 process_units(x, r);
                 dwarf_reader_destroy(r);
         }
-        return NULL; /* without memory for a reader the other threads do the work */
+        return NULL; /* without memory for a reader, the other threads do the work */
 }
 
 static size_t count_threads(const struct dwarf_extraction *x)

@@ -111,7 +111,7 @@ enum status dynamic_relocations_read(const struct elf_image *img, struct dynamic
         return ST_OK;
 }
 
-/* Index of the first one at or behind address. */
+/* Index of the first relocation at or after address. */
 static size_t find_first_relocation(const struct dynamic_relocations *r, uint64_t address)
 {
         size_t found = find_lower_bound(i, 0, r->count, r->items[i].address < address);

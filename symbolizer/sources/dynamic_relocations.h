@@ -32,8 +32,8 @@ struct dynamic_relocations {
 };
 
 /**
- * All that sections of an allocated SHT_RELA hold, of x86-64 and AArch64; none of other machines.
- * Broken entries and sections are left out. @param ret free with dynamic_relocations_deinit().
+ * Read all relocations of allocated SHT_RELA sections, on x86-64 and AArch64; none on other machines.
+ * Malformed entries and sections are skipped. @param ret free with dynamic_relocations_deinit().
  */
 enum status dynamic_relocations_read(const struct elf_image *img, struct dynamic_relocations *ret,
                                      struct error *err) MUST_CHECK;

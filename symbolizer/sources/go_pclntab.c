@@ -192,7 +192,7 @@ enum status go_pclntab_open(const struct elf_image *img, const uint8_t *data, si
 
         if (!go_pclntab_has_magic(data, size, t.big_endian) || !get_word(&t, 0, 4, &magic) ||
             !parse_layout(magic, &t.layout))
-                return error_set(err, ST_BAD_DATA, "the pclntab of '%s' does not begin as one", img->name);
+                return error_set(err, ST_BAD_DATA, "the pclntab of '%s' has an unknown header", img->name);
         t.quantum = data[6];
         t.pointer_size = data[7];
         if (!(t.layout == GO_1_2 ? read_go_header_1_2(&t) : read_go_header(&t)) || t.function_count == 0 ||
@@ -228,7 +228,7 @@ static uint32_t get_go_line(uint32_t line)
         return line <= INT32_MAX ? line : 0;
 }
 
-struct go_record { /* of a function: fields behind the entry */
+struct go_record { /* of a function: fields after the entry */
         uint64_t at;
         uint32_t name, file_table, line_table, pcdata_count, unit, start_line;
         uint8_t funcdata_count;

@@ -240,7 +240,7 @@ static void find_inlining_1_18(const struct go_search *s, struct go_pclntab *t)
         for (size_t i = 0; i < s->module_words; i++)
                 if (s->module[i] && go_pclntab_try_inlining(t, 2, 3, s->module[i]))
                         return;
-        /* Go 1.26 and later: they lie behind the data of the functions. */
+        /* Go 1.26 and later: they follow the data of the functions. */
         for (unsigned alignment = 8; alignment <= 32; alignment *= 2)
                 if (go_pclntab_try_inlining(t, 2, 3, go_pclntab_data_end(t, alignment)))
                         return;

@@ -19,7 +19,7 @@ struct go_source {
 
 /*
  * File and line of a frame: looked up by pc in the tables of the outermost function. The table does not have the file
- * of the declaration; that of the code is the same but for //line directives.
+ * of the declaration; that of the code is the same except with //line directives.
  */
 static struct symbol_table_frame make_go_frame(struct go_source *s, const struct go_function *f, uint64_t pc,
                                                const char *name, uint32_t start_line)

@@ -61,7 +61,7 @@ struct filling {
         struct symbol_table_builder *b;
         struct symbol_table_rewrite *rewrite;
         const struct source_ranges *source;
-        size_t at; /* first source range not yet behind */
+        size_t at; /* first source range not yet passed */
         bool used;
 };
 

@@ -15,7 +15,7 @@
 
 #include "common/array.h"
 
-/** Room for one more element behind the first `count`, or for `more` of them; false without memory. */
+/** Make room for one more element after the first `count`, or for `more` of them; false without memory. */
 #define huge_array_reserve(array, capacity, count)                                                                     \
         ARRAY_WITH_ROOM((count) < *(capacity) ||                                                                       \
                                 huge_array_grow((array), (capacity), (size_t)(count) + 1, sizeof **(array)),           \

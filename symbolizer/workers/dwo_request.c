@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 #include "sandbox/fd_pass.h"
 
-#define HEAD_BYTES 13 /* id, attempt, has a directory */
+#define HEAD_BYTES 13 /* id, attempt, whether it has a directory */
 #define PACKET_MAX (HEAD_BYTES + 2 * PATH_MAX)
 
 enum status dwo_request_create_sockets(int *worker_ret, int *parent_ret, struct error *err)
@@ -17,7 +17,7 @@ enum status dwo_request_create_sockets(int *worker_ret, int *parent_ret, struct 
         int ends[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-                return error_os(err, errno, "cannot make a socket for a worker");
+                return error_os(err, errno, "cannot create a socket for a worker");
         *worker_ret = ends[0];
         *parent_ret = ends[1];
         return ST_OK;

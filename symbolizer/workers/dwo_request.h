@@ -11,9 +11,9 @@
  * flight at a time.
  *
  * A request is one packet: the unit's id and the attempt (8 and 4 bytes in this
- * machine's byte order), one byte 1 or 0 for with or without a directory, then
- * directory and name, each NUL-terminated. The answer is one byte, 1 with a
- * descriptor or 0.
+ * machine's byte order), one byte that is 1 if the directory is known, then
+ * directory and name, each NUL-terminated. The answer is one byte: 1 with a
+ * descriptor, or 0.
  */
 #include <pthread.h>
 

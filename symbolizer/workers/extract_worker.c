@@ -37,7 +37,7 @@ static enum status write_address_filter(const struct address_filter *w, int *fd_
         max_percent = w->max_percent;
         fd = memfd_create("address filter", MFD_CLOEXEC);
         if (fd < 0)
-                return error_os(err, errno, "cannot hand addresses to a worker");
+                return error_os(err, errno, "cannot pass addresses to a worker");
         st = file_write_all(fd, &max_percent, sizeof max_percent, "address filter", err);
         if (!st)
                 st = file_write_all(fd, w->addresses, w->count * sizeof *w->addresses, "address filter", err);

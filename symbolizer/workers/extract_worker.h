@@ -24,8 +24,7 @@ enum status symbol_table_extract_confined(const struct extract_inputs *in, const
 
 /**
  * The same as a symcache.
- * @param other_files_ret whether .dwo files were looked for: what is in the symcache then depends on more than the
- * inputs.
+ * @param other_files_ret whether .dwo files were requested: the symcache then depends on more than the inputs.
  * @param ret             owned, symcache_close().
  */
 enum status symcache_extract_confined(const struct extract_inputs *in, bool *other_files_ret, struct symcache *ret,

@@ -53,7 +53,7 @@ struct object_mapping {
  *
  * A debug file without code has lost its file offsets. The mapping replaces them when it covers the whole of the only
  * executable segment: both then begin on the same page. An offset past the end of the file that is a code address is
- * taken as an address: perf prints the addresses of a program that is not relocated unchanged.
+ * used as an address: perf prints the addresses of a program that is not relocated unchanged.
  * @return false when the offset is in no loaded segment.
  */
 bool object_facts_translate_offset(const struct object_facts *f, const struct object_mapping *m, uint64_t offset,
