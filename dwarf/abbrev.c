@@ -74,7 +74,7 @@ static enum dwarf_role find_attribute_role(uint16_t attribute)
 
 static_assert(DWARF_ROLE_COUNT <= 32, "roles are bits of a word");
 
-/* The roles that the full plan of a tag reads; 0: it has none. Declarations of classes would cost time for nothing. */
+/* The roles that the full plan of a tag reads; 0: no full plan. Reading declarations of classes would waste time. */
 static uint32_t get_planned_roles(uint16_t tag)
 {
         switch (tag) {
@@ -151,7 +151,7 @@ static bool add_plan(struct dwarf_abbrevs *t, const struct spec *specs, size_t c
         return true;
 }
 
-/* An unknown form affects only the DIEs that use it, so it is no error here. */
+/* An unknown form affects only the DIEs that use it, so it is not an error of the table. */
 static enum status read_specs(struct dwarf_cursor *c, const struct dwarf_format *f, struct spec *specs,
                               size_t *count_ret, uint32_t *roles)
 {
@@ -209,7 +209,7 @@ static enum status read_abbrev(struct dwarf_abbrevs *t, struct dwarf_cursor *c, 
         return ST_OK;
 }
 
-/* By code, then by place. */
+/* By code, then by position. */
 static int compare_abbrev_codes(const void *x, const void *y, void *items)
 {
         uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;

@@ -54,20 +54,20 @@ enum dwarf_kind {
         DWARF_KIND_DECLARED, /* a function without code and linkage name, with a name */
         DWARF_KIND_ABSTRACT, /* another function without code; functions inside may have some */
         DWARF_KIND_INLINED,  /* an inlined call */
-        DWARF_KIND_SCOPE,    /* a namespace or class: its name goes in front of names inside */
+        DWARF_KIND_SCOPE,    /* a namespace or class: its name qualifies the names inside */
         DWARF_KIND_BLOCK,    /* may hold code */
 };
 
 struct dwarf_step {
         int64_t implicit; /* of DW_FORM_implicit_const */
-        uint32_t skip;    /* bytes in front of the value */
+        uint32_t skip;    /* bytes before the value */
         uint16_t form;
-        uint8_t role; /* DWARF_ROLE_NONE: step over it */
+        uint8_t role; /* DWARF_ROLE_NONE: skip the value */
 };
 
 struct dwarf_plan {
         uint32_t first, count; /* of the table's steps */
-        uint32_t tail;         /* bytes behind the last one */
+        uint32_t tail;         /* bytes after the last one */
 };
 
 struct dwarf_abbrev {

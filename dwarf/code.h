@@ -22,7 +22,7 @@ struct dwarf_scope {
         uint32_t die;       /* its offset in .debug_info, which never exceeds 4 GiB */
 };
 
-/** Addresses of a scope. Where intervals overlap the one with the greater level is inside, else the later scope. */
+/** Addresses of a scope. Where intervals overlap, the greater level is the inner one, else the later scope. */
 struct dwarf_interval {
         uint64_t start, end;
         uint32_t scope, level;
@@ -33,16 +33,16 @@ struct dwarf_interval {
  * one. Otherwise the plain name is used, for C++ prefixed with the enclosing namespaces, classes and function. Both are
  * NULL for a nameless function.
  *
- * Its declaration: file and line each as the first DIE of the chain has it, so that of a definition comes before that
- * of a declaration in a class.
+ * The file and the line of its declaration each come from the first DIE of the chain that has one, so a definition has
+ * precedence over a declaration in a class.
  */
 struct dwarf_name {
         const char *linkage, *plain; /* borrowed from the object or from the result */
         const char *around;          /* the linkage name of the function that encloses a plain name, or NULL */
-        const char *start_path;      /* file of the declaration, where that is of another unit's table, or NULL; lives
-                                      * as long as the reader. "": not told, as of Go's inlined functions: that of the
-                                      * code */
-        uint32_t start_file;         /* else its number in the unit's line table, UINT32_MAX unknown */
+        const char *start_path;      /* file of the declaration if it is in another unit's line table, else NULL; lives
+                                      * as long as the reader. "": not given (Go's inlined functions); the file of the
+                                      * code is used */
+        uint32_t start_file;         /* if start_path is NULL: number in this unit's line table, UINT32_MAX unknown */
         uint32_t start_line;         /* 0 unknown */
 };
 
@@ -58,7 +58,7 @@ struct dwarf_code {
         uint64_t line_offset;              /* of the table in .debug_line, UINT64_MAX without one */
         enum status damage;                /* ST_OK, or the reason why part of the unit is missing */
         struct dwarf_companion *companion; /* owned: the split unit of a skeleton, or NULL */
-        bool misses_companion;             /* the companion exists but was not found; only the lines are read */
+        bool misses_companion;             /* the unit has a companion that was not found; only the lines are read */
         struct arena texts;
 };
 

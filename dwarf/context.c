@@ -285,7 +285,7 @@ void dwarf_context_deinit(struct dwarf_context *x)
 
 /* ---- all attributes of one DIE ---- */
 
-/* @return false behind the last pair of an abbreviation */
+/* @return false after the last pair of an abbreviation */
 static bool next_spec(struct dwarf_cursor *c, uint64_t *attribute, uint64_t *form, int64_t *implicit)
 {
         *attribute = dwarf_uleb(c);

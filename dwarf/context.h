@@ -21,7 +21,7 @@ struct dwarf_context {
         struct dwarf_abbrevs abbrevs;
         uint16_t tag; /* of the unit's own DIE */
         bool has_children, has_lines;
-        uint64_t children; /* offset of the DIE behind it */
+        uint64_t children; /* offset of the DIE after it */
         uint64_t str_offsets_base, addr_base, rnglists_base;
         uint64_t ranges_base; /* before version 5: of the range lists of a companion */
         uint64_t low_pc, line_offset;
@@ -44,7 +44,7 @@ typedef uint64_t dwarf_ref;
 #define DWARF_REF_ALT (UINT64_C(1) << 63)
 
 /**
- * Set a context up for a unit, giving up the one it had.
+ * Set up a context for a unit, in place of the previous one.
  * @return ST_BAD_DATA when the abbreviations or the unit's DIE cannot be read; ST_TOO_BIG; ST_NO_MEMORY.
  */
 enum status dwarf_context_enter(struct dwarf_context *x, struct dwarf_object *o, struct dwarf_file *file,

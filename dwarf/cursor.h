@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The bounded cursor of common/reader.h for a reader that takes hundreds of
- * millions of small values: everything is inline and returns the value itself.
+ * The bounded cursor of common/reader.h for a reader of hundreds of millions of
+ * small values: everything is inline and returns the value itself.
  *
  * Invariant: pos <= end. A read that would pass the end gives 0, moves the
  * cursor to its end and sets failed, which stays; so every later read fails
@@ -114,7 +114,7 @@ static inline uint64_t dwarf_uint(struct dwarf_cursor *c, unsigned bytes)
         }
 }
 
-/** Of more than one byte; bits past the 64th fail rather than wrap. Padding with zero bits is fine. */
+/** For values of more than one byte; bits past the 64th fail rather than wrap, padding with zero bits is allowed. */
 uint64_t dwarf_uleb_long(struct dwarf_cursor *c);
 int64_t dwarf_sleb_long(struct dwarf_cursor *c);
 

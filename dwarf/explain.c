@@ -29,7 +29,7 @@ struct program {
         /* the sequence so far */
         struct row last;                       /* the row that further ones are compared with */
         struct row covering;                   /* the last one at or before the address */
-        uint64_t start, covering_count, after; /* after: the first row behind the address */
+        uint64_t start, covering_count, after; /* after: the first row past the address */
         bool started, is_live, has_covering, has_after;
         enum status failed;
         struct dwarf_row_found *ret;

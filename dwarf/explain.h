@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Explains the result for one address: the DIEs, ranges and attributes behind the scopes that dwarf_reader_unit()
+ * Explains the result for one address: the DIEs, ranges and attributes of the scopes that dwarf_reader_unit()
  * found. The unit is read by the normal reader; only the DIEs involved are decoded a second time.
  *
  * Threads: as for the reader.
@@ -90,7 +90,7 @@ struct dwarf_row_found {
         uint64_t file, line, column, discriminator;
         bool is_statement;
         uint64_t rows_at_address; /* rows of the sequence at `address`; the last one is this one */
-        uint64_t other_sequences; /* that cover the address as well and were not taken */
+        uint64_t other_sequences; /* sequences that also cover the address but are not used */
 };
 
 /**

@@ -30,17 +30,17 @@ struct dwarf_file {
 
 /**
  * @param sections taken, also on failure.
- * @param ret no copy of it may be made; dwarf_file_deinit() also on failure.
+ * @param ret must not be copied; dwarf_file_deinit() also on failure.
  * @return ST_OK also with damage of sections and units; ST_NO_MEMORY.
  */
 enum status dwarf_file_init(struct dwarf_file *ret, const struct dwarf_sections *sections,
                             struct error *err) MUST_CHECK;
-/** Also fine on a zeroed file. */
+/** f may be zeroed. */
 void dwarf_file_deinit(struct dwarf_file *f);
 
 /** The outline of one of the file's units, if it is kept. */
 struct dwarf_outline *dwarf_file_outline(struct dwarf_file *f, const struct dwarf_unit *unit);
-/** Takes the outline. Two threads may make the same one; both are kept, and freed in the end. */
+/** Takes the outline. Two threads may make the same one; both are kept until dwarf_file_deinit(). */
 void dwarf_file_keep_outline(struct dwarf_file *f, struct dwarf_outline *outline);
 
 #endif

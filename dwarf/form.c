@@ -70,7 +70,7 @@ int dwarf_form_size(uint16_t form, const struct dwarf_format *f)
         }
 }
 
-/* The form is in front of the value. One that says "indirect" again, or takes its value from elsewhere, is broken. */
+/* DW_FORM_indirect: the form precedes the value. A second indirect form or an implicit constant is malformed. */
 static uint16_t read_indirect(struct dwarf_cursor *c)
 {
         uint64_t form = dwarf_uleb(c);

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * How attribute values are written: reading them and stepping over them.
+ * Encoding of attribute values: reading and skipping them.
  * dwarf/context.h interprets the values.
  * Source: DWARF 5, 7.5.6.
  */
@@ -28,11 +28,11 @@ struct dwarf_value {
 /** Size of a form in bytes, -1 when it varies, -2 for an unknown form. */
 int dwarf_form_size(uint16_t form, const struct dwarf_format *f);
 
-/** Read a value. Blocks and data16 are stepped over and have the number 0. Bad forms fail the cursor. */
+/** Read a value. Blocks and data16 are skipped and have the number 0. Bad forms fail the cursor. */
 void dwarf_value_read(struct dwarf_cursor *c, const struct dwarf_format *f, uint16_t form, int64_t implicit,
                       struct dwarf_value *ret);
 
-/** Step over a value of a form whose size varies. */
+/** Skip a value of a form whose size varies. */
 void dwarf_value_skip(struct dwarf_cursor *c, const struct dwarf_format *f, uint16_t form);
 
 #endif

@@ -45,7 +45,7 @@ enum status dwarf_line_add_file(struct dwarf_lines *l, struct dwarf_cursor *c, b
         return c->failed ? ST_BAD_DATA : add_line_file(l, name, directory);
 }
 
-/* Directory 0 is the unit's, which goes in front of relative ones anyway; files begin with 1. */
+/* Directory 0 is the unit's, which relative ones are prefixed with anyway; files begin with 1. */
 static enum status read_old_tables(struct dwarf_lines *l, struct dwarf_cursor *c)
 {
         enum status st = add_line_directory(l, NULL);
@@ -118,7 +118,7 @@ static enum status read_entry_table(struct dwarf_lines *l, struct dwarf_cursor *
         return st ? st : c->failed ? ST_BAD_DATA : ST_OK;
 }
 
-/* ---- both ---- */
+/* ---- all versions ---- */
 
 static bool read_machine_parameters(struct dwarf_line_header *h, struct dwarf_cursor *c)
 {
@@ -182,7 +182,7 @@ static void append_directory(struct buf *to, const char *name)
 
 /*
  * In version 5 directory 0 repeats the compilation directory. Where that entry is relative ("./csu"), other readers
- * still put the compilation directory in front; doing the same keeps paths equal to theirs, so that sources are found.
+ * still prefix the compilation directory; doing the same keeps paths equal to theirs, so that sources are found.
  */
 void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to)
 {
@@ -239,7 +239,7 @@ static inline void advance_address(const struct dwarf_line_header *h, struct mac
         m->op_index %= h->max_operations;
 }
 
-/* The first row says whether the sequence is in code. @return whether it is */
+/* @return whether the sequence is in code, by its first row */
 static bool begin_line_sequence(struct dwarf_lines *l, struct machine *m, const struct dwarf_row *row,
                                 const struct dwarf_regions *code)
 {
@@ -265,7 +265,7 @@ static inline void emit_line_row(struct dwarf_lines *l, struct machine *m, const
         if (l->row_count > m->first_row) {
                 struct dwarf_row *last = &l->rows[l->row_count - 1];
 
-                if (row.start < last->end) /* where the newest row is, also when it went into the last one */
+                if (row.start < last->end) /* the start of the newest row, even of one merged into the last */
                         return;
                 if (row.start == last->start) {
                         *last = row;
@@ -369,7 +369,7 @@ static void run_standard_opcode(uint8_t opcode, const struct dwarf_line_header *
         }
 }
 
-/* The two parts of each special opcode; saves a division for each row. */
+/* The two parts of each special opcode; saves a division per row. */
 struct special {
         uint8_t operations;
         int16_t lines;

@@ -20,7 +20,7 @@ struct dwarf_row { /* covers [start, end) */
 struct dwarf_sequence { /* rows without a gap */
         uint64_t start;
         size_t first, count; /* of the rows */
-        uint32_t file, line; /* where its first row is, also when a later one at the address replaced it */
+        uint32_t file, line; /* of its first row, even when a later row at its address replaced it */
 };
 
 struct dwarf_line_file {
@@ -32,7 +32,7 @@ struct dwarf_line_file {
 struct dwarf_lines {
         struct dwarf_row *rows; /* owned; sorted, disjoint */
         size_t row_count, row_capacity;
-        struct dwarf_row *spare; /* owned; where rows are put in order */
+        struct dwarf_row *spare; /* owned; buffer for sorting rows */
         size_t spare_capacity;
         struct dwarf_sequence *sequences; /* owned; in the order of the program until all are read, then by start */
         size_t sequence_count, sequence_capacity;
@@ -58,17 +58,17 @@ struct dwarf_lines {
  */
 enum status dwarf_lines_read(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset,
                              const struct dwarf_regions *code) MUST_CHECK;
-/** The files and directories alone, those of the header. As above, without a row. */
+/** As dwarf_lines_read(), but read only the files and directories of the header, no rows. */
 enum status dwarf_lines_read_files(struct dwarf_lines *l, const struct dwarf_context *x, uint64_t offset) MUST_CHECK;
 void dwarf_lines_clear(struct dwarf_lines *l);
 void dwarf_lines_deinit(struct dwarf_lines *l);
 
-/** The offset behind the table at this offset, or UINT64_MAX at the end and at a broken length. */
+/** The offset after the table at this offset, or UINT64_MAX at the end and at a broken length. */
 uint64_t dwarf_lines_next(const struct dwarf_sections *s, uint64_t offset);
 
 /**
- * Append the path of a file as the table has it, a relative one behind its
- * directory and the unit's: "DIR/./nptl/nptl-stack.c" stays like that.
+ * Append the path of a file as the table has it, a relative one after its
+ * directory and the unit's: "DIR/./nptl/nptl-stack.c" is not normalized.
  * Appends nothing for a number that is not in the table.
  */
 void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to);
@@ -76,14 +76,14 @@ void dwarf_lines_path(const struct dwarf_lines *l, uint64_t file, struct buf *to
 struct dwarf_line_header {
         struct dwarf_format format;
         uint8_t min_instruction_length, max_operations;
-        bool is_statement; /* rows are, until the program says otherwise */
+        bool is_statement; /* initial value of the register is_stmt */
         int8_t line_base;
         uint8_t line_range, opcode_base;
         const uint8_t *opcode_lengths; /* of opcodes 1 to opcode_base - 1 */
         struct dwarf_cursor program;
 };
 
-/** Read the header with its files and directories; h->program is the line program behind it. */
+/** Read the header with its files and directories; h->program is the line program after it. */
 enum status dwarf_line_header_read(struct dwarf_line_header *h, struct dwarf_lines *l, const struct dwarf_context *x,
                                    uint64_t offset) MUST_CHECK;
 

@@ -56,7 +56,7 @@ static bool equal_path_key(const void *context, uint32_t entry, const void *key,
         return memcmp(&k->items[entry].key, key, size) == 0;
 }
 
-/* Have the files of the unit's line table in the cache. False where they cannot be read. */
+/* Load the files of the unit's line table into the cache. False when they cannot be read. */
 static bool read_declared_files(struct dwarf_path_cache *k, const struct dwarf_context *x)
 {
         struct dwarf_line_header h = { 0 };

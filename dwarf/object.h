@@ -38,10 +38,10 @@ struct dwarf_object {
 
 /**
  * @param alt the dwz supplementary file of img, or NULL. Both stay open until dwarf_object_close().
- * @param ret no copy of it may be made.
- * @return ST_NOT_FOUND without .debug_info and .debug_line; the reason of it where
- *         these cannot be read; ST_NO_MEMORY. Other sections and units that cannot
- *         be read are left out (damage of sections and units).
+ * @param ret must not be copied.
+ * @return ST_NOT_FOUND without .debug_info and .debug_line; the reason when these
+ *         cannot be read; ST_NO_MEMORY. Other sections and units that cannot be
+ *         read are left out (damage of sections and units).
  */
 enum status dwarf_object_open(const struct elf_image *img, const struct elf_image *alt, struct dwarf_object *ret,
                               struct error *err) MUST_CHECK;
@@ -50,16 +50,16 @@ enum status dwarf_object_from_sections(struct dwarf_sections *main, struct dwarf
                                        struct dwarf_object *ret, struct error *err) MUST_CHECK;
 void dwarf_object_close(struct dwarf_object *o);
 
-/** Take the number of bytes that a companion has into the budgets. @return false when it is too much. */
+/** Add the allowance for a companion's sections to the budgets. @return false past DWARF_BUDGET_COMPANIONS. */
 bool dwarf_object_allow(struct dwarf_object *o, const struct dwarf_sections *s);
 
-/** Does the unit hold code: is it neither a type unit nor a partial one (as far as its header says)? */
+/** Whether the unit may hold code: by its header, it is neither a type unit nor a partial unit. */
 static inline bool dwarf_unit_has_code(const struct dwarf_unit *u)
 {
         return u->type != DW_UT_type && u->type != DW_UT_split_type && u->type != DW_UT_partial;
 }
 
-/** Take n from a budget; false when it is used up. */
+/** Charge n to a budget; false when it is exhausted. */
 static inline bool dwarf_object_spend(struct dwarf_object *o, enum dwarf_budget what, uint64_t n)
 {
         return n <= INT64_MAX &&

@@ -30,7 +30,7 @@ struct dwarf_outline {
         size_t qualifier_count, qualifier_capacity;
         struct dwarf_declared *declared; /* owned, by offset */
         size_t declared_count, declared_capacity;
-        const struct dwarf_unit *unit; /* of a kept one */
+        const struct dwarf_unit *unit; /* of an outline kept by its file */
         struct dwarf_outline *next;
 };
 

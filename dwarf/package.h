@@ -27,7 +27,7 @@ struct dwarf_package_index {
  */
 enum status dwarf_package_index_read(struct dwarf_cursor bytes, struct dwarf_package_index *ret) MUST_CHECK;
 
-/** The row of an id, counted from 0. ST_NOT_FOUND; ST_BAD_DATA for one that the index does not have. */
+/** The row of an id, counted from 0. ST_NOT_FOUND; ST_BAD_DATA when its row is outside the index. */
 enum status dwarf_package_index_find(const struct dwarf_package_index *ix, uint64_t id, uint32_t *row_ret) MUST_CHECK;
 
 /** A row's part of a section, as written; nothing without a column. */

@@ -15,8 +15,7 @@ struct dwarf_level {
         uint32_t scope;
         uint32_t qualifier;
         uint32_t inlined;  /* inlined calls around */
-        uint32_t function; /* offset of the C++ function that is innermost, 0 none; but inside of a scope it is 0 again
-                            */
+        uint32_t function; /* offset of the innermost C++ function, 0 none; 0 again inside a scope */
 };
 
 /*

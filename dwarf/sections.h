@@ -25,7 +25,7 @@ enum dwarf_section_id {
 
 struct dwarf_sections {
         struct elf_section_data data[DWARF_SECTION_COUNT];
-        size_t string_end[DWARF_SECTION_COUNT]; /* of DWARF_STR and DWARF_LINE_STR: behind the last NUL */
+        size_t string_end[DWARF_SECTION_COUNT]; /* of DWARF_STR and DWARF_LINE_STR: after the last NUL */
         bool holds_types;                       /* DWARF_INFO holds .debug_types */
         bool swap;                              /* the byte order is not this machine's */
         struct error damage; /* the error of the first unreadable section, which is left empty; ST_OK if none */

@@ -107,17 +107,18 @@ enum status dwarf_types_find(struct dwarf_file *f, uint64_t signature, struct dw
 /* ---- names of types ---- */
 
 /*
- * Names behind signatures. With -fdebug-types-section a unit may have of a class
- * only the functions it defines, around them a DIE without a name and the
- * signature of the type unit that has it (clang; GCC repeats the name).
+ * Names of types by their signature. With -fdebug-types-section a unit may
+ * contain, of a class, only the functions that it defines, in a DIE without a
+ * name but with the signature of the type unit that has it (clang; GCC repeats
+ * the name).
  *
- * A name is looked up once per file and remembered there; in a package once for
- * each function that needs it.
+ * A name is looked up once per file and cached there; in a package once for each
+ * function that needs it.
  */
 
 enum step { STEP_NAMED, STEP_SIGNATURE, STEP_LOST };
 
-/* Look at a type unit's type: it has a name, or says where else there is one. */
+/* Read the name of a type unit's type, or the signature of the type that has the name. */
 static enum step read_type_unit_name(struct dwarf_reader *r, struct dwarf_file *file, const struct dwarf_unit *unit,
                                      const char **name_ret, uint64_t *signature_ret)
 {

@@ -27,7 +27,7 @@ struct dwarf_types {
 };
 
 /**
- * @param ret borrowed from the file. Of two with one signature the one that comes first.
+ * @param ret borrowed from the file; the first of several with this signature.
  * @return ST_NOT_FOUND; ST_NO_MEMORY.
  */
 enum status dwarf_types_find(struct dwarf_file *f, uint64_t signature, struct dwarf_type **ret) MUST_CHECK;

@@ -34,7 +34,7 @@ static void read_unit_header(struct dwarf_cursor *c, bool holds_types, struct dw
 
 enum found { UNIT_READ, UNIT_PADDING, UNIT_BROKEN, UNIT_UNKNOWN, UNIT_CUT_OFF };
 
-/* Behind all but UNIT_CUT_OFF the cursor is at the next unit. */
+/* After any result but UNIT_CUT_OFF the cursor is at the next unit. */
 static enum found read_next_unit(struct dwarf_cursor *c, const uint8_t *section, bool holds_types, struct dwarf_unit *u)
 {
         struct dwarf_cursor inner = *c;

@@ -21,17 +21,17 @@ struct dwarf_unit {
         uint8_t type; /* enum dwarf_unit_type */
 };
 
-/** In the order of the section, apart. */
+/** In the order of the section, disjoint. */
 struct dwarf_units {
         struct dwarf_unit *items; /* owned */
         size_t count, capacity;
         uint64_t left_out;   /* units with a broken header or of an unknown version; at least that many */
-        struct error damage; /* of the first of them; ST_OK without any */
+        struct error damage; /* reason of the first of these; ST_OK: none */
 };
 
 /**
- * Read all headers. A unit with a broken one, or of an unknown version, is left
- * out; one that ends past the section is the last, and so is that at LIMIT_DWARF_UNITS.
+ * Read all headers. A unit with a malformed header or of an unknown version is
+ * left out; reading stops at a unit that ends past the section, and at LIMIT_DWARF_UNITS.
  * @return ST_NO_MEMORY.
  */
 enum status dwarf_units_read(const struct dwarf_sections *s, struct dwarf_units *ret, struct error *err) MUST_CHECK;

@@ -76,7 +76,7 @@ struct walk {
         struct dwarf_code *code; /* NULL: build only the outline */
         struct dwarf_cursor c;
         const uint8_t *section;
-        bool qualifies; /* C++ */
+        bool qualifies; /* C++: names are qualified */
         uint32_t top;   /* of the levels */
         uint64_t dead;  /* number of nested open subtrees without anything of interest */
         bool is_cut;    /* something exceeded a limit and was left out */
