@@ -22,8 +22,8 @@ enum json_wire_kind {
         JSON_WIRE_DOUBLE,  /* a number, quoted or not, or "NaN", "Infinity", "-Infinity" */
         JSON_WIRE_BOOL,
         JSON_WIRE_TEXT,
-        JSON_WIRE_HEX,    /* bytes as hexadecimal digits; OTLP encodes ids so, not in base64 */
-        JSON_WIRE_BASE64, /* bytes as ProtoJSON has them */
+        JSON_WIRE_HEX,    /* bytes as hexadecimal digits, as OTLP encodes ids instead of in base64 */
+        JSON_WIRE_BASE64, /* bytes as in ProtoJSON */
 };
 
 struct json_wire_field {
@@ -40,7 +40,7 @@ struct json_wire_field {
  */
 void json_wire_append(struct json_scan *s, const struct json_wire_field *fields, struct buf *to);
 
-/* Single values, also of proto_json.h; failures stay in s and to. */
+/* Single values, for proto_json.c too; failures stay in s and to. */
 
 /** Skip the next value if it is null. */
 bool json_wire_skip_null(struct json_scan *s);
@@ -50,7 +50,7 @@ bool json_wire_scan_integer(struct json_scan *s, uint64_t *ret);
 bool json_wire_scan_double(struct json_scan *s, double *ret);
 /** Append a string as a field. */
 void json_wire_put_text(struct json_scan *s, uint32_t number, struct buf *to);
-/** Append the bytes that a string has in base64 as a field. */
+/** Append the bytes of a base64 string as a field. */
 void json_wire_put_base64(struct json_scan *s, uint32_t number, struct buf *to);
 
 #endif

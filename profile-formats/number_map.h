@@ -4,9 +4,8 @@
 
 /**
  * @file
- * Interning of fixed-size keys: distinct keys are numbered 0, 1, 2, ... in the order of their first use, as encoders
- * need it for dictionaries.
- * Keys are up to 192 bits wide; unused parts are 0.
+ * Interning of fixed-size keys: distinct keys are numbered 0, 1, 2, ... in the order of their first use, as
+ * dictionaries of encoders need it. Keys are up to 192 bits wide; unused parts are 0.
  */
 #include <stdbool.h>
 #include <stdint.h>

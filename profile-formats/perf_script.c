@@ -48,7 +48,7 @@ struct perf_maps {
         struct number_map files; /* mappings of files without a known mmap: (string) */
         uint32_t *file_mappings; /* by number in files; owned */
         size_t file_capacity;
-        /* What perf buildid-list printed before: build-ids by the number of a path. */
+        /* From lines of perf buildid-list: build-ids by the number of a path. */
         struct number_map identified;
         struct build_id *build_ids; /* owned */
         size_t build_id_capacity;
@@ -198,7 +198,7 @@ static enum status add_file_build_id(struct perf_maps *maps, const struct build_
         return ST_OK;
 }
 
-/* For mappings that do not tell theirs. */
+/* For mappings without a build-id. */
 static void fill_build_id(const struct perf_maps *maps, struct profile_mapping *m)
 {
         uint32_t number;

@@ -28,15 +28,15 @@
 enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret,
                          struct error *err) MUST_CHECK;
 
-/** What the files of a request share. */
+/** State shared by the files of a request. */
 struct pprof_files {
-        size_t unpacked_left;      /* bytes that the gzip'd ones may still unpack to; ST_TOO_BIG past it */
+        size_t unpacked_left;      /* bytes that gzip'd files may still unpack to; ST_TOO_BIG past it */
         bool has_object_addresses; /* locations are in the address space of their object, not of a process */
 };
 
 /**
- * The same for one of several files of a request.
- * @param files  lowered by this file's bytes.
+ * As pprof_decode(), for one of several files of a request.
+ * @param files  unpacked_left is reduced by this file's bytes.
  */
 enum status pprof_decode_one_of(const void *data, size_t n, const char *name, struct pprof_files *files,
                                 struct profile *ret, struct error *err) MUST_CHECK;

@@ -256,7 +256,7 @@ static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, str
         return st ? st : profile_add_line(d->p, &line, &at, err);
 }
 
-/* Object addresses are not in the range of their mapping, which is one of a process. */
+/* Object addresses need not be in the range of their mapping, which has process addresses. */
 static void normalize_pprof_address(const struct pprof_decoder *d, struct address_mapping range,
                                     struct profile_location *l)
 {

@@ -59,7 +59,7 @@ static uint32_t number_pprof_string(struct pprof_encoder *e, const char *text, s
 
 /*
  * A message is the concatenation of its fields, so the file is written as many partial Profile messages, each with a
- * few entries: nothing of the size of the whole exists beside the output.
+ * few entries: the output is the only copy of the whole in memory.
  */
 static void append_to_file(struct pprof_encoder *e, const Pprof__Profile *part)
 {
@@ -162,7 +162,7 @@ static const struct profile_location *find_program_location(const struct profile
         return NULL;
 }
 
-/* Readers take the first mapping for the main program: that is the one that most samples run in. */
+/* Readers assume that the first mapping is the main program: make it the one with most samples. */
 static void number_main_mapping(struct pprof_encoder *e)
 {
         const struct profile *p = e->p;
@@ -204,7 +204,7 @@ static void put_pprof_mappings(struct pprof_encoder *e)
 
                         mapping.build_id = number_pprof_string(e, text, strlen(text));
                 }
-                /* Keeps readers from symbolizing what is symbolized, and lets them symbolize the rest. */
+                /* Readers symbolize only mappings without these flags. */
                 mapping.has_functions = mapping.has_inline_frames = e->symbolized[i];
                 mapping.has_filenames = mapping.has_line_numbers = mapping.has_functions;
                 part.n_mapping = 1;

@@ -111,7 +111,7 @@ enum status profile_decode(const void *data, size_t n, const struct profile_deco
         while (o->format && format < FORMAT_COUNT && strcmp(o->format, format_names[format]) != 0)
                 format++;
         if (format == FORMAT_COUNT)
-                return error_set(err, ST_USAGE, "format '%.40s' is none of " PROFILE_FORMAT_NAMES, o->format);
+                return error_set(err, ST_USAGE, "format '%.40s' is not one of " PROFILE_FORMAT_NAMES, o->format);
         st = o->format ? decode_profile_as(format, &bytes, o, ret, err)
                        : decode_detected_profile(&bytes, o, ret, &format, err);
         if (!st && format_ret)

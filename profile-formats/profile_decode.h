@@ -16,7 +16,7 @@
 struct profile_decode_options {
         const char *format;   /* one of PROFILE_FORMAT_NAMES; NULL: detected */
         const char *type;     /* profile type of folded stacks, five parts; NULL: the default of folded_decode() */
-        int64_t time_unix_ns; /* of perf script text, whose times count from the start of the machine */
+        int64_t time_unix_ns; /* of the last sample of perf script text, whose times are relative to boot */
 };
 
 /**

@@ -180,7 +180,7 @@ static enum status add_labels_to_sum(struct sum_addition *a, const struct profil
         return st ? st : profile_add_label_set(&a->s->profile, set, from->label_count, first_ret, a->err);
 }
 
-/* Without its duration where the sum is over 63 bits. */
+/* Ignores the duration when the sum exceeds 63 bits. */
 static int64_t get_sample_end(const struct profile_sample *s)
 {
         int64_t end;

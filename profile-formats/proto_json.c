@@ -54,7 +54,7 @@ static bool is_integer_in_range(ProtobufCType type, uint64_t v, bool is_negative
         }
 }
 
-/* False, with the failure, for what is not an integer of the type. */
+/* False, with the failure in s, when the value is not an integer of the type. */
 static bool scan_integer_of_type(struct json_scan *s, ProtobufCType type, uint64_t *ret, bool *is_negative_ret)
 {
         bool is_negative =

@@ -99,7 +99,7 @@ static enum status add_pushed_series(struct push_decoder *d, const Push__RawProf
 
 /* ---- ProtoJSON ---- */
 
-/* Both spellings of a name, as protobuf's own parsers take them. push.proto has the numbers. */
+/* Both spellings of a name, as protobuf's own parsers accept them. push.proto has the numbers. */
 static const struct json_wire_field label_fields[] = {
         { "name", 1, JSON_WIRE_TEXT, false, NULL },
         { "value", 2, JSON_WIRE_TEXT, false, NULL },

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * push.v1.PushRequest, Pyroscope's ingest message: pprof files with labels, in protobuf or ProtoJSON. And Parca's,
- * which differs little: parca.profilestore.v1alpha1.WriteRawRequest.
+ * Ingest messages with pprof files and labels: Pyroscope's push.v1.PushRequest, in protobuf or ProtoJSON, and Parca's
+ * parca.profilestore.v1alpha1.WriteRawRequest, in protobuf.
  *
  * The label __name__ is the first part of the type ids; other labels that begin with "__" are left out. All files of a
  * request become one profile. A series has up to LIMIT_LABELS_PER_SAMPLE labels, and the gzip'd files of a request
@@ -26,7 +26,7 @@
 enum status push_decode(const void *data, size_t n, bool is_json, const struct deadline *deadline, struct profile *ret,
                         struct error *err) MUST_CHECK;
 
-/** The same for a WriteRawRequest in protobuf. `normalized` says that addresses are those of objects already. */
+/** As push_decode(), for a WriteRawRequest. Its member `normalized` says that addresses are object addresses. */
 enum status push_decode_write_raw(const void *data, size_t n, const struct deadline *deadline, struct profile *ret,
                                   struct error *err) MUST_CHECK;
 

@@ -120,7 +120,7 @@ enum status pyroscope_name_types(struct profile *p, const struct json_value *con
         return st;
 }
 
-/* Whether values of this sample type add up from the start of the process. Reads all of config. */
+/* Whether values of this sample type are totals since the start of the process. Reads all of config. */
 static bool is_cumulative_type(const char *type_id, const struct json_value *config)
 {
         struct json_value entry;

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Profile types of Pyroscope's /ingest, named as Pyroscope names them, so that its users find them again: Go's mutex
- * and block profiles differ only in the form part sample_type_config, stacks without types only in the suffix of the
- * application's name, their unit and their sample rate.
+ * Profile types of Pyroscope's /ingest, with the names that Pyroscope gives them. Go's mutex and block profiles can be
+ * distinguished only by the form part sample_type_config, stacks without types only by the suffix of the application's
+ * name, their unit and their sample rate.
  *
  * Threads: no shared state.
  * Source: grafana/pyroscope pkg/og/convert/pprof/profile.go, pkg/ingester/pyroscope/ingest_adapter.go.
@@ -21,14 +21,14 @@
 enum status pyroscope_name_types(struct profile *p, const struct json_value *config, struct error *err) MUST_CHECK;
 
 /**
- * Take the values that the profile before has of cumulative types (they add up from the start of the process), by
- * config or as usual, from those of p; what is not positive then is left out.
- * @param previous  its samples are of no use afterwards.
+ * Subtract the previous profile's values of cumulative types (totals since the start of the process; by config, else
+ * the usual types) from those of p. Results that are not positive are left out.
+ * @param previous  its samples are unspecified afterwards.
  */
 enum status pyroscope_subtract_previous(struct profile *p, struct profile *previous, const struct json_value *config,
                                         struct error *err) MUST_CHECK;
 
-/** The type of samples that are stacks only. */
+/** The type of samples in formats without types. */
 struct pyroscope_stack_type {
         const char *id;       /* static; five parts */
         const char *timed_id; /* of samples at a known rate, whose values become nanoseconds; NULL: none */

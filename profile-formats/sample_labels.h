@@ -2,7 +2,7 @@
 #ifndef CAIRN_PROFILE_FORMATS_SAMPLE_LABELS_H
 #define CAIRN_PROFILE_FORMATS_SAMPLE_LABELS_H
 
-/** @file Label set of one sample under construction: keys are unique, a later value replaces an earlier one. */
+/** @file The label set of one sample under construction: keys are unique, a later value replaces an earlier one. */
 #include "common/limits.h"
 #include "profile-formats/profile.h"
 

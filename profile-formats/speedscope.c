@@ -23,7 +23,7 @@ struct speedscope_reader {
         size_t depth, capacity, leaf_capacity;
         uint64_t expanded_frames;
         double scale;                 /* of weights */
-        struct profile_sample sample; /* what all samples of a profile share */
+        struct profile_sample sample; /* the values that all samples of a profile share */
 };
 
 static bool read_json_number(const struct json_value *value, double *ret)
@@ -236,7 +236,7 @@ static enum status read_speedscope_profile(struct speedscope_reader *r, const st
                 return read_sampled_profile(r, profile, err);
         if (strcmp(type, "evented") == 0)
                 return read_evented_profile(r, profile, err);
-        return error_set(err, ST_BAD_DATA, "speedscope profiles of type '%.16s' are not known", type);
+        return error_set(err, ST_BAD_DATA, "speedscope profiles of type '%.16s' are not supported", type);
 }
 
 static enum status read_speedscope_file(struct speedscope_reader *r, const void *data, size_t n, struct error *err)

@@ -6,9 +6,9 @@
  * @file
  * The two binary formats of Pyroscope's first agents: format=trie and format=tree of /ingest.
  *
- * Both are nodes in pre-order, each an unsigned LEB128 length, so many bytes of text, an unsigned LEB128 value and an
- * unsigned LEB128 number of children. The stack of a node is the texts from the root to it: in a trie appended to each
- * other (they hold the ';' between frames, and end anywhere), in a tree joined by ';', without the root's.
+ * Both are nodes in pre-order, each an unsigned LEB128 length, that many bytes of text, an unsigned LEB128 value and an
+ * unsigned LEB128 number of children. The stack of a node is the texts from the root to it: in a trie concatenated
+ * (they contain the ';' between frames, and may end inside a frame), in a tree joined by ';', without the root's.
  *
  * Threads: no shared state.
  * Source: grafana/pyroscope pkg/og/structs/transporttrie/serialize.go, pkg/og/storage/tree/serialize.go.
@@ -20,7 +20,7 @@ enum stack_trie_kind { STACK_TRIE, STACK_TREE };
 /**
  * @param type_id  the samples' type, five parts.
  * @param ret      initialised here; profile_deinit() it on success only.
- * @return ST_BAD_DATA: cut off, or bytes behind the end; ST_TOO_BIG: a limit, LIMIT_TRIE_TEXT_BYTES for all stacks as
+ * @return ST_BAD_DATA: cut off, or bytes after the end; ST_TOO_BIG: a limit, LIMIT_TRIE_TEXT_BYTES for all stacks as
  *         text and LIMIT_TRIE_DEPTH nodes inside one another.
  */
 enum status stack_trie_decode(const void *data, size_t n, enum stack_trie_kind kind, const char *type_id,

@@ -103,7 +103,7 @@ bool jfr_read_number(struct reader *r, uint64_t *ret)
         return true;
 }
 
-/* Length of what follows; every unit of it takes a byte at least. */
+/* The number of elements that follow, each of at least one byte. */
 static bool read_length(struct reader *r, uint64_t *ret)
 {
         return jfr_read_number(r, ret) && *ret <= reader_left(r);
@@ -351,7 +351,7 @@ static bool add_class(struct metadata_reader *m, struct jfr_class *class)
         return true;
 }
 
-/* Of the class that was added last. */
+/* To the class that was added last. */
 static bool add_field(struct metadata_reader *m, const struct jfr_field *field)
 {
         struct jfr_chunk *c = m->chunk;

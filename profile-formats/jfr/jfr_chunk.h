@@ -6,11 +6,11 @@
  * @file
  * One chunk of a JDK Flight Recorder file: header, classes, and values by their class.
  *
- * A chunk stands for itself. Its metadata event describes every class as a list of fields; events and the entries of
- * constant pools are values of these classes, without marks of their own, so each is read field by field. A field of a
- * class from a constant pool is the key of an entry. Reading is bounded: by the bytes of the chunk, by the depth of
- * nested values, and by a number of steps in proportion to the chunk, because values of classes without fields take no
- * bytes.
+ * A chunk is self-contained. Its metadata event describes every class as a list of fields; events and the entries of
+ * constant pools are values of these classes, without tags or lengths of fields, so each is read field by field. A
+ * field of a class with a constant pool is the key of an entry. Reading is bounded: by the bytes of the chunk, by the
+ * depth of nested values, and by a number of steps in proportion to the chunk, because values of classes without fields
+ * take no bytes.
  *
  * Threads: one chunk belongs to one thread.
  * Source: JDK src/hotspot/share/jfr/recorder (jfrChunkWriter.cpp, jfrCheckpointWriter.cpp) and
@@ -23,7 +23,7 @@
 #include "common/error.h"
 #include "common/reader.h"
 
-/* Fields that the decoder reads; those of several classes share a number. */
+/* Fields that the decoder reads; equal names of several classes share a number. */
 enum jfr_name {
         JFR_START_TIME,
         JFR_DURATION,
@@ -119,7 +119,7 @@ struct jfr_chunk {
         uint64_t steps_left;
 };
 
-/** Whether data begins as a JFR file does. */
+/** Whether data begins with the magic of a JFR file. */
 bool jfr_detect(const void *data, size_t n);
 
 /**
@@ -133,7 +133,7 @@ void jfr_chunk_close(struct jfr_chunk *c);
 /** The class with this id, or NULL. */
 const struct jfr_class *jfr_chunk_find_class(const struct jfr_chunk *c, uint64_t id);
 
-/** One event: a reader of what follows its type. */
+/** One event: a reader of its fields, after the type. */
 struct jfr_event {
         uint64_t type_id;
         struct reader payload;
@@ -151,7 +151,7 @@ struct jfr_string {
         enum { JFR_STRING_NONE, JFR_STRING_UTF8, JFR_STRING_LATIN1, JFR_STRING_CHARS } encoding;
         struct jfr_text text; /* of JFR_STRING_CHARS: numbers, one for each UTF-16 unit */
 };
-/** A reference to the pool of strings, which nothing here needs, gives JFR_STRING_NONE. */
+/** A reference to the pool of strings, which no known field uses, gives JFR_STRING_NONE. */
 bool jfr_read_string(struct reader *r, struct jfr_string *ret) MUST_CHECK;
 
 /** The known fields of one value. */

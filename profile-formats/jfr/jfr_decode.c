@@ -18,14 +18,14 @@
 #define POOLS_TYPE 1 /* type of the events that hold constant pools */
 #define DEFAULT_PERIOD_NS 10000000
 #define NS_PER_S 1000000000
-#define NOT_KNOWN (UINT32_MAX - 1) /* a memo that was not made yet; PROFILE_NONE is a result */
+#define NOT_KNOWN (UINT32_MAX - 1) /* a memo that was not computed yet; PROFILE_NONE is a result */
 #define TYPES_PER_EVENT 2
 
 /* An entry of a constant pool, read when something refers to it. */
 struct jfr_entry {
         uint32_t offset; /* of its value in the chunk */
         uint32_t class;
-        uint32_t memo; /* what it became: a stack, the name of a method */
+        uint32_t memo; /* its conversion: a stack, the name of a method */
 };
 
 /* How an event becomes samples: a count, or the amount of a field, or both. */
@@ -86,11 +86,11 @@ struct jfr_decoder {
         struct number_map keys; /* entries of the chunk's pools, by kind and key */
         struct jfr_entry *entries;
         size_t entry_capacity;
-        /* Frames that make one location: a chain has the number of the chain before its last frame. For all chunks. */
+        /* Frames of one location: the key of a chain is the chain before its last frame, and that. For all chunks. */
         struct number_map chains;
         uint32_t *chain_locations;
         size_t chain_capacity;
-        struct number_map samples; /* by what they have in common; a sample has the same number in the profile */
+        struct number_map samples; /* by stack, type and labels; numbered as in the profile */
         uint32_t types[JFR_KINDS][TYPES_PER_EVENT]; /* plus one; 0: not added yet */
         uint32_t chunk_number;
         uint32_t no_stack; /* the stack of events without one, plus one */
@@ -264,7 +264,7 @@ static bool ends_in_address(const char *text, size_t i, size_t end)
         return true;
 }
 
-/* Leave out what differs between runs in the name of a generated class, which is all of the buffer. */
+/* Strip the part that differs between runs from the name of a generated class; the buffer holds nothing else. */
 static void strip_generated_number(struct buf *name)
 {
         static const char *const generated[] = { "$$Lambda$", "GeneratedMethodAccessor",
@@ -576,7 +576,7 @@ static enum status find_event_type(struct jfr_decoder *d, enum jfr_kind kind, un
         return st;
 }
 
-/* Those of the context, and of the span if labels came with the recording. */
+/* The labels of the event's context, and of its span if labels came with the recording. */
 static enum status find_event_labels(struct jfr_decoder *d, const struct jfr_value *v, struct jfr_label_set *ret,
                                      struct error *err)
 {
