@@ -26,13 +26,13 @@ struct debounce {
 };
 
 void debounce_deinit(struct debounce *l);
-/** A part came. */
+/** An event occurred. */
 enum status debounce_add(struct debounce *l, const struct build_id *id, int64_t now_ns) MUST_CHECK;
 void debounce_remove(struct debounce *l, const struct build_id *id);
 bool debounce_contains(const struct debounce *l, const struct build_id *id);
-/** When the first one is due; 0: there is none. */
+/** Due time of the first id; 0 when the set is empty. */
 int64_t debounce_next_due_ns(const struct debounce *l);
-/** Remove an id that is due; false when none is. */
+/** Remove an id that is due; false when there is none. */
 bool debounce_take_due(struct debounce *l, int64_t now_ns, struct build_id *ret);
 
 #endif

@@ -45,7 +45,7 @@ enum status elf_job_read_supplement(int fd, const char *dir, const atomic_bool *
                 return st;
         n = pread(out, bytes, sizeof bytes, 0);
         if (n < 1 || (n > 1 && !build_id_from_bytes(&found.needed, bytes + 1, (size_t)n - 1)))
-                return error_set(err, ST_BAD_DATA, "the worker's answer is damaged");
+                return error_set(err, ST_BAD_DATA, "the worker's result is damaged");
         found.is_one = bytes[0];
         *ret = found;
         return ST_OK;
@@ -63,21 +63,21 @@ enum status elf_job_list_sections(int fd, const char *dir, const atomic_bool *ca
         if (st)
                 return st;
         if (fstat(out, &info) < 0)
-                return error_os(err, errno, "cannot stat the worker's answer");
+                return error_os(err, errno, "cannot stat the worker's result");
         if (info.st_size == 0)
                 return ST_OK;
         to = buf_reserve(ret, (size_t)info.st_size);
         if (!to)
                 return buf_status(ret, err, "the list of sections");
         if (pread(out, to, (size_t)info.st_size, 0) != info.st_size)
-                return error_set(err, ST_BAD_DATA, "the worker's answer is cut off");
+                return error_set(err, ST_BAD_DATA, "the worker's result is truncated");
         buf_commit(ret, (size_t)info.st_size);
         return ST_OK;
 }
 
 /* ---- in the worker ---- */
 
-/* One byte that says whether it is a supplementary file, then the build-id of the one that it names. */
+/* One byte that says whether the file is a supplementary file, then the build-id of the file it refers to. */
 static enum status write_supplement_answer(const struct elf_image *img, int out, struct error *err)
 {
         uint8_t is_one = elf_image_is_supplement(img);

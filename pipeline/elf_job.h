@@ -23,7 +23,7 @@ struct elf_supplement {
         struct build_id needed;
 };
 
-/** @param dir directory for temporary files; NULL: the answer is kept in memory. */
+/** @param dir directory for temporary files; NULL: the result is kept in memory. */
 enum status elf_job_read_supplement(int fd, const char *dir, const atomic_bool *cancel, struct elf_supplement *ret,
                                     struct error *err) MUST_CHECK;
 
@@ -31,7 +31,7 @@ enum status elf_job_read_supplement(int fd, const char *dir, const atomic_bool *
 enum status elf_job_list_sections(int fd, const char *dir, const atomic_bool *cancel, struct buf *ret,
                                   struct error *err) MUST_CHECK;
 
-/** The worker's side: args "supplement" or "sections"; the answer goes to descriptor out. */
+/** The worker's side: args "supplement" or "sections"; the result is written to descriptor out. */
 enum status elf_job_run_worker(int argc, char **argv, int in, int out, struct error *err) MUST_CHECK;
 
 #endif

@@ -20,10 +20,9 @@
 #define PAUSE_S 1 /* minimum between two collections: each reads every record */
 
 static struct metric objects =
-        METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects, as last counted, and those that came since.", "");
-static struct metric bytes =
-        METRIC_GAUGE("cairn_debuginfo_stored_bytes",
-                     "Bytes of stored objects on disk, as last counted, and of those that came since.", "");
+        METRIC_GAUGE("cairn_debuginfo_objects", "Stored objects: the last count plus later additions.", "");
+static struct metric bytes = METRIC_GAUGE("cairn_debuginfo_stored_bytes",
+                                          "Bytes of stored objects on disk: the last count plus later additions.", "");
 static struct metric removed[GC_REASON_COUNT] = {
         METRIC_COUNTER("cairn_debuginfo_removed_total", "Objects removed by garbage collection, by reason.",
                        "reason=\"age\""),
@@ -40,22 +39,22 @@ static struct metric failures =
         METRIC_COUNTER("cairn_debuginfo_collections_failed_total", "Collections that failed.", "");
 
 struct gc_thread {
-        struct gc_thread_options options; /* rules: not used behind the start */
+        struct gc_thread_options options; /* options.rules is read only at start */
         pthread_mutex_t lock;
         pthread_cond_t wake;
-        struct gc_rules rules; /* with lock, as is what follows */
+        struct gc_rules rules; /* protected by lock, like the members below */
         bool has_new_rules;
-        uint64_t enough_bytes; /* that arrived, to look again */
+        uint64_t enough_bytes; /* uploaded bytes that trigger the next check */
         uint64_t arrived_bytes;
         bool waits_for_index; /* the last collection kept objects that were not indexed yet */
-        bool was_indexed;     /* something since */
+        bool was_indexed;     /* an object was indexed since the last collection */
         bool stop;
         pthread_t thread;
-        char whose[TENANT_NAME_SIZE + 16];          /* "tenant NAME: " or empty */
-        _Atomic int64_t object_count, object_bytes; /* of the metrics, which count all stores */
+        char whose[TENANT_NAME_SIZE + 16];          /* log prefix: "tenant NAME: " or empty */
+        _Atomic int64_t object_count, object_bytes; /* this store's share of the metrics, which count all stores */
 };
 
-/* An object may have better symbols in the index and still be queued. */
+/* An object can be queued although the index already has better symbols. */
 static bool is_object_needed(void *context, const struct stored_object *object)
 {
         struct gc_thread *c = context;
@@ -108,12 +107,12 @@ static bool run_collection(struct gc_thread *c, bool sweep)
         if (count || r.strays)
                 log_info("debuginfo",
                          "%sremoved %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
-                         " files that no record names; %" PRIu64 " objects of %" PRIu64 " bytes stay",
+                         " files without a record; %" PRIu64 " objects of %" PRIu64 " bytes stay",
                          c->whose, count, r.removed_bytes, r.strays, r.objects, r.bytes);
         return r.needed;
 }
 
-/* Called with the lock held. False when the service stops. @param idle_ret whether the time ran out. */
+/* Caller holds c->lock. False when the service stops. @param idle_ret whether the time ran out. */
 static bool wait_for_gc_work(struct gc_thread *c, unsigned seconds, bool for_work, bool *idle_ret)
 {
         int64_t until = monotonic_ns() + seconds * INT64_C(1000000000);
@@ -145,7 +144,7 @@ static void *run_gc_thread(void *arg)
                 pthread_mutex_lock(&c->lock);
                 c->waits_for_index = waits;
         } while (wait_for_gc_work(c, PAUSE_S, false, &sweep) &&
-                 wait_for_gc_work(c, INTERVAL_S, true, &sweep)); /* strays: each hour */
+                 wait_for_gc_work(c, INTERVAL_S, true, &sweep)); /* orphaned files are swept hourly */
         pthread_mutex_unlock(&c->lock);
         return NULL;
 }
@@ -263,13 +262,13 @@ void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object
         if (st == ST_NOT_FOUND)
                 return;
         if (st) {
-                log_warn("debuginfo", "%s: its symbol file is not needed any more and cannot be removed: %s, ignoring",
+                log_warn("debuginfo", "%s: cannot remove its superseded symbol file: %s, ignoring",
                          build_id_hex(&symbols->build_id, hex), err.text);
                 return;
         }
         metric_add(&removed[GC_SUPERSEDED], 1);
         metric_add(&removed_bytes, (int64_t)symbols->stored_bytes);
-        log_info("debuginfo", "%s: its debuginfo is indexed, so its symbol file was removed",
+        log_info("debuginfo", "%s: removed its symbol file: its debuginfo is indexed",
                  build_id_hex(&symbols->build_id, hex));
 }
 

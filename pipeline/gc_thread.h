@@ -5,7 +5,7 @@
 /**
  * @file
  * Garbage collection thread: applies the retention rules to the debuginfo store at the start, every hour, after uploads
- * that could exceed a size rule by one percent, and when an object that was kept until it was indexed has been.
+ * that could exceed a size rule by one percent, and when an object that was kept until indexing is indexed.
  *
  * Threads: any, except start and stop.
  */
@@ -15,26 +15,30 @@
 struct gc_thread;
 
 struct gc_thread_options {
-        const char *tenant; /* whose store it is, for the log; NULL: that which tenants share. Borrowed, as are these */
+        const char *tenant; /* owner of the store, for the log; NULL: the shared store. This and the pointers below are
+                               borrowed */
         struct debuginfo_store *objects;
         struct symbol_index *symbols;
         struct indexer *indexer;
         const struct retention_rule *rules; /* copied; at most RETENTION_RULES_MAX */
-        size_t rule_count;                  /* 0: only requested collections, and objects are counted */
-        void (*hourly)(void *context);      /* called at the start and every hour, for other expiry; NULL: not called */
+        size_t rule_count;                  /* 0: collections only on request, but objects are counted */
+        void (*hourly)(void *context);      /* called at start and every hour, for other expiry; may be NULL */
         void *context;
 };
 
 enum status gc_thread_start(const struct gc_thread_options *options, struct gc_thread **ret,
                             struct error *err) MUST_CHECK;
-/** Stops collections; the indexer may still notify until gc_thread_destroy(). NULL is allowed, as below. */
+/**
+ * Stops collections; the indexer may still notify until gc_thread_destroy(). NULL is allowed, also in
+ * gc_thread_destroy().
+ */
 void gc_thread_stop(struct gc_thread *c);
 void gc_thread_destroy(struct gc_thread *c);
 
-/** Replace the rules, and collect by them soon if they differ. A collection that runs ends with the previous ones. */
+/** Replace the rules; if they differ, a collection starts soon. A running collection ends with the previous rules. */
 void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count);
 
-/** An object of so many bytes was stored. */
+/** An object of this many stored bytes was added. */
 void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes);
 
 /** An object was indexed. */
@@ -48,15 +52,16 @@ void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object
 /** Update the metrics after a successful collection. */
 void gc_thread_publish_metrics(struct gc_thread *c, const struct gc_result *r);
 
-/** Rules that do not change while they are used. */
+/** A copy of the rules, constant while it is used. */
 struct gc_rules {
         struct retention_rule items[RETENTION_RULES_MAX];
         size_t count;
 };
-/** The configured rules of now. */
+/** The rules in effect. */
 void gc_thread_get_rules(struct gc_thread *c, struct gc_rules *ret);
 
-/** Options of a collection by these rules, borrowed, at the current time; the caller may set removed, but not needed.
+/**
+ * Options of a collection by these rules, borrowed, at the current time; the caller may set `removed` but not `needed`.
  */
 struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
                                                size_t rule_count);

@@ -17,7 +17,7 @@ struct id_set {
 
 void id_set_deinit(struct id_set *s);
 bool id_set_contains(const struct id_set *s, const struct build_id *id);
-/** ST_OK also when it is in already. */
+/** ST_OK also if the set contains it. */
 enum status id_set_add(struct id_set *s, const struct build_id *id) MUST_CHECK;
 void id_set_remove(struct id_set *s, const struct build_id *id);
 

@@ -29,7 +29,7 @@ enum status index_retry_add(struct index_retry *r, const struct build_id *id, co
         return ST_OK;
 }
 
-/* The oldest, so that objects that fail again, which are appended, take turns. */
+/* The oldest object: one that fails again is appended, so all take turns. */
 static bool take_first_retry(struct index_retry *r, struct build_id *ret)
 {
         if (!r->ids.count)

@@ -23,9 +23,9 @@
 
 struct index_retry {
         struct id_set ids;
-        int64_t due_ns;   /* when the next is tried; 0: one is being tried, or none waits */
+        int64_t due_ns;   /* when the next is tried; 0: one is being tried, or none is waiting */
         unsigned pause_s; /* 0 after a success */
-        struct error why; /* of the last failure; text "" after all succeeded */
+        struct error why; /* last failure; text is "" once all objects succeeded */
 };
 
 void index_retry_deinit(struct index_retry *r);
@@ -34,13 +34,13 @@ void index_retry_deinit(struct index_retry *r);
 enum status index_retry_add(struct index_retry *r, const struct build_id *id, const struct error *why, int64_t now_ns,
                             bool *starts_ret) MUST_CHECK;
 
-/** Take the object that is due; false when none is. */
+/** Remove the object that is due; false when none is. */
 bool index_retry_take(struct index_retry *r, int64_t now_ns, struct build_id *ret);
 
 /** An attempt succeeded: take the objects to try next, up to INDEX_RETRY_RELEASED. Returns their number. */
 size_t index_retry_release(struct index_retry *r, struct build_id ret[static INDEX_RETRY_RELEASED]);
 
-/** An attempt ended without evidence about the cause: if objects wait for its outcome, begin another pause. */
+/** An attempt ended without evidence about the cause: if objects wait for its outcome, start another pause. */
 void index_retry_continue(struct index_retry *r, int64_t now_ns);
 
 #endif

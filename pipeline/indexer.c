@@ -32,20 +32,19 @@
 /* Debuginfo, executable and symbol file may each have been stored with other aliases. */
 #define NAMES_MAX (1 + 3 * OBJECT_ALIASES_MAX)
 
-static struct metric waiting =
-        METRIC_GAUGE("cairn_index_queue", "Objects that wait to be indexed or are being indexed.", "");
-static struct metric debounced =
-        METRIC_GAUGE("cairn_index_incomplete", "Objects of that queue that wait for further companions to arrive.", "");
+static struct metric waiting = METRIC_GAUGE("cairn_index_queue", "Objects queued for indexing or being indexed.", "");
+static struct metric debounced = METRIC_GAUGE(
+        "cairn_index_incomplete", "Queued objects whose indexing is delayed until no more companions arrive.", "");
 static struct metric postponed = METRIC_GAUGE(
         "cairn_index_postponed", "Objects whose indexing failed because of the service and will be retried.", "");
 static struct metric postpones =
-        METRIC_COUNTER("cairn_index_postponed_total", "Failed attempts to index an object because of the service.", "");
+        METRIC_COUNTER("cairn_index_postponed_total", "Indexing attempts that failed because of the service.", "");
 static struct metric indexed =
-        METRIC_COUNTER("cairn_objects_indexed_total", "Objects whose symbols were put in the index.", "");
+        METRIC_COUNTER("cairn_objects_indexed_total", "Objects whose symbols were added to the index.", "");
 static struct metric kept =
         METRIC_COUNTER("cairn_objects_kept_total", "Objects whose symbols were no better than those in the index.", "");
 static struct metric partial = METRIC_COUNTER("cairn_objects_partial_total",
-                                              "Objects that were indexed in part: some data was unreadable.", "");
+                                              "Objects that were indexed partially: some data was unreadable.", "");
 static struct metric failed = METRIC_COUNTER("cairn_objects_failed_total", "Objects that could not be indexed.", "");
 
 struct indexer {
@@ -54,7 +53,7 @@ struct indexer {
         pthread_mutex_t lock;
         pthread_cond_t work;
         struct plain_files plain_files; /* uploaded files of queued objects */
-        struct id_set queue, running;   /* an object that is added while it runs is queued again until that run ends */
+        struct id_set queue, running;   /* an object added while it runs stays queued until that run ends */
         struct debounce debounce;       /* objects some of whose companions arrived */
         struct index_retry retry;       /* objects whose indexing failed because of the service */
         struct missing_companions missing;
@@ -63,10 +62,10 @@ struct indexer {
         atomic_bool stop;
         pthread_t threads[INDEXER_THREADS_MAX];
         unsigned thread_count;
-        _Atomic int64_t shares[3]; /* of the gauges, which count for all indexers */
+        _Atomic int64_t shares[3]; /* this indexer's shares of the gauges */
 };
 
-/* ---- the queue, with the lock held ---- */
+/* ---- the queue; caller holds ix->lock ---- */
 
 static void update_indexer_metrics(struct indexer *ix)
 {
@@ -184,8 +183,8 @@ static void postpone_object(struct indexer *ix, const struct build_id *id, const
         if (st)
                 log_warn("index", "not enough memory to record an object; it is indexed after the next start");
         else if (starts) /* one message per pause, however many objects fail meanwhile */
-                log_error("index", "%s: %s; retrying in %u s, %zu objects wait", build_id_hex(id, hex), why->text,
-                          ix->retry.pause_s, ix->retry.ids.count);
+                log_error("index", "%s: %s; retrying in %u s, %zu objects are waiting", build_id_hex(id, hex),
+                          why->text, ix->retry.pause_s, ix->retry.ids.count);
         update_indexer_metrics(ix);
         pthread_cond_broadcast(&ix->work);
         pthread_mutex_unlock(&ix->lock);
@@ -225,13 +224,13 @@ struct index_job {
         struct build_id id;
         char name[BUILD_ID_HEX_MAX];
         int debuginfo, executable, altlink, package, symbols; /* descriptors, -1: none */
-        struct id_set missing;                                /* needed companions that are not stored */
-        struct stored_object stored_debuginfo;                /* size 0 of its build-id: not stored */
+        struct id_set missing;                                /* required companions that are not stored */
+        struct stored_object stored_debuginfo;                /* build_id.size is 0 if not stored */
         struct stored_object symbol_file;
         bool symbol_file_is_superseded;
         bool is_supplement;
         struct symbol_inputs inputs;
-        uint64_t recheck_count;             /* of the indexer, when the job began */
+        uint64_t recheck_count;             /* recheck_count of the indexer when the job began */
         char partial[SYMBOL_PARTIAL_BYTES]; /* unreadable data */
 };
 
@@ -256,9 +255,9 @@ static int open_plain_file(struct indexer *ix, const struct stored_object *objec
 }
 
 /*
- * Open an input: the uploaded file while the indexer holds it, else the stored object, else a file of open_other().
- * @param ret        stays -1 when there is none.
- * @param stored_ret the stored object; size 0 of its build-id: it is not stored. May be NULL.
+ * Open an input: the uploaded file while the indexer holds it, else the stored object, else the result of open_other().
+ * @param ret        -1 if there is no such input.
+ * @param stored_ret the stored object, build_id.size 0 if not stored. May be NULL.
  */
 static enum status open_job_input(struct indexer *ix, const struct build_id *id, enum object_kind kind, int *ret,
                                   struct stored_object *stored_ret, struct error *err)
@@ -279,7 +278,7 @@ static enum status open_job_input(struct indexer *ix, const struct build_id *id,
 }
 
 /*
- * How the debuginfo relates to dwz. The worker that verified a stored object has already found that, so only a scanned
+ * The dwz relation of the debuginfo. The worker that verified a stored object already determined it, so only a scanned
  * file, or an object whose companions were not recorded, is read by another worker.
  */
 static enum status find_supplement(struct indexer *ix, const struct index_job *j, struct elf_supplement *ret,
@@ -332,7 +331,7 @@ static bool is_better_table(const struct symbol_table *a, const struct symbol_ta
 /*
  * Extract from the ELF files and from the symbol file, and keep the better table. The symbol file can be better: it may
  * have been made from a better ELF file, or with companions that are not stored here.
- * @param superseded_ret both were readable, and the ELF files' table is complete and as good.
+ * @param superseded_ret both were readable and the ELF files' table is complete and at least as good.
  */
 static enum status make_best_table(const struct extract_inputs *elf, int symbols_fd, const atomic_bool *cancel,
                                    struct symbol_table *ret, bool *superseded_ret, struct error *err)
@@ -390,8 +389,8 @@ static enum status make_job_table(struct indexer *ix, struct index_job *j, struc
 
 /*
  * Load a table so that lookups find it under the object's aliases too, and re-symbolize the locations recorded under
- * any of these build-ids. The index changes between resymbolizer_expect_change() and resymbolizer_end_change(), so
- * after a crash in between the locations are re-symbolized at the next start.
+ * any of these build-ids. The index changes between resymbolizer_expect_change() and resymbolizer_end_change(), so the
+ * locations are re-symbolized at the next start after a crash in between.
  */
 static enum status load_table_with_aliases(struct indexer *ix, const struct symbol_table *table, bool *replaced_ret,
                                            struct error *err)
@@ -419,7 +418,7 @@ static enum status load_table_with_aliases(struct indexer *ix, const struct symb
         return st;
 }
 
-/* Missing companions are recorded before the table is loaded: after a crash in between it is loaded again. */
+/* Missing companions are recorded before the table is loaded: after a crash in between, the object is indexed again. */
 static enum status make_and_load_table(struct indexer *ix, struct index_job *j, bool *replaced_ret, struct error *err)
 {
         struct symbol_table table;
@@ -479,9 +478,9 @@ static bool is_service_failure(enum status st)
 static void report_indexed_object(struct indexer *ix, const struct index_job *j, bool replaced, int64_t start_ns)
 {
         log_info("index", "%s: %s in %" PRId64 " ms", j->name,
-                 j->is_supplement ? "a supplementary file for other objects"
+                 j->is_supplement ? "it is a supplementary file of other objects"
                  : replaced       ? "indexed"
-                                  : "the indexed symbols are as good",
+                                  : "the indexed symbols are at least as good",
                  (monotonic_ns() - start_ns) / 1000000);
         if (j->partial[0]) {
                 log_warn("index", "%s: symbols are partial: %s", j->name, j->partial);
@@ -534,7 +533,7 @@ static void run_index_job(struct indexer *ix, const struct build_id *id)
 
 /* ---- threads ---- */
 
-/* The next object that no other thread works on. Called with the lock held. */
+/* Take the next object that no other thread is processing. Caller holds ix->lock. */
 static bool take_next_object(struct indexer *ix, struct build_id *ret)
 {
         while (debounce_take_due(&ix->debounce, monotonic_ns(), ret))
@@ -551,7 +550,7 @@ static bool take_next_object(struct indexer *ix, struct build_id *ret)
         return false;
 }
 
-/* Called with the lock held. */
+/* Caller holds ix->lock. */
 static void wait_for_indexer_work(struct indexer *ix)
 {
         int64_t due_ns = debounce_next_due_ns(&ix->debounce);

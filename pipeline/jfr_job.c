@@ -59,13 +59,13 @@ enum status jfr_job_decode(const struct jfr_job *job, struct profile *ret, struc
                 st = worker_run(&worker, err);
         }
         if (!st)
-                st = file_map_fd(answer, LIMIT_JFR_BYTES, "the answer of the worker", &map, err);
+                st = file_map_fd(answer, LIMIT_JFR_BYTES, "the worker's result", &map, err);
         return st ? st : otlp_decode(map.data ? map.data : "", map.size, ret, err);
 }
 
 /* ---- in the worker ---- */
 
-/* The content of a file, unpacked. */
+/* The decompressed content of a file. */
 static enum status read_job_file(int fd, size_t max, struct buf *ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map map = { 0 };

@@ -5,7 +5,7 @@
 /**
  * @file
  * Decoding of JFR recordings (profile-formats/jfr/jfr_decode.h) in a confined worker (`cairn worker jfr`), which
- * answers in OTLP: a recording is a graph of tables by descriptions of its own, and hostile.
+ * returns OTLP. A recording is untrusted: a graph of tables whose layout it describes itself.
  *
  * Threads: any.
  */
@@ -18,7 +18,7 @@
 struct jfr_job {
         const void *recording; /* plain or gzip */
         size_t recording_size;
-        const void *labels; /* of Pyroscope's Java agent, plain or gzip; NULL: none */
+        const void *labels; /* label mapping of Pyroscope's Java agent, plain or gzip; NULL: none */
         size_t labels_size;
         int64_t period_ns;         /* jfr_options */
         const char *dir;           /* for temporary files; NULL: they are kept in memory */
@@ -31,7 +31,7 @@ struct jfr_job {
  */
 enum status jfr_job_decode(const struct jfr_job *job, struct profile *ret, struct error *err) MUST_CHECK;
 
-/** The worker's side: args PERIOD-NS; descriptors of the recording, the labels and the answer. */
+/** The worker's side: args PERIOD-NS; descriptors of the recording, the labels and the result. */
 enum status jfr_job_run_worker(int argc, char **argv, int recording_fd, int labels_fd, int out_fd,
                                struct error *err) MUST_CHECK;
 

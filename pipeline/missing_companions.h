@@ -5,7 +5,7 @@
 /**
  * @file
  * Missing companions (dwz supplementary files, .dwo files) of indexed objects: a file of lines "OBJECT COMPANION",
- * rewritten durably with each change, so that an object is indexed again when a companion is stored.
+ * rewritten durably with each change, so that an object is re-indexed when a companion is stored.
  *
  * Threads: the owner's lock.
  */
@@ -14,7 +14,7 @@
 
 struct missing_companion {
         struct build_id object, companion;
-        bool has_arrived; /* meanwhile; not in the file */
+        bool has_arrived; /* since the file was read or written; not in the file */
 };
 
 struct missing_companions {
@@ -32,7 +32,7 @@ enum status missing_companions_set(struct missing_companions *n, const struct bu
                                    const struct build_id *companions, size_t count, struct error *err) MUST_CHECK;
 
 /**
- * A companion was stored: iterate over the objects that miss it. Start with *at = 0; false at the end.
+ * A companion was stored: iterate over the objects that lack it. Start with *at = 0; false at the end.
  * @param all_ret whether all other missing companions of the object arrived too.
  */
 bool missing_companions_mark_arrived(struct missing_companions *n, const struct build_id *companion, size_t *at,

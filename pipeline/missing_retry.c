@@ -37,7 +37,7 @@ static enum status list_missing_objects(struct profile_store *store, bool of_any
 {
         const struct scan_filter filter = { .from_unix_ns = of_any_age ? 0 : wall_clock_ns() - WINDOW_NS,
                                             .to_unix_ns = INT64_MAX };
-        struct scan_missing *missing = NULL; /* the scan's */
+        struct scan_missing *missing = NULL; /* owned by the scan */
         struct store_scan *scan;
         struct build_id *ids;
         size_t count = 0, n = 0;

@@ -4,19 +4,19 @@
 
 /**
  * @file
- * Periodic retry for missing objects. A flush requests an object only when it first occurs; an upstream may get it
- * later, and a restart drops the fetch queue. So the objects missing in samples of the last day are requested at the
+ * Periodic retry for missing objects. A flush requests an object only at its first occurrence; an upstream may get it
+ * later, and a restart drops the fetch queue. Therefore the missing objects of the last day's samples are requested at
  * start and every ten minutes. The federation skips those in its negative cache.
  */
 #include "profile-store/store.h"
 
 struct missing_retry;
 
-/** @param stores of the samples; borrowed. @param want called on a separate thread. */
+/** @param stores stores to search for missing objects; borrowed. @param want called on a separate thread. */
 enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
                                 void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
                                 struct missing_retry **ret, struct error *err) MUST_CHECK;
-/** Request now all objects missing in stored samples of any age. */
+/** Request all missing objects of stored samples of any age now. */
 void missing_retry_run_now(struct missing_retry *w);
 /** NULL is allowed. */
 void missing_retry_stop(struct missing_retry *w);

@@ -4,12 +4,11 @@
 
 /**
  * @file
- * Descriptors of uploaded files that wait to be indexed, so that the indexer
- * need not decompress the stored objects again. A cache only: the stored
- * object is read when there is no entry, as after a restart.
+ * Cache of descriptors of uploaded files that are queued for indexing, so that the indexer need not decompress the
+ * stored objects again. Without an entry, as after a restart, the stored object is read.
  *
- * The files are unlinked, so an entry holds disk space until it is removed;
- * PLAIN_FILES_MAX entries and PLAIN_FILES_MAX_BYTES bound it.
+ * The files are unlinked, so an entry holds disk space until it is removed; PLAIN_FILES_MAX entries and
+ * PLAIN_FILES_MAX_BYTES bound it.
  *
  * Threads: the caller's lock.
  */
@@ -34,9 +33,9 @@ struct plain_files {
         uint64_t bytes;
 };
 
-/** Keep the file of a stored object, or close it when there is no room. @param fd taken. */
+/** Keep the file of a stored object, or close it when there is no room. @param fd ownership passes in. */
 void plain_files_add(struct plain_files *p, const struct stored_object *object, int fd);
-/** A new descriptor of the file with the object's content; -1: none. */
+/** A new descriptor of the file with the object's content; -1 if there is none. */
 int plain_files_open(const struct plain_files *p, const struct stored_object *object);
 /** Close all files of a build-id. */
 void plain_files_remove(struct plain_files *p, const struct build_id *id);

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * A re-symbolization by request, with the samples that have an unresolved
- * location counted by reason before and after it: in the report, and as the
- * metric cairn_unresolved_samples.
+ * Re-symbolization on request. Samples with an unresolved location are counted by reason before and after it; the
+ * counts are in the report and in the metric cairn_unresolved_samples.
  *
  * Threads: any.
  */
@@ -16,7 +15,7 @@
 /**
  * Append the report, a JSON object (docs/formats/resymbolize.md).
  *
- * When the samples cannot be counted within the memory of a scan, the report says why instead.
+ * If the samples cannot be counted within the memory limit of a scan, the report has the error instead.
  */
 enum status resymbolize_and_report(struct profile_store *store, const struct resymbolize_request *request,
                                    struct buf *out, struct error *err) MUST_CHECK;

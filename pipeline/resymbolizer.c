@@ -16,9 +16,9 @@
 #include "pipeline/id_set.h"
 
 #define GATHER_MS 150     /* objects that change within this time share a round */
-#define RETRY_MS 2000     /* after a failure; doubled with each further one */
+#define RETRY_MS 2000     /* after a failure; doubled with each further failure */
 #define RETRY_DOUBLINGS 7 /* at most: 256 s */
-#define ATTEMPTS_MAX 64   /* of one round, to find the objects that fail */
+#define ATTEMPTS_MAX 64   /* per round, to find the objects that fail */
 #define UPLOADS_MAX 256
 #define LONG_DELAY_MS 5000
 
@@ -32,28 +32,30 @@ static struct metric healed_locations =
 static struct metric delays =
         METRIC_COUNTER("cairn_heal_delays_total", "Uploads after which locations were re-symbolized.", "");
 static struct metric delay_sum = METRIC_COUNTER("cairn_heal_delay_milliseconds_total",
-                                                "Time from such an upload until its names are in the tables.", "");
+                                                "Time from these uploads until the new names are in the tables.", "");
 static struct metric long_delays =
-        METRIC_COUNTER("cairn_heal_long_delays_total", "Uploads whose names took more than 5 s.", "");
-static struct metric failing_objects =
-        METRIC_GAUGE("cairn_heal_failing", "Objects whose re-symbolization failed and is retried separately.", "");
+        METRIC_COUNTER("cairn_heal_long_delays_total", "Of these uploads, those that took more than 5 s.", "");
+static struct metric failing_objects = METRIC_GAUGE(
+        "cairn_heal_failing", "Objects whose re-symbolization failed and that are retried separately.", "");
 static struct metric waiting = METRIC_GAUGE(
         "cairn_heal_queue", "Objects whose symbols changed and whose locations are not re-symbolized yet.", "");
 
-/* Jobs that are about to change the symbols of an id, of the object itself or of one it is an alias of. */
+/*
+ * Number of running jobs that may change the symbols of this id: an object's own, or that of an object with this alias.
+ */
 struct expectation {
         struct build_id id;
         unsigned jobs; /* at least 1 */
 };
 
-/* An object that failed alone. It is retried separately, with exponential backoff. */
+/* An object whose own re-symbolization failed. It is retried separately, with exponential backoff. */
 struct failing_object {
         struct build_id id;
         unsigned failures; /* in a row */
-        int64_t retry_ns;  /* monotonic; 0: it is ready or running again */
+        int64_t retry_ns;  /* monotonic; 0: ready or running again */
 };
 
-/* A file of an object came at this monotonic time; 0: its delay was counted. */
+/* A file of this object was uploaded at this monotonic time; 0: unused, or its delay was counted. */
 struct noted_upload {
         struct build_id id;
         int64_t at_ns;
@@ -74,11 +76,11 @@ struct resymbolizer {
         struct failing_object *failing;
         size_t failing_count, failing_capacity;
         struct noted_upload uploads[UPLOADS_MAX];
-        size_t next_upload; /* index to overwrite */
+        size_t next_upload; /* next slot to overwrite */
         bool stop;
         bool started;
         pthread_t thread;
-        _Atomic int64_t waiting_share, failing_share; /* of the gauges, which count for all resymbolizers */
+        _Atomic int64_t waiting_share, failing_share; /* this resymbolizer's shares of the gauges */
 };
 
 static void append_id_line(struct buf *text, const struct build_id *id)
@@ -94,7 +96,7 @@ static void append_id_lines(struct buf *text, const struct id_set *ids)
                 append_id_line(text, &ids->items[i]);
 }
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static enum status save_queue(struct resymbolizer *h, struct error *err)
 {
         _cleanup_buf_ struct buf text;
@@ -138,7 +140,7 @@ static enum status load_queue(struct resymbolizer *h, struct error *err)
         return ST_OK;
 }
 
-/* Sleep for this time or until the stop, with the lock held. */
+/* Sleep for this time or until the stop. Caller holds the lock. */
 static void wait_resymbolizer_ms(struct resymbolizer *h, int64_t ms)
 {
         int64_t until = monotonic_ns() + ms * 1000000;
@@ -173,7 +175,7 @@ static struct failing_object *find_failing_object(struct resymbolizer *h, const 
         return NULL;
 }
 
-/* The object failed alone: retry it later, apart from the others. */
+/* The object failed alone: retry it later, separately. */
 static void postpone_failing_object(struct resymbolizer *h, const struct build_id *id, const char *why)
 {
         struct failing_object *f = find_failing_object(h, id);
@@ -204,7 +206,7 @@ static void remove_failing_objects(struct resymbolizer *h, const struct build_id
         }
 }
 
-/* Make failing objects ready whose time has come. Returns when the next one is due, 0: none. */
+/* Move failing objects that are due to the ready set. Returns the next due time; 0: none. */
 static int64_t enqueue_due_retries(struct resymbolizer *h)
 {
         int64_t now = monotonic_ns(), next = 0;
@@ -224,7 +226,7 @@ static int64_t enqueue_due_retries(struct resymbolizer *h)
         return next;
 }
 
-/* ---- time from an upload to its names ---------------------------------------------------- */
+/* ---- time from an upload to the new names ---------------------------------------------------- */
 
 void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id)
 {
@@ -234,7 +236,7 @@ void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id)
         pthread_mutex_unlock(&h->lock);
 }
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static void count_upload_delays(struct resymbolizer *h, const struct build_id *id)
 {
         for (size_t i = 0; i < UPLOADS_MAX; i++) {
@@ -257,16 +259,19 @@ struct round {
         struct resymbolize_result result;
         size_t healed;
         unsigned attempts;
-        bool wait; /* a failure that no single object causes */
+        bool wait; /* the failure is not caused by a single object: pause before the next round */
 };
 
-/* Failures that one object can cause for all others; bisection does not help against a full disk, for example. */
+/*
+ * Whether one object can cause this failure for the whole group. Bisection does not help against a full disk, for
+ * example.
+ */
 static bool may_be_caused_by_one_object(enum status st)
 {
         return st == ST_NO_MEMORY || st == ST_TOO_BIG || st == ST_BAD_DATA;
 }
 
-/* In all stores, whatever fails in one of them. The first failure is returned. */
+/* Continue with the other stores after a failure; the first failure is returned. */
 static enum status resymbolize_stores(const struct resymbolizer *h, const struct build_id *ids, size_t count,
                                       struct resymbolize_result *sum, struct error *err)
 {
@@ -285,8 +290,8 @@ static enum status resymbolize_stores(const struct resymbolizer *h, const struct
 }
 
 /*
- * Re-symbolize these objects together; on failure bisect, down to the objects that fail alone. Called with the lock
- * held, which is released meanwhile.
+ * Re-symbolize these objects together; on failure bisect, down to the objects that fail alone. Caller holds the lock;
+ * it is released during the work.
  */
 static void resymbolize_objects(struct resymbolizer *h, struct round *r, const struct build_id *ids, size_t count)
 {
@@ -327,7 +332,7 @@ static void resymbolize_objects(struct resymbolizer *h, struct round *r, const s
         }
 }
 
-/* One round over all ready objects. Called with the lock held, which is released meanwhile. */
+/* One round over all ready objects. Caller holds the lock; it is released during the work. */
 static void run_resymbolizer_round(struct resymbolizer *h)
 {
         struct round r = { 0 };
@@ -447,7 +452,7 @@ static size_t find_expectation(const struct resymbolizer *h, const struct build_
         return i;
 }
 
-/* One job less. */
+/* One of the jobs that expect a change ended. */
 static void release_expectation(struct resymbolizer *h, const struct build_id *id)
 {
         size_t i = find_expectation(h, id);
@@ -488,7 +493,7 @@ void resymbolizer_end_change(struct resymbolizer *h, const struct build_id *id, 
                 struct failing_object *f = find_failing_object(h, id);
 
                 if (f)
-                        f->retry_ns = 0; /* with other symbols it may succeed at once */
+                        f->retry_ns = 0; /* retry at once: the symbols changed */
                 enqueue_ready(h, id);
                 update_resymbolizer_metrics(h);
                 pthread_cond_broadcast(&h->changed);

@@ -10,8 +10,8 @@
  * A failed round is bisected, down to the objects that fail alone. These are retried separately with exponential
  * backoff, so that one object never delays the others.
  *
- * A build-id is written to the heal-queue file before its symbols change and removed after its round, so after a crash
- * in between it is re-symbolized at the next start.
+ * A build-id is written to the heal-queue file before its symbols change and removed after its round, so it is
+ * re-symbolized at the next start after a crash in between.
  *
  * Threads: any, except start and stop.
  */
@@ -20,7 +20,7 @@
 
 struct resymbolizer;
 
-/** Starts with the queue in the file at queue_path. @param stores whose locations are rewritten; borrowed. */
+/** Load the queue from the file at queue_path and start. @param stores whose locations are rewritten; borrowed. */
 enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
                                struct resymbolizer **ret, struct error *err) MUST_CHECK;
 /** Unfinished objects stay in the file. NULL is allowed. */
@@ -35,8 +35,8 @@ void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id)
 /** The symbols of this object are about to change. Durable when it returns. */
 enum status resymbolizer_expect_change(struct resymbolizer *h, const struct build_id *id, struct error *err) MUST_CHECK;
 /**
- * The change ended. If changed: re-symbolize soon; otherwise forget it, unless others expect it. Call once per
- * resymbolizer_expect_change().
+ * The change ended. If changed: re-symbolize soon; otherwise drop the entry, unless other jobs expect a change. Call
+ * once per resymbolizer_expect_change().
  */
 void resymbolizer_end_change(struct resymbolizer *h, const struct build_id *id, bool changed);
 

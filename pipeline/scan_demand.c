@@ -90,14 +90,14 @@ static enum status index_if_better(void *context, const struct scan_object *o, c
         return atomic_load(d->stopping) ? ST_BUSY : ST_OK;
 }
 
-/* A walk found new objects: they may have better symbols, be missing companions, or be missing in samples. */
+/* A walk found new objects: better symbols, missing companions, or objects missing in samples. */
 static void handle_scan_results(void *context)
 {
         struct scan_demand *d = context;
         struct error err;
 
         if (scan_list(d->scan, NULL, index_if_better, d, &err) && !atomic_load(d->stopping))
-                log_warn("scan", "cannot compare the found objects with the index: %s", err.text);
+                log_warn("scan", "cannot compare the scanned objects with the index: %s", err.text);
         indexer_recheck_companions(d->indexer);
         missing_retry_run_now(d->missing_retry);
 }

@@ -4,11 +4,10 @@
 
 /**
  * @file
- * Index objects of scanned trees on demand. A tree may be a whole
- * distribution, so an object is not indexed until samples or a request contain
- * addresses in it; it is indexed again when a later walk finds better symbols.
+ * Index objects of scanned trees on demand. A tree may be a whole distribution, so an object is not indexed until
+ * samples or a request contain addresses in it; it is indexed again when a later walk finds better symbols.
  *
- * Threads: any, except opening. The fields are set before scan_start().
+ * Threads: any, except opening. Set the fields before scan_start().
  */
 #include <stdatomic.h>
 
@@ -27,12 +26,11 @@ struct scan_demand {
 
 /**
  * Open the trees of the options; found and context are set by this function.
- * @param d fields may be filled in later. Borrowed until scan_destroy() of d->scan.
+ * @param d borrowed until scan_destroy() of d->scan; fields may be set later.
  */
 enum status scan_demand_open_trees(struct scan_demand *d, struct scan_options *options, struct error *err) MUST_CHECK;
 
-/** Index the objects of which the index has no record. @param rest_ret ids whose debuginfo is in no tree; up to count.
- */
+/** Index the objects without a record in the index. @param rest_ret ids whose debuginfo is in no tree; up to count. */
 void scan_demand_index_objects(struct scan_demand *d, const struct build_id *ids, size_t count,
                                struct build_id *rest_ret, size_t *rest_count_ret);
 
@@ -45,7 +43,7 @@ void scan_demand_request(struct scan_demand *d, const struct build_id *id);
  */
 void scan_demand_request_prefix(struct scan_demand *d, const uint8_t *start, size_t n);
 
-/** As open_other() and has_other() of struct indexer_options. */
+/** Callbacks open_other() and has_other() of struct indexer_options. */
 enum status scan_demand_open_object(struct scan_demand *d, const struct build_id *id, enum object_kind kind,
                                     int *fd_ret, struct error *err) MUST_CHECK;
 bool scan_demand_has_debuginfo(struct scan_demand *d, const struct build_id *id);

@@ -17,7 +17,8 @@
 struct snapshot {
         const char *data;
         char *dir;        /* DIR.incomplete */
-        const char *base; /* what is taken, below data: "" of the default tenant and what is shared, "tenants/NAME" */
+        const char *base; /* path of the current store below data: "" for the default tenant and the shared store, else
+                             "tenants/NAME" */
         struct snapshot_result result;
 };
 
@@ -30,7 +31,7 @@ static enum status append_snapshot_chunk(void *context, const void *data, size_t
         return file_write_all(*fd, data, n, "a file of the snapshot", err);
 }
 
-/* What the file holds now. ST_NOT_FOUND when it is gone. */
+/* Copy the current content of the file. ST_NOT_FOUND if it was removed. */
 static enum status copy_snapshot_file(struct snapshot *s, const char *from, const char *to, struct error *err)
 {
         _cleanup_close_ int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out = -1;
@@ -64,7 +65,7 @@ static enum status link_file(struct snapshot *s, const char *from, const char *t
                                : error_os(err, errno, "cannot link '%s' to '%s'", from, to);
 }
 
-/* Not synced one by one: the whole file system is at the end. */
+/* Directories are not synced here: the whole file system is synced at the end. */
 static enum status make_snapshot_dir(const char *path, struct error *err)
 {
         if (mkdir(path, 0755) == 0 || errno == EEXIST)
@@ -77,7 +78,7 @@ static bool is_temporary_entry(const char *name)
         return name[0] == '.';
 }
 
-/* How a file of a folder is taken; NULL: not at all. */
+/* How a file of a folder is copied; NULL: not copied. */
 typedef enum status take_file(struct snapshot *s, const char *from, const char *to, struct error *err);
 
 static take_file *link_every_file(const char *name)
@@ -86,7 +87,7 @@ static take_file *link_every_file(const char *name)
         return link_file;
 }
 
-/* Segments and ids are appended to; a damaged rest is not. */
+/* Segments and batch ids are appended to; a quarantined (.damaged) file is immutable. */
 static take_file *take_queue_file(const char *name)
 {
         const char *dot = strrchr(name, '.');
@@ -104,8 +105,8 @@ static int is_listed_entry(const struct dirent *e)
 }
 
 /*
- * The files of a folder in order of their names, and its folders below with depth. Files that vanish meanwhile are left
- * out, those that are there already in the copy stay.
+ * The files of a folder in order of their names, and its subfolders up to depth. Files that vanish during the copy are
+ * left out; files that exist in the copy stay.
  */
 static enum status take_folder(struct snapshot *s, const char *from, const char *to, take_file *(*how)(const char *),
                                int depth, struct error *err)
@@ -173,7 +174,7 @@ static enum status copy_database(struct snapshot *s, const char *name, struct er
         uint64_t bytes = 0;
         enum status st = make_path_pair(s, name, &p, err);
 
-        if (!st && access(p.from, F_OK)) /* a folder means a database, also of a tenant */
+        if (!st && access(p.from, F_OK)) /* where the folder exists there is a database, also of a tenant */
                 return ST_OK;
         if (!st)
                 st = make_snapshot_dir(p.to, err);
@@ -224,7 +225,7 @@ static enum status take_objects(struct snapshot *s, struct error *err)
 
 /* ---- tables and queue ---- */
 
-/* The version that the name of a log file begins with; -1 for other names. */
+/* The version at the start of a log file's name; -1 for other names. */
 static int64_t parse_snapshot_version(const char *name)
 {
         const char *rest = name + strspn(name, "0123456789");
@@ -279,7 +280,7 @@ static enum status link_parts(struct snapshot *s, const struct path_pair *table,
         return st;
 }
 
-/* The copied log must give the state that was copied: a cleanup of the log may have run meanwhile. */
+/* Check that the copied log yields the state that was copied: a cleanup of the log may have run meanwhile. */
 static enum status check_copied_table(const struct path_pair *table, uint64_t version, size_t files, struct error *err)
 {
         struct delta_snapshot *state = NULL;
@@ -298,7 +299,7 @@ static enum status check_copied_table(const struct path_pair *table, uint64_t ve
                        : st;
 }
 
-/* A moment of the tables. */
+/* The state of all tables at one time. */
 struct table_moment {
         struct table_logs logs;
         struct tables *tables;
@@ -390,7 +391,7 @@ static enum status take_queue(struct snapshot *s, struct error *err)
         return st;
 }
 
-/* One attempt. ST_BUSY and ST_NOT_FOUND: something changed meanwhile, try again. */
+/* One attempt. ST_BUSY and ST_NOT_FOUND: the tables changed meanwhile; try again. */
 static enum status try_profiles(struct snapshot *s, struct error *err)
 {
         _cleanup_(table_moment_deinit) struct table_moment m = { 0 };
@@ -432,7 +433,7 @@ static enum status take_profiles(struct snapshot *s, struct error *err)
 
         if (!st && access(p.from, F_OK))
                 return error_set(err, ST_NOT_FOUND,
-                                 "no tables in '%s/profiles'; --data names a service's data directory", s->data);
+                                 "no tables in '%s/profiles'; --data must name a service's data directory", s->data);
         for (int i = 0; !st && i < ATTEMPTS; i++) {
                 const struct snapshot_result before = s->result;
 
@@ -447,9 +448,9 @@ static enum status take_profiles(struct snapshot *s, struct error *err)
         return st;
 }
 
-/* ---- the whole ---- */
+/* ---- all parts ---- */
 
-/* The index before the queue of what is to be re-symbolized. */
+/* The index before heal-queue (snapshot.h, 1.). */
 static enum status take_index(struct snapshot *s, struct error *err)
 {
         enum status st = copy_database(s, "index", err);
@@ -472,7 +473,7 @@ static enum status take_part_of_tenant(struct snapshot *s, const char *name, tak
                 return error_no_memory(err);
         s->base = base;
         st = make_store_pair(s, "tables", &tables, err);
-        if (!st && access(tables.from, F_OK) == 0) { /* else a tenant's store that is being created */
+        if (!st && access(tables.from, F_OK) == 0) { /* else the tenant's store is being created */
                 st = make_snapshot_dir(to, err);
                 if (!st)
                         st = take(s, err);
@@ -481,7 +482,7 @@ static enum status take_part_of_tenant(struct snapshot *s, const char *name, tak
         return st;
 }
 
-/* A part of the default tenant and what tenants share, and then that of each other tenant. */
+/* Copy this part for the default tenant and the shared store, then for each other tenant. */
 static enum status take_of_all_tenants(struct snapshot *s, take_part *take, struct error *err)
 {
         _cleanup_path_pair_ struct path_pair p = { 0 };
@@ -527,8 +528,8 @@ static enum status report_taken_path(const char *dir, struct error *err)
 }
 
 /*
- * Rename unless the new name exists. File systems without RENAME_NOREPLACE, as NFS and many of FUSE, replace nothing
- * but an empty directory, which could only have been made since the look at it.
+ * Rename unless the new name exists. File systems without RENAME_NOREPLACE, such as NFS and many FUSE ones, replace
+ * only an empty directory, and that only if it was created after the check.
  */
 static enum status rename_new(const char *from, const char *to, struct error *err)
 {
@@ -550,7 +551,7 @@ static enum status publish_snapshot(struct snapshot *s, const char *dir, struct 
         return st ? st : file_sync_parent(dir, err);
 }
 
-/* A path without the slashes at its end, owned. */
+/* The path without trailing slashes, owned. */
 static char *trim_slashes(const char *path)
 {
         size_t n = strlen(path);
@@ -572,7 +573,7 @@ enum status take_snapshot(const char *data, const char *target, struct snapshot_
                 return error_no_memory(err);
         if (stat(data, &info))
                 return errno == ENOENT ? error_set(err, ST_NOT_FOUND,
-                                                   "'%s' does not exist; --data names a service's data "
+                                                   "'%s' does not exist; --data must name a service's data "
                                                    "directory",
                                                    data)
                                        : error_os(err, errno, "cannot open '%s'", data);
@@ -580,12 +581,13 @@ enum status take_snapshot(const char *data, const char *target, struct snapshot_
                 return report_taken_path(dir, err);
         if (asprintf(&s.dir, "%s.incomplete", dir) < 0)
                 return error_no_memory(err);
-        if (mkdir(s.dir, info.st_mode & 0777) < 0) { /* readable to those who may read the original */
-                st = errno == EEXIST ? error_set(err, ST_BUSY,
-                                                 "'%s' is left from an interrupted snapshot, or of one that runs: "
-                                                 "remove it, or name another directory",
-                                                 s.dir)
-                                     : error_os(err, errno, "cannot create '%s'", s.dir);
+        if (mkdir(s.dir, info.st_mode & 0777) < 0) { /* same readers as the original */
+                st = errno == EEXIST
+                             ? error_set(err, ST_BUSY,
+                                         "'%s' is left from an interrupted snapshot, or belongs to a running one: "
+                                         "remove it, or name another directory",
+                                         s.dir)
+                             : error_os(err, errno, "cannot create '%s'", s.dir);
                 free(s.dir);
                 return st;
         }

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Consistent copy of a data directory, also beside the service that writes it: of each tenant the tables with their
- * logs, raw queue and batch ids; index, records and files of objects, those that tenants share and a tenant's own. Not
- * copied: what is made again or belongs to a process (scanned trees' cache, unfinished uploads, locks).
+ * Consistent copy of a data directory, also while the service writes to it: for each tenant the tables with their logs,
+ * raw queue and batch ids; the shared and per-tenant index, object records and object files. Not copied: data that is
+ * recreated or belongs to a process (scanned trees' cache, unfinished uploads, locks).
  *
- * Every batch that was acknowledged before the call is in the copy once, with the index and objects of that time or
- * later. No lock is taken; the order makes it consistent:
+ * Every batch acknowledged before the call is in the copy exactly once, with the index and objects of that time or
+ * later. No lock is taken; consistency follows from the order:
  *  1. of each tenant and of what they share the index (as of one read transaction), then heal-queue: an object whose
  * symbols changed is in the queue until its locations are rewritten in the tables, which are read later;
  *  2. states V of the three logs, samples first; then the raw queue, then batch ids; then the samples' log is read
@@ -35,7 +35,7 @@ struct snapshot_result {
 };
 
 /**
- * Copy the data directory data to dir, which must not exist; slashes at its end do not count.
+ * Copy the data directory data to dir, which must not exist; trailing slashes are ignored.
  *
  * @return ST_OK; ST_NOT_FOUND without tables in data; ST_BUSY when dir exists, or flushes commit more often than the
  *         queue can be copied; ST_BAD_DATA; ST_OS; ST_NO_MEMORY. On failure dir does not exist.

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Stored .dwo files for a worker, by the unit's id alone: paths of the machine that compiled mean nothing here.
+ * Opens stored .dwo files for a worker by the unit's id alone: paths of the compiling machine do not apply here.
  *
- * Threads: the one that waits for the worker.
+ * Threads: the thread that waits for the worker.
  */
 #include "debuginfo-store/store.h"
 #include "pipeline/id_set.h"
@@ -17,7 +17,7 @@ struct stored_dwo {
         size_t missing_max;
 };
 
-/** As open() of struct dwarf_dwo_source; the context is a struct stored_dwo. */
+/** The open() callback of struct dwarf_dwo_source; context is a struct stored_dwo. */
 enum status stored_dwo_open(void *context, uint64_t unit, const char *directory, const char *name, unsigned attempt,
                             int *fd_ret);
 
