@@ -8,8 +8,8 @@
 #include "common/huge_pages.h"
 
 /*
- * The chunk size grows with the bytes in use, because many arenas hold only a few names and a few hold gigabytes, where
- * huge pages save most page faults. Past CHUNK_BYTES at most a sixteenth is allocated and not used.
+ * The chunk size grows with the bytes in use, because many arenas hold only a few names, while a few hold gigabytes,
+ * where huge pages save most page faults. Beyond CHUNK_BYTES at most a sixteenth is allocated but unused.
  */
 #define FIRST_CHUNK_BYTES (1u << 10)
 #define CHUNK_BYTES (64u << 10)
@@ -54,7 +54,7 @@ void arena_deinit(struct arena *a)
         memory_release(&a->memory);
 }
 
-/* For n bytes and some that follow; n alone when it is large. */
+/* Size of a chunk for n bytes and some later allocations; just n if it is large. */
 static size_t arena_chunk_bytes(size_t used, size_t n)
 {
         size_t size = used > 4 * n ? used : 4 * n;
@@ -130,7 +130,7 @@ bool arena_absorb(struct arena *into, struct arena *from)
                 return false;
         while (*end)
                 end = &(*end)->next;
-        *end = into->chunks; /* the newest of from is filled further */
+        *end = into->chunks; /* keep filling the newest chunk of `from` */
         into->chunks = from->chunks;
         into->used += from->used;
         into->memory.bytes += from->memory.bytes;

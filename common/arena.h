@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Arena allocator with a maximum: all memory is freed at once.
+ * Arena allocator with a maximum size; all memory is freed at once.
  *
  * Threads: one arena belongs to one thread.
  */
@@ -19,12 +19,12 @@ struct arena {
         struct arena_chunk *chunks;
         size_t used; /* bytes handed out or lost to alignment */
         size_t max;
-        enum status failed;               /* of the last allocation that failed: ST_TOO_BIG, ST_NO_MEMORY, ST_BUSY */
-        struct memory_reservation memory; /* of all chunks; MEMORY_BASE: none */
+        enum status failed;               /* status of the last failed allocation: ST_TOO_BIG, ST_NO_MEMORY, ST_BUSY */
+        struct memory_reservation memory; /* for all chunks; MEMORY_BASE: not reserved */
 };
 
 void arena_init(struct arena *a, size_t max);
-/** As arena_init(), with chunks reserved from the memory budget. */
+/** Like arena_init(), but chunks are reserved from the memory budget. */
 void arena_init_budget(struct arena *a, size_t max, enum memory_use use);
 void arena_deinit(struct arena *a);
 #define _cleanup_arena_ _cleanup_(arena_deinit)
@@ -35,15 +35,16 @@ bool arena_fits(const struct arena *a, size_t n);
 /** The error of the last failed allocation: ST_TOO_BIG past the maximum, ST_BUSY from the budget, else ST_NO_MEMORY. */
 enum status arena_error(const struct arena *a, struct error *err, const char *what);
 
-/** n zeroed bytes, 16-byte aligned; NULL past the maximum or without memory. Valid until arena_deinit(). */
+/** n zeroed bytes, 16-byte aligned; NULL beyond the maximum or out of memory. Valid until arena_deinit(). */
 void *arena_alloc(struct arena *a, size_t n);
 
-/** count * size zeroed bytes with an overflow test. */
+/** count * size zeroed bytes, with overflow check. */
 void *arena_alloc_array(struct arena *a, size_t count, size_t size);
 
 /**
- * Move all that from has allocated into `into`; both are of one memory use. from stays usable, and empty.
- * @return false, with nothing moved, past the maximum of `into`.
+ * Move all allocations of `from` into `into`; both have the same memory use. `from` is empty afterwards and stays
+ * usable.
+ * @return false, with nothing moved, if that exceeds the maximum of `into`.
  */
 bool arena_absorb(struct arena *into, struct arena *from);
 

@@ -22,7 +22,7 @@ bool array_grow(void *array_pointer, size_t *capacity, size_t count, size_t n, s
                 grown_capacity = needed;
         if (grown_capacity > PTRDIFF_MAX / element_size)
                 return false;
-        memcpy(&array, array_pointer, sizeof array); /* a pointer of any type */
+        memcpy(&array, array_pointer, sizeof array); /* the pointer may have any type */
         grown = realloc(array, grown_capacity * element_size);
         if (!grown)
                 return false;

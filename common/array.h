@@ -18,34 +18,34 @@
 #include "common/error.h"
 #include "common/memory_budget.h"
 
-/* With room there is an array, which a static analyzer does not see from array_grow(). */
+/* A non-full array is allocated; a static analyzer cannot conclude that from array_grow(). */
 #ifdef __clang_analyzer__
 #define ARRAY_WITH_ROOM(has_room, array) ((has_room) && *(array))
 #else
 #define ARRAY_WITH_ROOM(has_room, array) (has_room)
 #endif
 
-/** Make room for one more element after the first `count`. False without memory; the array is then unchanged. */
+/** Make room for one more element after the first `count`. False when out of memory; the array is unchanged then. */
 #define array_reserve(array, capacity, count)                                                                          \
         ARRAY_WITH_ROOM((count) < *(capacity) || array_grow((array), (capacity), (count), 1, sizeof **(array)), array)
 
-/** Make room for n more elements after the first `count`. False as above, or when count + n overflows. */
+/** Make room for n more elements after the first `count`. False as above, or if count + n overflows. */
 #define array_reserve_many(array, capacity, count, n)                                                                  \
         ARRAY_WITH_ROOM((n) <= *(capacity) - (count) ||                                                                \
                                 array_grow((array), (capacity), (count), (n), sizeof **(array)),                       \
                         array)
 
 /**
- * Grow by half, or to count + n elements when that is more. Called through the macros above.
+ * Grow by half, or to count + n elements if that is more. Called through the macros above.
  * @param array_pointer  the address of the pointer to the first element; count <= *capacity
  */
 bool array_grow(void *array_pointer, size_t *capacity, size_t count, size_t n, size_t element_size) MUST_CHECK;
 
-#define ARRAY_UNCHARGED 1024 /* elements: a small array needs no budget */
+#define ARRAY_UNCHARGED 1024 /* elements: a small array is not charged to the budget */
 
 /**
- * Charge what the next array_reserve() allocates, before it.
- * @param element_bytes  of an element, and of what grows beside the array.
+ * Reserve from the budget what the next array_reserve() will allocate; call it before.
+ * @param element_bytes  size of an element, plus that of parallel arrays growing with it.
  * @return as memory_reserve().
  */
 enum status array_charge_growth(struct memory_reservation *memory, size_t capacity, size_t count, size_t element_bytes,

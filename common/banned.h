@@ -3,9 +3,8 @@
 #define CAIRN_COMMON_BANNED_H
 
 /*
- * Calls that have no safe use here; the build includes this page before every
- * source file. Use snprintf, buf_printf, memcpy with a known size, strtoull
- * through common/options.h, gmtime_r.
+ * Banned calls without a safe use; the build includes this header before every source file. Use snprintf, buf_printf,
+ * memcpy with a known size, strtoull through common/options.h, gmtime_r.
  */
 #include <stdio.h>
 #include <stdlib.h>

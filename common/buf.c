@@ -8,7 +8,7 @@
 #include "common/huge_pages.h"
 #include "common/limits.h"
 
-#define LARGE_BUF_BYTES MiB(16) /* from here on huge pages save most of the time of growing */
+#define LARGE_BUF_BYTES MiB(16) /* above this size huge pages save most of the time of growing */
 
 void buf_init(struct buf *b, size_t max)
 {

@@ -22,11 +22,14 @@ struct buf {
         size_t capacity;
         size_t max; /* limit of size */
         enum status failed;
-        struct memory_reservation memory; /* of capacity bytes; MEMORY_BASE: none */
+        struct memory_reservation memory; /* for capacity bytes; MEMORY_BASE: not reserved */
 };
 
 void buf_init(struct buf *b, size_t max);
-/** As buf_init(), with memory reserved from the budget. Code that takes data away must take the reservation too. */
+/**
+ * Like buf_init(), but memory is reserved from the budget. Code that takes ownership of data must take the reservation
+ * too.
+ */
 void buf_init_budget(struct buf *b, size_t max, enum memory_use use);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
@@ -51,7 +54,7 @@ enum status buf_append_uleb128(struct buf *b, uint64_t v);
 enum status buf_append_sleb128(struct buf *b, int64_t v);
 enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 
-/** Append a NUL that does not count in size and return the text, borrowed until the next call; NULL on failure. */
+/** Append a NUL, not counted in size, and return the text, borrowed until the next call; NULL on failure. */
 const char *buf_cstr(struct buf *b);
 
 #endif

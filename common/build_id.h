@@ -22,7 +22,7 @@ struct build_id {
         uint8_t bytes[BUILD_ID_MAX];
 };
 
-extern const struct build_id unknown_build_id; /* of size 0 */
+extern const struct build_id unknown_build_id; /* size 0 */
 
 /** False when n is 0 or over BUILD_ID_MAX. */
 bool build_id_from_bytes(struct build_id *ret, const void *bytes, size_t n);

@@ -3,8 +3,8 @@
 #define CAIRN_COMMON_BYTES_H
 
 /*
- * Unaligned loads and stores with a fixed byte order. The caller has checked the bounds; for input from outside that
- * is not validated yet, use common/reader.h.
+ * Unaligned loads and stores with a fixed byte order. The caller has checked the bounds; for untrusted input that is
+ * not validated yet, use common/reader.h.
  */
 #include <endian.h>
 #include <stdint.h>

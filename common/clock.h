@@ -19,7 +19,7 @@ static inline int64_t wall_clock_ns(void)
         return clock_ns(CLOCK_REALTIME);
 }
 
-/** Nanoseconds that never go back. */
+/** Nanoseconds of the monotonic clock. */
 static inline int64_t monotonic_ns(void)
 {
         return clock_ns(CLOCK_MONOTONIC);

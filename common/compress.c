@@ -21,7 +21,7 @@ bool zstd_detect(const void *data, size_t n)
         return n >= 4 && memcmp(data, "\x28\xb5\x2f\xfd", 4) == 0;
 }
 
-/* Free space of the buffer, at least one step unless that exceeds its maximum; 0 when it is full or out of memory. */
+/* Free space of the buffer, at least one step unless that exceeds its maximum; 0 if it is full or out of memory. */
 static size_t reserve_output_space(struct buf *b, void **ret)
 {
         size_t left = b->max - b->size;
@@ -60,7 +60,7 @@ static enum status decompress_gzip_members(z_stream *z, const uint8_t *data, siz
                         z->avail_in = (uInt)step;
                         taken += step;
                 }
-                /* At the maximum, one spare byte tells output that just fits from output that continues. */
+                /* At the maximum, one spare byte distinguishes output that just fits from output that continues. */
                 z->next_out = space ? to : &spare;
                 z->avail_out = space ? (uInt)(space < UINT_MAX ? space : UINT_MAX) : 1;
                 rc = inflate(z, Z_NO_FLUSH);
@@ -111,7 +111,7 @@ enum status gzip_compress(const void *data, size_t n, int level, struct buf *ret
                 size_t space = reserve_output_space(ret, &to);
 
                 if (!space) {
-                        (void)buf_reserve(ret, 1); /* marks it as too big when it is full */
+                        (void)buf_reserve(ret, 1); /* marks ret as too big if it is full */
                         break;
                 }
                 if (z.avail_in == 0) {

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * gzip and zstd over whole buffers, with a bound on the output.
+ * gzip and zstd of whole buffers, with bounded output.
  *
- * Decompression appends to ret and never exceeds its max, whatever sizes the input claims; one byte more is ST_TOO_BIG.
- * On failure ret is truncated to its previous size. Truncated or damaged input is ST_BAD_DATA.
+ * Decompression appends to ret and never exceeds its max, regardless of the sizes the input claims; beyond it:
+ * ST_TOO_BIG. On failure ret is truncated to its previous size. Truncated or damaged input is ST_BAD_DATA.
  *
  * Threads: no shared state.
  * Source: RFC 1952 (concatenated members form one text), RFC 1950, RFC 8878.
@@ -30,7 +30,7 @@ bool zstd_detect(const void *data, size_t n);
 enum status gzip_decompress(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
 enum status gzip_compress(const void *data, size_t n, int level, struct buf *ret, struct error *err) MUST_CHECK;
 
-/** The window is limited to LIMIT_ZSTD_WINDOW_LOG, so that a frame header cannot request more memory. */
+/** The window is limited to LIMIT_ZSTD_WINDOW_LOG, so that a frame header cannot cause a larger allocation. */
 enum status zstd_decompress(const void *data, size_t n, struct buf *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -10,10 +10,10 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 
-/* Sections that exist: the programs that read the file. */
+/* Known sections: the programs that read the file. */
 static const char *const sections[] = { "serve", "agent", "upload" };
 
-#define VALUE_BYTES_MAX (2 * LIMIT_CONFIG_BYTES) /* of a section: with aliases, more than the file has */
+#define VALUE_BYTES_MAX (2 * LIMIT_CONFIG_BYTES) /* of a section: larger than the file because of aliases */
 
 struct source {
         const char *path;
@@ -32,7 +32,7 @@ static const char *text_of(const yaml_node_t *node)
         return (const char *)node->data.scalar.value;
 }
 
-/* A text without NUL bytes, which end the values that options take. */
+/* A text without NUL bytes, which would truncate option values. */
 static bool is_text(const yaml_node_t *node)
 {
         return node && node->type == YAML_SCALAR_NODE && strlen(text_of(node)) == node->data.scalar.length;
@@ -51,7 +51,7 @@ static enum status add_value(struct source *in, const yaml_node_t *node, struct 
         if (!is_text(node))
                 return error_set(in->err, ST_USAGE, "%s:%zu: '%s' takes a text or a list of texts", in->path,
                                  node ? line_of(node) : entry->line, PRINTABLE(entry->name));
-        /* Aliases repeat a text, and an empty one takes memory too. */
+        /* Aliases repeat a text, and even an empty text uses memory. */
         in->value_bytes += node->data.scalar.length + sizeof *entry->values;
         if (in->value_bytes > VALUE_BYTES_MAX)
                 return error_set(in->err, ST_USAGE, "%s:%zu: the values take more than %zu bytes", in->path,
@@ -120,7 +120,7 @@ static enum status find_config_section(struct source *in, const char *name, stru
 {
         const yaml_node_t *root = yaml_document_get_root_node(in->document), *found = NULL;
 
-        if (!root) /* an empty file */
+        if (!root) /* empty file */
                 return ST_OK;
         if (root->type != YAML_MAPPING_NODE)
                 return error_set(in->err, ST_USAGE, "%s:%zu: not a mapping of sections, as 'serve:'", in->path,
@@ -140,7 +140,7 @@ static enum status find_config_section(struct source *in, const char *name, stru
                                          line_of(key), name);
                 found = value;
         }
-        if (!found || (is_text(found) && !*text_of(found))) /* "serve:" with nothing below */
+        if (!found || (is_text(found) && !*text_of(found))) /* "serve:" without content */
                 return ST_OK;
         if (found->type != YAML_MAPPING_NODE)
                 return error_set(in->err, ST_USAGE, "%s:%zu: section '%s' is not a mapping of names to values",
@@ -156,7 +156,7 @@ static enum status fail_yaml(const struct source *in, const yaml_parser_t *parse
                          parser->problem ? parser->problem : "bad text");
 }
 
-/* What stands in a second document would pass unnoticed, mistakes and all. */
+/* Reject a second YAML document; it would be ignored. */
 static enum status check_document_end(const struct source *in, yaml_parser_t *parser)
 {
         yaml_document_t next;

@@ -5,8 +5,8 @@
 /**
  * @file
  * One section of a configuration file: YAML, a mapping of sections, each a mapping of names to a scalar or to a list of
- * scalars. libyaml parses it. What has another shape, a name or a section twice, a second document, and sections that
- * no program has are errors with the line, so that a misspelt one does not pass unnoticed.
+ * scalars. Parsed by libyaml. Any other structure, duplicate names or sections, a second document, and unknown sections
+ * are errors with the line number, so that a misspelt section is noticed.
  *
  *     serve:
  *       listen: 0.0.0.0:7700
@@ -34,7 +34,7 @@ struct config_section {
 
 /**
  * Read the section of this name; a file without it gives no entries.
- * @return ST_NOT_FOUND when there is no such file, ST_USAGE with "PATH:LINE: what is wrong", ST_OS, ST_TOO_BIG.
+ * @return ST_NOT_FOUND if the file does not exist, ST_USAGE with "PATH:LINE: what is wrong", ST_OS, ST_TOO_BIG.
  */
 enum status config_section_read(const char *path, const char *name, struct config_section *ret,
                                 struct error *err) MUST_CHECK;

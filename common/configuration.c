@@ -17,11 +17,11 @@
 #define HIDDEN "HIDDEN"
 #define CREDENTIAL_PREFIX "cairn."
 
-/* What says what this run shall do, rather than how the program is set up. */
+/* Options for a single run, not settings. */
 static const char *const command_line_only[] = { "config",  "check-config", "print-config", "version", "doctor", "json",
                                                  "dry-run", "force",        "once",         "output",  "strip" };
 
-/* Files that are written: a credential is to be read. */
+/* Options that name output files; a credential is an input. */
 static const char *const written_files[] = { "port-file", "metrics-file" };
 
 static bool is_command_line_only(const char *name)
@@ -49,7 +49,7 @@ static size_t count_specs(const struct option_spec *specs)
         return n;
 }
 
-/* An older name of an option has the same target. */
+/* A deprecated name of an option has the same target. */
 static void mark_source(struct configuration *c, const struct option_spec *specs, size_t at, enum option_source source)
 {
         for (size_t i = 0; specs[i].kind != OPTION_KIND_END; i++)
@@ -78,7 +78,7 @@ static bool parse_switch(const char *text, bool *ret)
         return false;
 }
 
-/* A value from the file or the environment; where says which, for messages. */
+/* Apply a value from the file or the environment; where is its source, for messages. */
 static enum status apply_value(const struct option_spec *s, const char *value, const char *where, struct error *err)
 {
         bool on;
@@ -184,7 +184,7 @@ static enum status apply_file(struct configuration *c, const struct option_spec 
         return st;
 }
 
-/* @param ret  its path, owned; NULL: there is none. Source: systemd.exec(5), Credentials. */
+/* @param ret  its path, owned; NULL if it does not exist. Source: systemd.exec(5), Credentials. */
 static enum status find_credential(const char *dir, const char *option, char **ret, struct error *err)
 {
         _cleanup_free_ char *path = NULL;
@@ -193,7 +193,7 @@ static enum status find_credential(const char *dir, const char *option, char **r
                 return error_no_memory(err);
         if (access(path, R_OK) == 0)
                 *ret = steal_ptr(path);
-        else if (errno != ENOENT) /* to go on without it would be to go on without tokens, for example */
+        else if (errno != ENOENT) /* ignoring it could, for example, start a service without tokens */
                 return error_os(err, errno, "cannot read the credential '%s'", path);
         else
                 *ret = NULL;
@@ -243,7 +243,7 @@ enum status configuration_parse(struct configuration *c, const struct usage *usa
         return st ? st : apply_credentials(c, specs, err);
 }
 
-/* A URL without user and password, one of which may be a token: what this prints is shown to others. */
+/* Append a URL without user and password, which may be a token: the output is shown to others. */
 static void put_shown_text(struct buf *out, const char *text)
 {
         const char *scheme = strstr(text, "://"), *host = scheme ? scheme + 3 : text;
@@ -288,8 +288,8 @@ static void put_option_value(struct buf *out, const struct option_spec *s)
         }
 }
 
-/* An option that nobody set and whose default is not a value of it (NULL, no list, 0) is a comment, so that the output
- * can be used as a file. */
+/* An unset option whose default is not a valid value (NULL, no list, 0) is printed as a comment, so that the output can
+ * be used as a file. */
 static bool has_value(const struct option_spec *s, enum option_source source)
 {
         if (s->kind == OPTION_KIND_STRING)
@@ -329,7 +329,7 @@ static void put_option(struct buf *out, const struct configuration *c, const str
         }
 }
 
-/* The first option of this target: the others are its older names. */
+/* The first option with this target: the others are its deprecated names. */
 static bool is_first_of_target(const struct option_spec *specs, size_t at)
 {
         for (size_t i = 0; i < at; i++)

@@ -4,12 +4,11 @@
 
 /**
  * @file
- * The options of a program from three places, all of one table (common/options.h): the command line, the environment
- * (CAIRN_ and the option's name in capitals, "-" as "_"), and a section of the configuration file. The first of these
- * that has an option decides; a list is taken whole from one place. An option whose value is a FILE and that none of
- * them has is the credential of systemd that is named "cairn." and as the option, where there is one: its path below
- * CREDENTIALS_DIRECTORY. One that is there and cannot be read is an error; files that are written are never
- * credentials.
+ * Options of a program from three sources, all described by one table (common/options.h): the command line, the
+ * environment (CAIRN_ and the option's name in capitals, "-" as "_"), and a section of the configuration file. The
+ * first source that has an option wins; lists of several sources are not merged. An option with a FILE value that none
+ * of them sets defaults to the path of the systemd credential "cairn.OPTION" below CREDENTIALS_DIRECTORY, if it exists.
+ * An unreadable credential is an error. Options that name output files never use credentials.
  *
  *     _cleanup_configuration_ struct configuration c = { .section = "serve" };
  *     const struct option_spec specs[] = {
@@ -19,13 +18,13 @@
  *     };
  *     st = configuration_parse(&c, &usage, specs, &argc, &argv, &err);
  *
- * The environment has a flag as true or false, and several values of a list in a line each. Values point into argv, the
+ * In the environment a flag is "true" or "false", and a list has one value per line. Values point into argv, the
  * environment and the configuration, which must outlive them.
  */
 #include "common/config_file.h"
 #include "common/options.h"
 
-#define CONFIGURATION_FILE "/etc/cairn/cairn.yaml" /* read where it exists and nothing else is named */
+#define CONFIGURATION_FILE "/etc/cairn/cairn.yaml" /* read if it exists and no other file is named */
 
 enum option_source {
         OPTION_DEFAULT,
@@ -37,16 +36,16 @@ enum option_source {
 
 struct configuration {
         const char *section; /* serve, agent or upload */
-        const char *path;    /* --config, CAIRN_CONFIG, or NULL; an empty text: no file */
+        const char *path;    /* --config, CAIRN_CONFIG, or NULL; "": no file */
         bool print, check;   /* --print-config, --check-config: the caller calls configuration_report() */
-        bool is_unreadable;  /* CONFIGURATION_FILE, which nothing names, is left out: this user may not read it. A
-                                service says so */
+        bool is_unreadable;  /* CONFIGURATION_FILE, used by default, is skipped because this user may not read it.
+                                Services log that */
         /* private */
         struct config_section file;
-        char **environment; /* copies of values that are split, and paths of credentials; one of an option at most */
+        char **environment; /* copies of split values, and paths of credentials; at most one per option */
         size_t environment_count;
-        enum option_source *sources; /* of each spec */
-        size_t *lines;               /* of those from the file */
+        enum option_source *sources; /* one per spec */
+        size_t *lines;               /* line numbers of options set in the file; one per spec */
 };
 
 #define OPTIONS_OF_CONFIGURATION(c)                                                                                    \
@@ -55,41 +54,39 @@ struct configuration {
                 OPTION_FLAG("print-config", 0, &(c)->print,                                                            \
                             "print what each option is set to, and where, as YAML, and exit")
 
-/** As options_parse(), with the other two places. ST_USAGE names the file and line, or the variable. */
+/** Like options_parse(), with the other two sources. ST_USAGE names the file and line, or the variable. */
 enum status configuration_parse(struct configuration *c, const struct usage *usage, const struct option_spec *specs,
                                 int *argc, char ***argv, struct error *err) MUST_CHECK;
 
-/** Whether --check-config or --print-config was given: then their answer is on stdout, and the program should end. */
+/** Whether --check-config or --print-config was given: then the report is on stdout, and the program should end. */
 bool configuration_report(const struct configuration *c, const struct option_spec *specs);
 
-/** An option that has another value than before. */
+/** An option whose value changed. */
 struct option_change {
         const char *name;   /* without the dashes; borrowed from the specs */
-        bool needs_restart; /* it cannot be changed while the program runs */
+        bool needs_restart; /* it cannot be changed at run time */
 };
 
-/** Specs of one table, parsed at different times. */
+/** The same option table, parsed at different times. */
 struct parsed_again {
-        const struct option_spec *running; /* at the start */
-        const struct option_spec *current; /* at the last reload that succeeded, or the start */
-        const struct option_spec *fresh;   /* now */
-        const char *const *reloadable;     /* names of those that can change while the program runs; ends with NULL */
+        const struct option_spec *running; /* at program start */
+        const struct option_spec *current; /* at the last successful reload, or at start */
+        const struct option_spec *fresh;   /* newly parsed */
+        const char *const *reloadable;     /* names of options that can change at run time; ends with NULL */
 };
 
 /**
- * List the options that changed: of those that can, since the last reload; of others, which wait for a restart, since
- * the start.
- * @param ret  with room for each option.
+ * List changed options: reloadable ones since the last reload; others, which need a restart, since program start.
+ * @param ret  has room for all options.
  * @return their number.
  */
 size_t configuration_list_changes(const struct parsed_again *p, struct option_change *ret);
 
-/** ST_OS when the configuration that is read again lost its file: without it a running program would forget its rules.
- */
+/** ST_OS if a configuration file read at start is missing on reload: a running program must not drop its settings. */
 enum status configuration_check_reread(const struct configuration *before, const struct configuration *fresh,
                                        struct error *err) MUST_CHECK;
 
-/** Whether the option of this index in specs is set anywhere, after configuration_parse(). */
+/** Whether any source sets the option with this index in specs; after configuration_parse(). */
 bool configuration_has(const struct configuration *c, size_t i);
 
 void configuration_deinit(struct configuration *c);

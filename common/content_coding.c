@@ -13,7 +13,7 @@
 /* ---- snappy ---- */
 
 #define SNAPPY_RATIO 32          /* a copy of 64 bytes takes 3 */
-#define SNAPPY_CHUNK_BYTES 65536 /* unpacked, of a chunk in a stream */
+#define SNAPPY_CHUNK_BYTES 65536 /* of one chunk in a stream, decompressed */
 #define SNAPPY_MAGIC "\xff\x06\x00\x00sNaPpY"
 #define SNAPPY_MAGIC_BYTES 10
 
@@ -38,7 +38,7 @@ static enum status decode_snappy_block(const uint8_t *data, size_t n, size_t max
         return ST_OK;
 }
 
-/* CRC-32C by four bits at a time. RFC 3720, B.4. */
+/* CRC-32C, four bits at a time. RFC 3720, B.4. */
 static uint32_t compute_crc32c(const uint8_t *data, size_t n)
 {
         static const uint32_t table[16] = { 0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
@@ -130,7 +130,7 @@ static enum status decode_lz4_frames(LZ4F_dctx *z, const uint8_t *data, size_t n
                 if (LZ4F_isError(rc))
                         return error_set(err, ST_BAD_DATA, "lz4 data is damaged: %s", LZ4F_getErrorName(rc));
                 taken += in;
-                if (!room && out) /* at the maximum, one byte more tells that the output continues */
+                if (!room && out) /* at the maximum, one spare byte shows whether the output continues */
                         return error_set(err, ST_TOO_BIG, "lz4 data unpacks to more than %zu bytes", ret->max);
                 if (room)
                         buf_commit(ret, out);

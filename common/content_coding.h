@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Content codings of senders such as the OpenTelemetry Collector that HTTP itself does not have: zlib, lz4 (frames) and
- * snappy (a block, or a stream of chunks). Apart from compress.h, so that only programs that use it link the libraries.
+ * Content codings outside of the HTTP standard, used by senders such as the OpenTelemetry Collector: zlib, lz4 (frames)
+ * and snappy (a block, or a stream of chunks). Separate from compress.h, so that only programs that use it link the
+ * libraries.
  *
  * Threads: no shared state.
  * Source: lz4 1.9.4 doc/lz4_Frame_format.md; snappy 1.1.9 framing_format.txt, format_description.txt;
@@ -16,10 +17,10 @@
 #include "common/buf.h"
 
 /**
- * Append what data holds; ret's maximum is kept whatever sizes the input claims, and on failure ret has its previous
- * size.
- * @param coding  "zlib", "lz4", "snappy" or "x-snappy-framed" in any case; "snappy" takes both forms of it.
- * @return ST_UNSUPPORTED for another one; ST_BAD_DATA damaged, cut off or with a wrong checksum; ST_TOO_BIG.
+ * Decode data and append it; ret's maximum is kept regardless of the sizes the input claims. On failure ret has its
+ * previous size.
+ * @param coding  "zlib", "lz4", "snappy" or "x-snappy-framed" in any case; "snappy" accepts both formats.
+ * @return ST_UNSUPPORTED: another coding; ST_BAD_DATA: damaged, truncated or wrong checksum; ST_TOO_BIG.
  */
 enum status content_coding_decode(const char *coding, const void *data, size_t n, struct buf *ret,
                                   struct error *err) MUST_CHECK;

@@ -14,7 +14,7 @@
 #define TEXT_BEFORE "format "
 #define TEXT_BETWEEN " cairn "
 
-/* Zero without the file. @param program_ret the version of the program that wrote it, in line, which is changed. */
+/* 0 if the file does not exist. @param program_ret version of the program that wrote it, in line, which is modified. */
 static bool parse_format_line(char *line, uint64_t *ret, const char **program_ret)
 {
         char *number, *between;
@@ -30,7 +30,7 @@ static bool parse_format_line(char *line, uint64_t *ret, const char **program_re
         return parse_uint(number, ret) && *ret > 0;
 }
 
-/* Zero without the file. */
+/* 0 if the file does not exist. */
 static enum status read_data_format(const char *path, uint64_t *ret, struct error *err)
 {
         _cleanup_free_ char *line = NULL;

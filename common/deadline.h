@@ -23,7 +23,7 @@
 struct deadline {
         int64_t expires_ns;           /* monotonic_ns(); INT64_MAX: never */
         uint64_t timeout_s;           /* the configured value, for the error text; 0: unspecified */
-        const atomic_bool *cancelled; /* true: the client is gone. NULL: cannot be cancelled. Borrowed */
+        const atomic_bool *cancelled; /* true: cancelled. NULL: cannot be cancelled. Borrowed */
 };
 
 /** Whether to stop: the deadline has passed or the work was cancelled. Costs about 30 ns. */
@@ -33,7 +33,7 @@ static inline bool deadline_expired(const struct deadline *d)
                      (d->expires_ns != INT64_MAX && monotonic_ns() >= d->expires_ns));
 }
 
-/** @return ST_OK, or ST_TIMEOUT with a text that tells a timeout from a cancellation. */
+/** @return ST_OK, or ST_TIMEOUT with a text that distinguishes timeout and cancellation. */
 enum status deadline_check(const struct deadline *d, struct error *err) MUST_CHECK;
 
 #endif

@@ -4,10 +4,8 @@
 
 /**
  * @file
- * DEBUG_CHECKS is 1 in debug builds (make DEBUG=1) and under a sanitizer. It
- * guards the checks of whole structures, which cost too much for production;
- * plain assert() stays enabled everywhere. Checks are of our own data only,
- * never of input.
+ * DEBUG_CHECKS is 1 in debug builds (make DEBUG=1) and under a sanitizer. It guards checks of whole data structures,
+ * which are too expensive for production; plain assert() is always enabled. Only internal data is checked, never input.
  */
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DEBUG_CHECKS 1

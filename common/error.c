@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define ERROR_BODIES /* not their macros for an analyzer */
+#define ERROR_BODIES /* declarations of the functions, not the macros for the analyzer */
 #include "common/error.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static const char *os_error_advice(int os_errno)
         return os_errno == EROFS ? "; look for disk errors in the kernel's log, then remount it writable" : "";
 }
 
-/* The reason is whole, also where the text before it is cut off for that. */
+/* The system error is always complete; the text before it is truncated if necessary. */
 static void append_os_reason(struct error *err, int os_errno)
 {
         char name[128], reason[sizeof name + 96];

@@ -22,7 +22,7 @@ enum status {
         ST_TOO_BIG = -3,     /* a named limit (common/limits.h) was hit */
         ST_UNSUPPORTED = -4, /* valid, but not supported */
         ST_NO_MEMORY = -5,
-        ST_OS = -6,      /* os_errno says which */
+        ST_OS = -6,      /* see os_errno */
         ST_BUSY = -7,    /* try again later */
         ST_USAGE = -8,   /* the caller's or the user's request is wrong */
         ST_TIMEOUT = -9, /* deadline passed or work cancelled (common/deadline.h) */
@@ -31,8 +31,8 @@ enum status {
 struct error {
         enum status code;
         int os_errno;
-        uint64_t offset; /* byte of the input where it was noticed, 0 when it has none */
-        unsigned reason; /* one that the failed function's header lists, beside the status; 0: none of them */
+        uint64_t offset; /* byte offset in the input where it was detected; 0: none */
+        unsigned reason; /* a value that the failed function's header lists, in addition to the status; 0: none */
         char text[240];
 };
 
@@ -42,20 +42,20 @@ struct error {
 /** Fill err (NULL is allowed) and return code. */
 enum status error_set(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);
 
-/** As error_set(), with the byte offset of the input that was wrong. */
+/** Like error_set(), with the byte offset of the error in the input. */
 enum status error_at(struct error *err, enum status code, uint64_t offset, const char *fmt, ...) PRINTF(4, 5);
 
-/** As error_set(), with a reason. */
+/** Like error_set(), with a reason. */
 enum status error_refuse(struct error *err, enum status code, unsigned reason, const char *fmt, ...) PRINTF(4, 5);
 
-/** Give a filled err (NULL is allowed) a reason. Returns its code. */
+/** Set the reason of a filled err (NULL is allowed). Returns its code. */
 enum status error_add_reason(struct error *err, enum status code, unsigned reason);
 
 /** Fill err with a system error; the text gets ": " and strerror(os_errno) appended. Returns ST_OS, or ST_NO_MEMORY for
  * ENOMEM. */
 enum status error_os(struct error *err, int os_errno, const char *fmt, ...) PRINTF(3, 4);
 
-/** A disk or database is full: ST_OS with ENOSPC, and a text with the remedy. */
+/** A disk or database is full: ST_OS with ENOSPC, and a text that says how to fix it. */
 enum status error_no_space(struct error *err, const char *fmt, ...) PRINTF(2, 3);
 
 /** Put "context: " in front of err's text; the code and the reason stay. Returns the code. */
@@ -68,8 +68,8 @@ enum status error_no_memory(struct error *err);
 const char *status_name(enum status code);
 
 /*
- * The functions above return a failure. A static analyzer, which does not see their bodies, would also try ST_OK and
- * report what follows from that.
+ * The functions above always return a failure. A static analyzer does not see their bodies, would also assume ST_OK,
+ * and would report false positives.
  */
 #if defined(__clang_analyzer__) && !defined(ERROR_BODIES)
 #define error_set(err, code, ...) (error_set(err, code, __VA_ARGS__), (code))

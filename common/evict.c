@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES 512 /* of st_blocks */
+#define BLOCK_BYTES 512 /* unit of st_blocks */
 
 struct kept_file {
         char *path; /* owned */

@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/** Remove regular files below a directory, least recently modified first, until the rest uses at most max_bytes. */
+/**
+ * LRU eviction: remove regular files below a directory, least recently modified first, until the rest uses at most
+ * max_bytes.
+ */
 void evict_oldest_files(const char *directory, uint64_t max_bytes);
 
 #endif

@@ -229,7 +229,7 @@ enum status file_make_dirs(const char *path, struct error *err)
                         enum status st = file_sync_parent(copy, err);
 
                         if (st) {
-                                rmdir(copy); /* or the next call would take it for durable */
+                                rmdir(copy); /* otherwise the next call would treat it as durable */
                                 return st;
                         }
                 } else if (errno != EEXIST) {

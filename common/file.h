@@ -21,12 +21,12 @@
 enum status file_read(const char *path, struct buf *ret, struct error *err) MUST_CHECK;
 
 /**
- * The first line of a file of at most max bytes that has more than blanks, without those around it; owned.
- * @return as file_read(); ST_USAGE when there is none.
+ * The first non-blank line of a file of at most max bytes, without surrounding blanks; owned.
+ * @return like file_read(); ST_USAGE if there is no such line.
  */
 enum status file_read_first_line(const char *path, size_t max, char **ret, struct error *err) MUST_CHECK;
 
-/** Write all n bytes, through short writes and EINTR. */
+/** Write all n bytes, handling short writes and EINTR. */
 enum status file_write_all(int fd, const void *data, size_t n, const char *path, struct error *err) MUST_CHECK;
 
 /**
@@ -40,40 +40,43 @@ enum status file_read_chunks(int fd, const char *name,
 /** Replace path durably. */
 enum status file_write_durable(const char *path, const void *data, size_t n, struct error *err) MUST_CHECK;
 
-/** Open a temporary file beside path; its name is stored in tmp_ret (owned). Close and rename with file_publish(). */
+/**
+ * Open a temporary file in the directory of path; its name is stored in tmp_ret (owned). Close and rename with
+ * file_publish().
+ */
 enum status file_create_temporary(const char *path, char **tmp_ret, int *fd_ret, struct error *err) MUST_CHECK;
 
-/** Sync fd (taken, closed also on failure), rename tmp to path, sync the directory. On failure tmp is unlinked. */
+/** Sync fd (takes it, closed also on failure), rename tmp to path, sync the directory. On failure tmp is unlinked. */
 enum status file_publish(int fd, const char *tmp, const char *path, struct error *err) MUST_CHECK;
 
-/** As file_publish(), but ST_BUSY when path exists already (and tmp is unlinked). */
+/** Like file_publish(), but ST_BUSY if path exists (tmp is then unlinked). */
 enum status file_publish_new(int fd, const char *tmp, const char *path, struct error *err) MUST_CHECK;
 
 /**
  * Sync the file system that contains dir. Needed before relying on the state left by an earlier process, which may have
- * been killed between a change and its sync: the change is visible but would be lost by a power cut.
+ * been killed between a change and its sync: the change is visible but a power cut could still undo it.
  */
 enum status file_sync_filesystem(const char *dir, struct error *err) MUST_CHECK;
 
-/** What a sync writes to disk, for its histogram. */
+/** Kinds of synced data, for the histogram. */
 enum synced { SYNC_QUEUE /* batches, before they are acknowledged */, SYNC_FILE, SYNC_DIRECTORY };
 
-/** fdatasync(), of a directory fsync(); timed in cairn_fsync_duration_seconds. @return 0, or -1 with errno. */
+/** fdatasync(), for a directory fsync(); timed in cairn_fsync_duration_seconds. @return 0, or -1 with errno. */
 int file_sync_timed(int fd, enum synced what) MUST_CHECK;
 
-/** Make the histogram of syncs appear before the first one. */
+/** Register the histogram of syncs, so that it appears before the first sync. */
 void file_register_sync_metrics(void);
 
 /** fsync() the directory that holds path. */
 enum status file_sync_parent(const char *path, struct error *err) MUST_CHECK;
 
-/** mkdir -p with mode 0755, each new directory synced into its parent. */
+/** mkdir -p with mode 0755; the parent of each new directory is synced. */
 enum status file_make_dirs(const char *path, struct error *err) MUST_CHECK;
 
-/** Remove a file or a directory tree; absent is ST_OK. */
+/** Remove a file or a directory tree; ST_OK if it does not exist. */
 enum status file_remove_tree(const char *path, struct error *err) MUST_CHECK;
 
-/** "a/b" from "a" and "b", owned; NULL without memory. */
+/** "a/b" from "a" and "b", owned; NULL when out of memory. */
 char *path_join(const char *dir, const char *name);
 
 /** The text after the last slash, borrowed. */

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * XXH3 with 64 and 128 bits, for stored identities and checksums. Without a
- * secret and not cryptographic: collisions can be made on purpose. Hash tables
- * use keyed_hash() (common/hash_table.h); content is verified with SHA-256.
+ * XXH3 with 64 and 128 bits, for stored identities and checksums. Unseeded and not cryptographic: collisions can be
+ * constructed. Hash tables use keyed_hash() (common/hash_table.h); content is verified with SHA-256.
  * Source: xxHash specification, XXH3.
  */
 #include <stddef.h>
@@ -20,7 +19,7 @@ struct hash128 {
 
 uint64_t hash_bytes64(const void *data, size_t n);
 
-/** hash_bytes64() of bytes that come in pieces. Ending frees the stream. */
+/** Incremental hash_bytes64(). Ending frees the stream. */
 struct hash64_stream {
         void *state; /* owned */
 };

@@ -16,7 +16,7 @@
 
 static uint8_t process_key[16];
 
-/* Before main(), so that no thread sees the key change and no sandbox forbids the system call. */
+/* Runs before main(), so that no thread sees the key change and no sandbox forbids the system call. */
 __attribute__((constructor)) static void draw_process_key(void)
 {
         const void *random = (const void *)getauxval(AT_RANDOM); /* 16 random bytes from the kernel */
@@ -58,7 +58,7 @@ static inline uint64_t load_word(const uint8_t *p)
         return le64toh(word);
 }
 
-/* The last 0 to 7 bytes, little-endian, and the length modulo 256 on top. */
+/* The last 0 to 7 bytes, little-endian, with the length modulo 256 in the top byte. */
 static inline uint64_t last_word(const uint8_t *p, size_t n)
 {
         uint64_t word = (uint64_t)n << 56;
@@ -166,8 +166,8 @@ static bool find_entry_slot(const struct hash_table *t, uint32_t hash, uint32_t 
 }
 
 /*
- * Instead of leaving a tombstone, each later entry of the run moves into the
- * gap when the gap lies between its home and its slot.
+ * Instead of leaving a tombstone, each later entry of the run moves into the gap if the gap lies between its home and
+ * its slot.
  */
 bool hash_table_remove(struct hash_table *t, uint32_t hash, uint32_t entry)
 {

@@ -4,12 +4,11 @@
 
 /**
  * @file
- * Hash table for keys that come from outside: open addressing with linear
- * probing over a keyed hash, so that a sender cannot choose keys that collide.
+ * Hash table for untrusted keys: open addressing with linear probing over a keyed hash, so that a sender cannot choose
+ * keys that collide.
  *
- * The table maps keys to entry numbers; entries and keys stay in an array of
- * the caller. A slot keeps 32 bits of its key's hash: growing and removing
- * never read a key, and a lookup compares about one key.
+ * The table maps keys to entry numbers; entries and keys are in an array of the caller. A slot keeps 32 bits of its
+ * key's hash: growing and removing never read a key, and a lookup compares about one key.
  *
  *     uint32_t hash = hash_table_hash(text, size), i;
  *
@@ -19,21 +18,18 @@
  *     ... append the item as number i ...
  *     hash_table_insert(&t, hash, i);
  *
- * The hash is SipHash-1-3 with a 128-bit key drawn once per process. XXH3 was
- * rejected, with a seed and with a random secret alike: for keys of 4 to 8
- * bytes both are a public function of "key XOR one unknown word", so
- * differences in keys carry over to differences in hashes whatever the secret
- * is, and nothing is claimed of longer keys either. SipHash is a pseudorandom
- * function made for this use. Measured (tests/bench/run hash_table): 8.5, 12
- * and 35 ns for 8, 24 and 120 bytes against 4.9, 5.2 and 9.0 ns of XXH3 with a
- * secret; interning a string in a profile takes about 280 ns either way.
+ * The hash is SipHash-1-3 with a 128-bit key drawn once per process. XXH3 was rejected, with a seed and with a random
+ * secret alike: for keys of 4 to 8 bytes both are a public function of "key XOR one unknown word", so differences in
+ * keys carry over to differences in hashes whatever the secret is, and nothing is guaranteed for longer keys either.
+ * SipHash is a pseudorandom function designed for this use. Measured (tests/bench/run hash_table): 8.5, 12 and 35 ns
+ * for 8, 24 and 120 bytes against 4.9, 5.2 and 9.0 ns of XXH3 with a secret; interning a string in a profile takes
+ * about 280 ns either way.
  *
- * A table with `arena` set takes its slots from there; outgrown ones stay in
- * the arena, at worst as many bytes as the slots in use.
+ * With `arena` set, slots are allocated there; outgrown slot arrays stay in the arena, in the worst case as many bytes
+ * as the current slots.
  *
- * A zeroed table is empty and usable. At most half of the slots are in use, and
- * there are at most HASH_TABLE_MAX entries; callers bound them further by what
- * an entry means (common/limits.h).
+ * A zeroed table is empty and usable. At most half of the slots are in use, and there are at most HASH_TABLE_MAX
+ * entries; callers bound them further for their kind of entry (common/limits.h).
  *
  * Threads: one writer, or any number of readers.
  * Source: Aumasson, Bernstein: SipHash: a fast short-input PRF, 2012.
@@ -54,16 +50,16 @@ struct hash_slot {
 };
 
 struct hash_table {
-        struct hash_slot *slots; /* owned, or of the arena */
+        struct hash_slot *slots; /* owned, or in the arena */
         uint32_t slot_count;     /* 0 or a power of two */
         uint32_t count;
         struct arena *arena; /* borrowed; NULL: the slots are allocated with malloc */
 };
 
-/** Whether entry has this key. @param context what the caller of hash_table_find() gave. */
+/** Whether entry has this key. @param context from the caller of hash_table_find(). */
 typedef bool hash_table_equal(const void *context, uint32_t entry, const void *key, size_t size);
 
-/** Keyed hash of n bytes; the same for equal bytes in one process only, so never store it. */
+/** Keyed hash of n bytes. It differs between processes, so never store it. */
 uint64_t keyed_hash(const void *data, size_t n);
 
 /** SipHash-1-3 with the given 16-byte key: what keyed_hash() uses. */
@@ -83,24 +79,24 @@ void hash_table_clear(struct hash_table *t);
 
 /**
  * Make room for one more entry.
- * @return ST_OK; ST_TOO_BIG at HASH_TABLE_MAX entries; ST_NO_MEMORY, also when the arena is full. The table is
- *         unchanged on failure.
+ * @return ST_OK; ST_TOO_BIG at HASH_TABLE_MAX entries; ST_NO_MEMORY, also if the arena is full. The table is unchanged
+ *         on failure.
  */
 enum status hash_table_reserve(struct hash_table *t, struct error *err) MUST_CHECK;
 
-/** Add an entry whose key the table does not have. There must be room: hash_table_reserve(). */
+/** Add an entry whose key is not in the table. Call hash_table_reserve() first. */
 void hash_table_insert(struct hash_table *t, uint32_t hash, uint32_t entry);
 
-/** Remove this entry. False when the table does not have it under this hash. */
+/** Remove this entry. False if the table does not contain it with this hash. */
 bool hash_table_remove(struct hash_table *t, uint32_t hash, uint32_t entry);
 
-/** An entry gets another number (the last one moves into a gap). False as with hash_table_remove(). */
+/** Renumber an entry (when the caller moves its last entry into a gap). False as for hash_table_remove(). */
 bool hash_table_renumber(struct hash_table *t, uint32_t hash, uint32_t entry, uint32_t new_entry);
 
-/** Slots that the longest lookup of an entry visits; 0 for an empty table. Takes time linear in the slots. */
+/** Slots visited by the longest lookup of an entry; 0 for an empty table. O(slots). */
 uint32_t hash_table_longest_probe(const struct hash_table *t);
 
-/** The entry with this key. False when there is none. @param entry_ret untouched then. */
+/** The entry with this key. False when there is none. entry_ret is untouched then. */
 static inline bool hash_table_find(const struct hash_table *t, uint32_t hash, hash_table_equal *equal,
                                    const void *context, const void *key, size_t size, uint32_t *entry_ret)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Transparent huge pages for large arrays. Those that are read in random order miss the TLB at nearly every access with
- * small pages; those that are filled from start to end save most page faults.
+ * Transparent huge pages for large arrays. With small pages, random reads miss the TLB at nearly every access; with
+ * huge pages, sequential filling avoids most page faults.
  */
 #include <stddef.h>
 
@@ -13,10 +13,12 @@
 
 #define HUGE_PAGE_BYTES MiB(2)
 
-/** Advise the kernel to back the whole huge pages within an allocation; right after it was made. Advice only. */
+/**
+ * Advise the kernel to back the huge pages fully inside an allocation; call it right after allocating. Advisory only.
+ */
 void advise_huge_pages(void *array, size_t bytes);
 
-/** As calloc(), with that advice. */
+/** Like calloc(), with that advice. */
 void *calloc_huge(size_t count, size_t size);
 
 #endif

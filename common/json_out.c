@@ -8,7 +8,7 @@
 
 #include "common/utf8.h"
 
-/* Nearly all of what is written: what needs neither an escape nor a look at its sequence. */
+/* Characters that need neither an escape nor a check of their UTF-8 sequence: nearly all output. */
 static size_t count_plain_characters(const char *s, size_t n)
 {
         size_t i = 0;
@@ -41,7 +41,7 @@ void json_out_quote(struct buf *buf, const char *s, size_t n)
                         buf_printf(buf, "\\%c", c);
                 else if (c < 0x20 || c == 0x7f)
                         buf_printf(buf, "\\u%04x", c);
-                else if (reordering || utf8_is_c1(s + i, n - i)) /* JSON is read on terminals too */
+                else if (reordering || utf8_is_c1(s + i, n - i)) /* JSON is also displayed on terminals */
                         buf_printf(buf, "\\u%04x", reordering ? reordering : (unsigned char)s[i + 1]);
                 else
                         buf_append(buf, s + i, len);

@@ -7,7 +7,7 @@
  * Writes JSON into a buf, with commas and escapes.
  *
  * Keys are passed with their value; inside an array pass NULL as key. Each byte of text that is not valid UTF-8 is
- * replaced by U+FFFD, so the output always parses. Failures stay in the buf (buf_status()).
+ * replaced by U+FFFD, so the output always parses. Failures are recorded in the buf (buf_status()).
  * Source: RFC 8259.
  */
 #include <stdbool.h>
@@ -32,10 +32,10 @@ void json_out_uint(struct json_out *j, const char *key, uint64_t value);
 void json_out_double(struct json_out *j, const char *key, double value);
 void json_out_bool(struct json_out *j, const char *key, bool value);
 
-/** Values of an array that were written elsewhere, with commas between them; n may be 0. */
+/** Append pre-rendered array values, which are separated by commas; n may be 0. */
 void json_out_values(struct json_out *j, const void *values, size_t n);
 
-/** A quoted, escaped string alone. */
+/** Append only the quoted, escaped string. */
 void json_out_quote(struct buf *buf, const char *s, size_t n);
 
 #endif

@@ -55,7 +55,7 @@ static bool enter_scope(struct json_scan *s, uint8_t c, const char *what)
         if (!take_byte(s, c))
                 return fail_expected(s, what);
         if (s->depth == LIMIT_JSON_DEPTH)
-                return fail_expected(s, "fewer values inside of each other");
+                return fail_expected(s, "fewer nested values");
         s->depth++;
         s->first = true;
         return true;
@@ -71,7 +71,7 @@ bool json_scan_array(struct json_scan *s)
         return enter_scope(s, '[', "an array");
 }
 
-/* Behind a '{', '[' or value: true when another one must follow. */
+/* After '{', '[' or a value: true if another element follows. */
 static bool next_scan_element(struct json_scan *s, uint8_t close, const char *what)
 {
         bool first = s->first;
@@ -102,7 +102,7 @@ static bool is_hex_digit_byte(uint8_t c)
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* At a backslash; past the escape. */
+/* Skip an escape, starting at its backslash. */
 static bool skip_escape(struct json_scan *s)
 {
         size_t left = (size_t)(s->end - s->at);
@@ -265,7 +265,7 @@ bool json_scan_skip(struct json_scan *s)
                 } else if (s->failed || !skip_scalar(s)) {
                         return false;
                 }
-                /* cppcheck-suppress uninitvar ; [outer, depth) was filled on the way in */
+                /* cppcheck-suppress uninitvar ; [outer, depth) was set when descending */
                 while (s->depth > outer && !(is_object[s->depth - 1] ? json_scan_key(s, &key) : json_scan_item(s)))
                         if (s->failed)
                                 return false;
@@ -297,7 +297,7 @@ enum status json_scan_end(struct json_scan *s, struct error *err)
 
 #define REPLACEMENT 0xfffd
 
-/* Four hexadecimal digits, which the scanner has looked at. */
+/* Four hexadecimal digits, already validated by the scanner. */
 static uint32_t decode_unicode_escape(const char *digits)
 {
         uint32_t v = 0;
@@ -321,7 +321,7 @@ static void append_utf8_code_point(struct buf *to, uint32_t c)
         buf_append(to, bytes, n);
 }
 
-/* From the 'u' of an escape on; where it ends. */
+/* Decode an escape starting at its 'u'. Returns its end. */
 static const char *append_unicode(const char *p, const char *end, struct buf *to)
 {
         uint32_t c = decode_unicode_escape(p + 1);

@@ -7,7 +7,7 @@
 #include "common/options.h"
 #include "common/utf8.h"
 
-#define KEY_BYTES 256 /* no key of this program is longer */
+#define KEY_BYTES 256 /* no key used by this program is longer */
 
 enum status json_value_parse(const void *data, size_t n, struct json_value *ret, struct error *err)
 {
@@ -28,12 +28,12 @@ enum status json_value_parse(const void *data, size_t n, struct json_value *ret,
         return ST_OK;
 }
 
-/* The value that comes next, which is well-formed. */
+/* Read the next value, which is well-formed. */
 static bool take_value(struct json_scan *s, struct json_value *ret)
 {
         const uint8_t *begin;
 
-        json_scan_peek(s); /* past white space */
+        json_scan_peek(s); /* skip white space */
         begin = s->at;
         if (!json_scan_skip(s))
                 return false;

@@ -17,10 +17,10 @@
 
 static _Atomic enum log_level threshold = LOG_INFO;
 static _Atomic enum log_format line_format = LOG_TEXT;
-static _Thread_local char request_id[REQUEST_ID_SIZE]; /* "": none */
+static _Thread_local char request_id[REQUEST_ID_SIZE]; /* "" if there is none */
 static struct log_limit limit;
-static struct metric suppressed = METRIC_COUNTER("cairn_log_suppressed_total",
-                                                 "Log messages left out, since too many of the kind came at once.", "");
+static struct metric suppressed =
+        METRIC_COUNTER("cairn_log_suppressed_total", "Log messages suppressed by the rate limit of their kind.", "");
 static const char *const names[] = { "debug", "info", "warn", "error" };
 
 void log_set_level(enum log_level level)
@@ -75,15 +75,15 @@ const char *log_get_request(void)
 
 /* ---- a line ---- */
 
-/* One write() per line, so lines of several threads and processes do not mix. */
+/* One write() per line, so that lines of several threads and processes do not mix. */
 struct log_text {
         char bytes[LOG_LINE_BYTES];
         size_t used;
 };
 
-#define LINE_END_BYTES 4     /* what must follow the message: quote, brace, newline */
-#define MESSAGE_BYTES 1024   /* of a message, before its escapes */
-#define FIELD_ROOM_BYTES 512 /* of a line, left to the message by the fields */
+#define LINE_END_BYTES 4     /* that must follow the message: quote, brace, newline */
+#define MESSAGE_BYTES 1024   /* a message before escaping */
+#define FIELD_ROOM_BYTES 512 /* part of a line that fields leave to the message */
 
 static void put_raw(struct log_text *t, const char *text)
 {
@@ -95,7 +95,7 @@ static void put_raw(struct log_text *t, const char *text)
         t->used += n;
 }
 
-/* The character that text begins with as it may stand between quotes. Returns the bytes it has in text. */
+/* Escape the first character of text for use between quotes. Returns its length in text. */
 static size_t escape_character(const char *text, size_t n, char ret[static 8])
 {
         static const char short_escapes[] = "\"\"\\\\\nn\rr\tt";
@@ -121,7 +121,7 @@ static size_t escape_character(const char *text, size_t n, char ret[static 8])
         return len ? len : 1;
 }
 
-/* In quotes, cut before a character so that `room` bytes of the line are left. */
+/* Append a quoted text, truncated between characters so that `room` bytes of the line remain. */
 static void put_quoted(struct log_text *t, const char *text, size_t room)
 {
         size_t n = strlen(text);
@@ -137,7 +137,7 @@ static void put_quoted(struct log_text *t, const char *text, size_t room)
         put_raw(t, "\"");
 }
 
-/* The name of the next field, after what separates it from the one before. */
+/* Append a separator and the name of the next field. */
 static void put_field_name(struct log_text *t, enum log_format format, const char *name)
 {
         if (format == LOG_JSON) {
@@ -180,7 +180,7 @@ static void put_fields(struct log_text *t, enum log_format format, const struct 
 struct log_entry {
         enum log_level level;
         const char *subsystem;
-        const struct log_fields *fields; /* NULL: none */
+        const struct log_fields *fields; /* may be NULL */
 };
 
 static void format_structured(struct log_text *t, enum log_format format, const struct log_entry *e, const char *time,
@@ -199,7 +199,7 @@ static void format_structured(struct log_text *t, enum log_format format, const 
         put_raw(t, format == LOG_JSON ? "}" : "");
 }
 
-/* A character that the end of the buffer has cut would be escaped as bad bytes. */
+/* Otherwise a character truncated at the end of the buffer would be escaped as invalid bytes. */
 static void cut_incomplete_character(char *text, size_t size)
 {
         size_t n = strlen(text), start = n;
@@ -232,7 +232,7 @@ static void write_entry(const struct log_entry *e, const char *fmt, va_list args
                 cut_incomplete_character(message, sizeof message);
                 format_structured(&line, format, e, time, message);
         } else {
-                utf8_mask_controls(message); /* a log line stays one line, whatever was quoted in it */
+                utf8_mask_controls(message); /* a log line must remain one line whatever it quotes */
                 line.used = (size_t)snprintf(line.bytes, sizeof line.bytes, "%s %s %s: %s", time, names[e->level],
                                              e->subsystem, message);
         }
@@ -271,7 +271,7 @@ void log_with_fields_always(enum log_level level, const char *subsystem, const s
         va_end(args);
 }
 
-/* By the addresses of the texts: a collision of two kinds would only make them share a bucket. */
+/* From the addresses of the texts. Two colliding kinds would merely share a bucket. */
 static uint64_t message_kind(enum log_level level, const char *subsystem, const char *fmt)
 {
         return (((uint64_t)(uintptr_t)fmt * UINT64_C(0x9e3779b97f4a7c15) + (uintptr_t)subsystem) * 4 + level) |

@@ -6,7 +6,7 @@
 #define TOKEN_NS (INT64_C(1000000000) / LIMIT_LOG_LINES_PER_S)
 #define BURST_NS (LIMIT_LOG_BURST * TOKEN_NS)
 
-/* Buckets are taken for good: the kinds are those of the program's text. NULL when there are too many. */
+/* Buckets are never freed: the kinds are fixed in the program text. NULL if there are too many. */
 static struct log_bucket *find_bucket(struct log_limit *l, uint64_t key)
 {
         for (size_t i = 0; i < LIMIT_LOG_KINDS; i++) {
@@ -19,7 +19,7 @@ static struct log_bucket *find_bucket(struct log_limit *l, uint64_t key)
         return NULL;
 }
 
-/* The generic cell rate algorithm: a token bucket in one number. */
+/* Generic cell rate algorithm: a token bucket in one number. */
 bool log_limit_admit(struct log_limit *l, uint64_t key, int64_t now_ns, uint64_t *suppressed_ret)
 {
         struct log_bucket *b = find_bucket(l, key);

@@ -19,7 +19,9 @@
 #define BASE_BYTES MiB(64)
 #define SHORT_NS INT64_C(3000000000)
 
-/* Percent of the limit minus BASE_BYTES. The floors add up to 65; the other 35 are first come, first served. */
+/*
+ * Percent of the limit minus BASE_BYTES. The floors add up to 65; the other 35 are allocated first come, first served.
+ */
 static const struct {
         const char *name;
         unsigned floor, ceiling;
@@ -41,7 +43,7 @@ static const struct {
 
 #define HELD(label) METRIC_GAUGE("cairn_memory_bytes", "Memory held, by use.", "use=\"" label "\"")
 #define REFUSED(label)                                                                                                 \
-        METRIC_COUNTER("cairn_memory_refused_total", "Reservations of memory refused, by use.", "use=\"" label "\"")
+        METRIC_COUNTER("cairn_memory_refused_total", "Refused memory reservations, by use.", "use=\"" label "\"")
 
 static struct metric held_metrics[MEMORY_USES] = {
         HELD("base"),        HELD("connections"), HELD("ingest"), HELD("queue"),   HELD("flush"),
@@ -55,16 +57,16 @@ static struct metric refused_metrics[MEMORY_USES] = {
 };
 static struct metric limit_metric = METRIC_GAUGE("cairn_memory_limit_bytes", "The limit of --memory.", "");
 
-/* committed is the sum over all uses of max(held, floor); it never passes limit. */
+/* committed is the sum over all uses of max(held, floor); it never exceeds limit. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t limit = SIZE_MAX, committed;
 static size_t held[MEMORY_USES], floors[MEMORY_USES];
 static unsigned claims[MEMORY_USES];
 
-static size_t one_query, all_queries; /* limits; 0: the default */
+static size_t one_query, all_queries; /* limits; 0: default */
 static _Thread_local struct memory_account *account;
 
-static _Atomic int64_t refused_ns = -SHORT_NS; /* when a reservation was refused last */
+static _Atomic int64_t refused_ns = -SHORT_NS; /* time of the last refused reservation */
 
 static size_t max_size(size_t a, size_t b)
 {
@@ -126,7 +128,7 @@ size_t memory_use_held(enum memory_use use)
         return n;
 }
 
-/* Under the lock: bytes that other uses than this claim and do not hold. */
+/* Bytes claimed but not held by other uses. Caller holds the lock. */
 static size_t sum_claimed_bytes(enum memory_use use)
 {
         size_t sum = 0;
@@ -140,7 +142,7 @@ static size_t sum_claimed_bytes(enum memory_use use)
         return sum;
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static bool fits_budget(enum memory_use use, size_t n)
 {
         size_t now = held[use], more;
@@ -168,7 +170,7 @@ void memory_end_claim(enum memory_use use)
         pthread_mutex_unlock(&lock);
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static void set_held(enum memory_use use, size_t n)
 {
         committed -= max_size(held[use], floors[use]);
@@ -176,7 +178,7 @@ static void set_held(enum memory_use use, size_t n)
         committed += max_size(n, floors[use]);
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static bool fits_account(enum memory_use use, size_t n)
 {
         bool fits = !account || use != MEMORY_QUERIES || n <= account->limit - account->held;
@@ -186,7 +188,7 @@ static bool fits_account(enum memory_use use, size_t n)
         return fits;
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static bool fits_group(const struct memory_reservation *r, size_t n)
 {
         const struct memory_group *g = r->group;

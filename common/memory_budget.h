@@ -4,21 +4,17 @@
 
 /**
  * @file
- * The memory budget of a process: every allocation whose size an outsider
- * chooses is reserved here before it is made.
+ * Memory budget of the process: every allocation whose size an outsider controls is reserved here first.
  *
- * Each use has a floor, which no other use can take, and a ceiling. A
- * reservation is granted while
+ * Each use has a floor, which other uses cannot take, and a ceiling. A reservation is granted while
  *
  *     used(u) + n <= ceiling(u)   and   sum over all uses of max(used, floor) <= limit
  *
- * so a flush and honest ingest progress while queries and uploads fill the
- * rest, and the newest work is what is refused. A reservation only counts bytes
- * and allocates nothing; its owner releases it after freeing the memory. Without a limit (other programs than `cairn
- * serve`) everything is granted and only counted.
+ * so flush and ingest make progress while queries and uploads fill the rest, and the newest work is refused. A
+ * reservation only counts bytes and allocates nothing; its owner releases it after freeing the memory. Without a limit
+ * (programs other than `cairn serve`) all reservations are granted and only counted.
  *
- * Workers have memory beside it, together at most as much as the limit
- * (sandbox/worker_budget.h).
+ * Worker processes are not part of the budget; together they use at most the limit again (sandbox/worker_budget.h).
  *
  * Threads: any; one reservation belongs to one thread at a time.
  */
@@ -30,43 +26,40 @@
 
 enum memory_use {
         MEMORY_BASE,        /* code, stacks and tables of fixed size */
-        MEMORY_CONNECTIONS, /* of the HTTP server: buffers of each */
+        MEMORY_CONNECTIONS, /* buffers of the HTTP server's connections */
         MEMORY_INGEST,      /* bodies and decoded profiles of requests that are not acknowledged yet */
-        MEMORY_QUEUE,       /* acknowledged batches that are not in a part yet */
+        MEMORY_QUEUE,       /* acknowledged batches not yet in a part */
         MEMORY_FLUSH,       /* distinct stacks and locations of a flush, and the parts it writes */
-        MEMORY_RESYMBOLIZE, /* of a round of re-symbolization */
-        MEMORY_COMPACTION,  /* row groups of the parts that are merged and of the one that is written */
+        MEMORY_RESYMBOLIZE, /* a round of re-symbolization */
+        MEMORY_COMPACTION,  /* row groups of the merged parts and of the new part */
         MEMORY_BODIES,      /* other request bodies and the data parsed from them */
-        MEMORY_UPLOADS,     /* decompression contexts and pieces of uploads in progress */
+        MEMORY_UPLOADS,     /* decompression contexts and buffers of uploads in progress */
         MEMORY_QUERIES,     /* stacks, locations and trees of running queries */
         MEMORY_SYMBOLIZE,   /* keys and frames of running symbolize requests */
-        MEMORY_ANSWERS,     /* answers until they are sent */
-        MEMORY_CACHES,      /* kept between requests: names, pages, parts of objects */
+        MEMORY_ANSWERS,     /* responses until they are sent */
+        MEMORY_CACHES,      /* data kept between requests: names, pages, parts of objects */
         MEMORY_USES,
 };
 
 /**
- * What one sender may hold. Past `most` it is refused more, but for the reservation that has as much as all its others
- * together: of several large ones that grow at the same time one gets through.
+ * Memory limit of one sender. Beyond `most`, reservations are refused, except that a reservation as large as all others
+ * of the group together may grow: of several large concurrent ones, one completes.
  */
 struct memory_group {
         size_t most;
-        size_t held; /* under the lock of the budget */
+        size_t held; /* protected by the budget's lock */
 };
 
-/** Memory that is held for one purpose. Start with { .use = ... }. */
+/** Memory reserved for one purpose. Initialize with { .use = ... }. */
 struct memory_reservation {
         enum memory_use use;
         size_t bytes;
-        struct memory_group *group; /* set while bytes is 0; outlives the reservation. NULL: none */
+        struct memory_group *group; /* set it while bytes is 0; must outlive the reservation. NULL: none */
 };
 
-/** Set the limit, before other threads exist. ST_USAGE below LIMIT_MEMORY_LEAST_BYTES. */
+/** Set the limit; call it before other threads exist. ST_USAGE below LIMIT_MEMORY_LEAST_BYTES. */
 enum status memory_budget_set_limit(size_t limit_bytes, struct error *err) MUST_CHECK;
-/**
- * Half of the memory of the machine, or of the limit of the cgroup (v2, v1) if that is less; at least
- * LIMIT_MEMORY_LEAST_BYTES.
- */
+/** Half of the machine's memory, or of the cgroup limit (v2, v1) if that is less; at least LIMIT_MEMORY_LEAST_BYTES. */
 size_t memory_budget_default(void);
 /** SIZE_MAX without a limit. */
 size_t memory_budget_limit(void);
@@ -75,18 +68,18 @@ size_t memory_use_ceiling(enum memory_use use);
 /** Whether a reservation was refused within the last seconds. */
 bool memory_budget_refused_recently(void);
 /**
- * While a use claims memory, other uses are refused what it could still take up to its ceiling, so that it gets what
- * they release. Floors stay. For work that everything behind it waits for, after a refusal; end the claim when it is
- * done. Claims are counted: the last end counts.
+ * While a use claims memory, other uses are refused the memory up to its ceiling, so that released memory becomes
+ * available to it. Floors remain. For work on the critical path that was refused memory; end the claim when it is done.
+ * Claims nest.
  */
 void memory_claim(enum memory_use use);
 void memory_end_claim(enum memory_use use);
-/** Bytes that a use holds. */
+/** Bytes held by a use. */
 size_t memory_use_held(enum memory_use use);
 
 /**
  * Reserve n more bytes.
- * @return ST_OK; ST_BUSY when the use is at its ceiling, the group at its most or the process at its limit (retry
+ * @return ST_OK; ST_BUSY when the use is at its ceiling, the group at its limit, or the process at its limit (retry
  * later); ST_TOO_BIG when this reservation alone exceeds the ceiling (do not retry). Unchanged on failure.
  */
 enum status memory_reserve(struct memory_reservation *r, size_t n, struct error *err) MUST_CHECK;
@@ -101,28 +94,28 @@ void memory_release(struct memory_reservation *r);
 /* ---- queries ---- */
 
 /**
- * The memory of one query. What a thread reserves for MEMORY_QUERIES while it charges an account counts against the
- * account's limit too, with ST_TOO_BIG past it.
+ * The memory of one query. Reservations of a thread for MEMORY_QUERIES while it charges an account also count against
+ * the account's limit; beyond it: ST_TOO_BIG.
  */
 struct memory_account {
         size_t limit;
-        size_t held;  /* under the lock of the budget */
-        size_t most;  /* that was held at one time */
-        bool refused; /* a reservation passed the limit */
+        size_t held;  /* protected by the budget's lock */
+        size_t most;  /* high-water mark of held */
+        bool refused; /* a reservation exceeded the limit */
 };
 
-/** Charge an account from now on; NULL: none. Any number of threads may charge one. */
+/** Set the account that this thread charges; NULL: none. Several threads may charge one account. */
 void memory_set_account(struct memory_account *a);
 struct memory_account *memory_get_account(void);
 
 /**
- * Limits of queries, before other threads exist and after memory_budget_set_limit(): what one may hold, and all
- * together, in place of the ceiling of MEMORY_QUERIES. 0: the default of each, half of all for one.
- * @return ST_USAGE when a limit is under 1 MiB or over the one around it.
+ * Set the memory limits of one query and of all queries together (replaces the ceiling of MEMORY_QUERIES). Call it
+ * after memory_budget_set_limit() and before other threads exist. 0: default; for one query half of that for all.
+ * @return ST_USAGE if a limit is below 1 MiB or exceeds the enclosing limit.
  */
 enum status memory_set_query_limits(size_t one_bytes, size_t all_bytes, struct error *err) MUST_CHECK;
 
-/** What one query may hold; SIZE_MAX without a limit. */
+/** Memory limit of one query; SIZE_MAX without a limit. */
 size_t memory_get_query_limit(void);
 
 #endif

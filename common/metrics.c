@@ -10,7 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *first;
 
-/* Kept sorted by name, so that a family is written in one piece. */
+/* Keep the list sorted by name, so that families are contiguous. */
 void metric_register(struct metric *m)
 {
         struct metric **at;
@@ -77,7 +77,7 @@ int64_t metric_get(struct metric *m)
 
 /* ---- histograms ---- */
 
-/* From half a millisecond, a sync of a fast disk, to five minutes, the upload of a large object. */
+/* From half a millisecond (fsync on a fast disk) to five minutes (upload of a large object). */
 static const struct {
         int64_t ns;
         const char *text; /* seconds */
@@ -105,7 +105,7 @@ void histogram_observe(struct histogram *h, int64_t duration_ns)
         atomic_fetch_add_explicit(&h->counts[bucket], 1, memory_order_relaxed);
 }
 
-/* _count is the sum of the buckets as they were read, so that it equals the last one whatever is counted meanwhile. */
+/* _count is the sum of the buckets as read, so it equals the last bucket even with concurrent observations. */
 static void write_histogram(struct buf *out, struct histogram *h)
 {
         const struct metric *m = &h->metric;
@@ -124,7 +124,7 @@ static void write_histogram(struct buf *out, struct histogram *h)
                    count);
 }
 
-/* ---- all of them ---- */
+/* ---- all metrics ---- */
 
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context)
 {

@@ -18,8 +18,8 @@
  *     ...
  *     histogram_observe(&duration, monotonic_ns() - began);
  *
- * One family with several label values is several objects of one name, the
- * last argument being the label text, as in reason="too_big".
+ * A family with several label values consists of several objects with one name; the last argument is the label text,
+ * such as reason="too_big".
  *
  * Threads: any.
  */
@@ -44,11 +44,11 @@ struct metric {
                 .name = (n), .help = (h), .type = "gauge", .labels = (l)                                               \
         }
 
-#define HISTOGRAM_BUCKETS 16 /* with a bound; one more has none */
+#define HISTOGRAM_BUCKETS 16 /* finite bounds; one more bucket is unbounded */
 
 /** Durations. Lock-free: an observation is two atomic additions. */
 struct histogram {
-        struct metric metric; /* its value is not used */
+        struct metric metric; /* its value is unused */
         _Atomic uint64_t counts[HISTOGRAM_BUCKETS + 1];
         _Atomic uint64_t sum_ns;
 };
@@ -58,31 +58,31 @@ struct histogram {
                 .metric = {.name = (n), .help = (h), .type = "histogram", .labels = (l) }                              \
         }
 
-/** Count a duration; one below 0 counts as 0. */
+/** Count a duration; negative ones count as 0. */
 void histogram_observe(struct histogram *h, int64_t duration_ns);
 
 void metric_add(struct metric *m, int64_t n);
 void metric_set(struct metric *m, int64_t v);
-/** A gauge that is the sum of several parts, each with a share that begins with 0: set this part's. */
+/** Set one part's share of a gauge that is the sum of several parts. Shares start at 0. */
 void metric_set_share(struct metric *m, _Atomic int64_t *share, int64_t v);
 int64_t metric_get(struct metric *m);
 
 /** Make a metric appear with value 0 before its first event. */
 void metric_register(struct metric *m);
 
-/** Remove a metric that is not a static object. No other thread may use it any more. */
+/** Unregister a metric that is not a static object. No other thread may be using it. */
 void metric_unregister(struct metric *m);
 
 /** Append the label NAME="VALUE", escaped. Source: Prometheus text format 0.0.4. */
 void metric_label(struct buf *to, const char *name, const char *value);
 
 /**
- * Call visit for each registered counter and gauge, families together, sorted by name. Under the lock: visit may only
- * use metric_get().
+ * Call visit for each registered counter and gauge, grouped by family, sorted by name. The registry lock is held: visit
+ * may only call metric_get().
  */
 void metrics_visit(void (*visit)(void *context, struct metric *m), void *context);
 
-/** All registered metrics, histograms too, families together, into out. */
+/** Append all registered metrics, including histograms, to out, grouped by family. */
 void metrics_write(struct buf *out);
 
 #endif

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A hash table from 32-bit numbers other than 0 to 32-bit values, for hot paths: 8 bytes per slot, at most half of them
- * in use. Keys are assigned by this program, so multiplicative hashing suffices; keys chosen by outsiders need
+ * Hash table from nonzero 32-bit numbers to 32-bit values, for hot paths: 8 bytes per slot, at most half of them in
+ * use. Keys are assigned by this program, so multiplicative hashing suffices; keys chosen by outsiders need
  * common/hash_table.h.
  *
  * A zeroed table is empty and usable.
@@ -27,7 +27,7 @@ struct number_table {
 
 void number_table_deinit(struct number_table *t);
 
-/** Forget all keys, keep the memory. */
+/** Remove all keys, keep the memory. */
 void number_table_clear(struct number_table *t);
 
 static inline uint32_t number_table_home(const struct number_table *t, uint32_t key)
@@ -63,7 +63,7 @@ static inline bool number_table_get(const struct number_table *t, uint32_t key, 
         return true;
 }
 
-/** Set the value of a key that is not in the table. False without memory. */
+/** Set the value of a key that is not in the table. False when out of memory. */
 bool number_table_add(struct number_table *t, uint32_t key, uint32_t value);
 
 #endif

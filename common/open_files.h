@@ -4,16 +4,16 @@
 
 /**
  * @file
- * The limit of open files of this process, for programs that need more than the usual soft limit of 1024, which is
- * meant for those that use select().
+ * Limit of open files, for programs that need more than the usual soft limit of 1024, which exists for programs that
+ * use select().
  *
- * Threads: one, before others depend on the limit.
+ * Threads: one, before other threads depend on the limit.
  */
 #include <stdint.h>
 
 /**
  * Raise the soft limit of RLIMIT_NOFILE to `wanted`, or to the hard limit if that is less; it is never lowered.
- * @return the soft limit afterwards; 0 with errno when it cannot be read.
+ * @return the soft limit afterwards; 0 with errno if it cannot be read.
  */
 uint64_t raise_open_files_limit(uint64_t wanted);
 

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Command lines from a table: long options, a few short ones, and a --help
- * that is made of the same table.
+ * Command line parsing from a table: long options, a few short ones, and --help, generated from the same table.
  *
  *     struct command_options o = {...};
  *     const struct option_spec specs[] = {
@@ -15,8 +14,8 @@
  *     };
  *     st = options_parse(&usage, specs, &argc, &argv, &err);
  *
- * Both "--name VALUE" and "--name=VALUE" work; "--" ends options; other
- * arguments keep their order. Numbers take 0x and must be whole.
+ * Both "--name VALUE" and "--name=VALUE" work; "--" ends options; other arguments keep their order. Numbers are
+ * integers, decimal or hexadecimal with 0x.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +27,7 @@
 enum option_kind { OPTION_KIND_END, OPTION_KIND_FLAG, OPTION_KIND_STRING, OPTION_KIND_UINT, OPTION_KIND_LIST };
 
 struct option_list {        /* values of a repeated option, in order; items borrowed from argv */
-        const char **items; /* owned by the process, freed with options_list_deinit() */
+        const char **items; /* owned, options_list_deinit() */
         size_t count;
 };
 
@@ -66,7 +65,7 @@ struct usage {
         const char *synopsis; /* "cairn symbolize -e FILE [ADDRESS...]" */
         const char *about;    /* a paragraph */
         const char *examples; /* lines, or NULL */
-        bool command;         /* the first argument is a command: options behind it are its own */
+        bool command;         /* the first argument is a command: the options after it belong to that command */
 };
 
 /**
@@ -77,19 +76,19 @@ struct usage {
 enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
                           struct error *err) MUST_CHECK;
 
-/** As options_parse(); given[i] (one for each spec, or NULL) becomes true where an option was given. */
+/** Like options_parse(); sets given[i] (one per spec; may be NULL) for each option that was given. */
 enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
                                 bool *given, struct error *err) MUST_CHECK;
 
-/** Set an option's target to a value, which is borrowed; a flag becomes true. ST_USAGE names the option. */
+/** Set an option's target to a value, which is borrowed; a flag is set to true. ST_USAGE names the option. */
 enum status options_set_value(const struct option_spec *s, const char *value, struct error *err) MUST_CHECK;
 
-/** Whether two specs of the same option have the same value; a text that is not set equals none but itself. */
+/** Whether two specs of the same option have the same value; an unset text equals only an unset text. */
 bool option_values_are_equal(const struct option_spec *a, const struct option_spec *b);
 
 void options_list_deinit(struct option_list *list);
 
-/** A whole unsigned number in text: decimal or 0x. */
+/** An unsigned integer: decimal or 0x. */
 bool parse_uint(const char *text, uint64_t *ret);
 
 struct unit {
@@ -97,13 +96,13 @@ struct unit {
         uint64_t factor;
 };
 
-/** A number, not 0, with the letter of one of the units (the last is zero) behind it. */
+/** A positive integer followed by the letter of one of the units (the last array element is zero). */
 bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret);
 
-/** A number of bytes, not 0, with K, M, G, T (powers of 1024) or nothing behind it. */
+/** A positive number of bytes, followed by K, M, G, T (powers of 1024) or nothing. */
 bool parse_bytes(const char *text, uint64_t *ret);
 
-/** Hexadecimal with or without 0x. */
+/** Hexadecimal, with or without 0x. */
 bool parse_hex(const char *text, uint64_t *ret);
 
 /** The exit code for a status. */

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * A bounded cursor over untrusted bytes.
+ * Bounded cursor over untrusted bytes.
  *
  * Invariant: pos <= size. A read past the end returns false, does not move the cursor and records the offset of the
  * first failure, so a chain of reads joined with || can be reported once with reader_error(). Sub-readers carry the
@@ -22,8 +22,8 @@ struct reader {
         const uint8_t *data;
         size_t size;
         size_t pos;
-        uint64_t base;    /* offset of data[0] in the whole input, for messages */
-        uint64_t fail_at; /* offset of the first failure, valid when failed */
+        uint64_t base;    /* offset of data[0] in the whole input, for error messages */
+        uint64_t fail_at; /* offset of the first failure, valid if failed */
         bool failed;
         bool big_endian;
 };

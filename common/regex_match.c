@@ -11,19 +11,17 @@
 #include "common/text.h"
 #include "common/utf8.h"
 
-/*
- * The parse tree: at most one node for each byte of the pattern, and one more for each that joins two.
- */
+/* Parse tree: at most one node per byte of the pattern, plus one for each concatenation or alternation. */
 enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_GROUP, NODE_BEGIN, NODE_END };
 
 #define REPEAT_FOREVER UINT32_MAX
 
 struct regex_node {
         enum node_kind kind;
-        uint32_t left, right; /* of CAT and ALT; left of REPEAT and GROUP; the set of SET */
-        uint32_t min, max;    /* of REPEAT; min: the number of GROUP */
-        bool is_lazy;         /* REPEAT that prefers fewer; only captures tell */
-        bool is_nullable;     /* it matches the empty text: add_regex_node() knows */
+        uint32_t left, right; /* CAT and ALT: operands; REPEAT and GROUP: left; SET: left is the number of its set */
+        uint32_t min, max;    /* REPEAT; GROUP: min is its number */
+        bool is_lazy;         /* REPEAT that prefers fewer repetitions; matters only for captures */
+        bool is_nullable;     /* matches the empty text; computed by add_regex_node() */
 };
 
 struct regex_range {
@@ -40,7 +38,7 @@ struct regex_tree {
         struct regex_set sets[LIMIT_REGEX_BYTES + 1];
         struct regex_range ranges[4 * LIMIT_REGEX_BYTES];
         uint32_t node_count, set_count, range_count, root;
-        uint32_t group_count; /* capturing ones */
+        uint32_t group_count; /* capturing groups */
         bool any_case;
 };
 
@@ -62,7 +60,7 @@ static enum status report_bad_regex(const struct regex_parser *p, const char *wh
                          (size_t)(p->at - p->start));
 }
 
-/* LIMIT_REGEX_BYTES bounds the number of nodes; checked all the same, against writing out of bounds. */
+/* LIMIT_REGEX_BYTES bounds the number of nodes; checked nevertheless, to exclude writes out of bounds. */
 static enum status add_regex_node(struct regex_parser *p, struct regex_node node, uint32_t *ret)
 {
         struct regex_node *nodes = p->t->nodes;
@@ -118,7 +116,7 @@ static enum status parse_code_point(struct regex_parser *p, uint32_t *ret)
         return ST_OK;
 }
 
-/* The ranges of \d, \w, \s; of their opposites, the gaps between them. */
+/* The ranges of \d, \w, \s; for their negations, the gaps between them. */
 static enum status add_class_ranges(struct regex_parser *p, char name)
 {
         static const struct regex_range digit[] = { { '0', '9' } };
@@ -165,7 +163,7 @@ static enum status parse_regex_escape(struct regex_parser *p, bool *is_class, ui
         return parse_code_point(p, ret);
 }
 
-/* One member of a class up to the '-' of a range. */
+/* One member of a class, or one end of a range. */
 static enum status parse_class_member(struct regex_parser *p, bool *is_class, uint32_t *ret)
 {
         *is_class = false;
@@ -304,7 +302,7 @@ static bool parse_repeat_count(struct regex_parser *p, uint32_t *ret)
         return true;
 }
 
-/* {n}, {n,}, {n,m} after its brace. */
+/* {n}, {n,} or {n,m}, after the brace. */
 static enum status parse_repeat_range(struct regex_parser *p, uint32_t *min, uint32_t *max)
 {
         bool ok = parse_repeat_count(p, min);
@@ -408,17 +406,17 @@ enum operation { OP_SET, OP_SPLIT, OP_JUMP, OP_SAVE, OP_BEGIN, OP_END, OP_MATCH 
 
 struct instruction {
         enum operation op;
-        uint32_t x, y; /* targets of SPLIT, the preferred one first, and of JUMP; the set of SET; the slot of SAVE */
+        uint32_t x, y; /* targets of SPLIT, preferred one first, and of JUMP; set of SET; slot of SAVE */
 };
 
-/* Sparse set of the states that are possible at one position: members, and the place of each among them. */
+/* Sparse set of the possible states at one position: the members, and the position of each among them. */
 struct states {
         uint32_t members[LIMIT_REGEX_PROGRAM + 1];
         uint32_t places[LIMIT_REGEX_PROGRAM + 1];
         uint32_t count;
 };
 
-/* Where the groups of one way through the program begin and end, as offsets in the text. */
+/* Start and end of the groups on one path through the program, as offsets in the text. */
 #define CAPTURE_SLOTS (2 * REGEX_CAPTURES)
 #define NOT_CAPTURED SIZE_MAX
 
@@ -433,19 +431,19 @@ struct known_text {
 };
 
 struct regex_match {
-        struct regex_tree tree;                       /* its sets are used while matching */
+        struct regex_tree tree;                       /* its sets are used for matching */
         bool is_search;                               /* any part of a text may match */
-        bool has_captures;                            /* it was created for them */
-        struct capture_slots *now_slots, *next_slots; /* owned: of each member of now and next; NULL without captures */
+        bool has_captures;                            /* created for captures */
+        struct capture_slots *now_slots, *next_slots; /* owned: one per member of now and next; NULL without captures */
         struct work_meter *meter;
-        struct hash_table known;    /* texts that were matched, entries of `results` */
+        struct hash_table known;    /* cache of matched texts; entries index `results` */
         struct known_text *results; /* owned */
         size_t result_capacity;
-        struct arena texts;   /* of results */
-        uint64_t steps_taken; /* by the text at hand, not reported to the meter yet */
+        struct arena texts;   /* texts of results */
+        uint64_t steps_taken; /* by the current text, not yet reported to the meter */
         struct instruction program[LIMIT_REGEX_PROGRAM + 1];
         uint32_t size;
-        uint32_t steps; /* of compiling, counted since repeating an empty node adds no instruction */
+        uint32_t steps; /* of compiling; bounded separately, since repeating an empty node adds no instruction */
         struct states now, next;
         uint32_t stack[2 * LIMIT_REGEX_PROGRAM + 2];
 };
@@ -462,14 +460,14 @@ static bool emit_instruction(struct regex_match *m, enum operation op, uint32_t 
 
 static bool compile_node(struct regex_match *m, uint32_t node);
 
-/* A SPLIT that enters the code behind it, or leaves to a place that is not known yet. *ret: where it is. */
+/* Emit a SPLIT that enters the code after it or leaves to a target set later. *ret: its index. */
 static bool emit_optional(struct regex_match *m, uint32_t *ret)
 {
         *ret = m->size;
         return emit_instruction(m, OP_SPLIT, 0, 0);
 }
 
-/* The SPLIT at `at` prefers to go to `enter`, unless it is lazy, else to `leave`. */
+/* Set the SPLIT at `at` to prefer `enter`, or `leave` if it is lazy. */
 static void set_regex_split(struct regex_match *m, uint32_t at, uint32_t enter, uint32_t leave, bool is_lazy)
 {
         m->program[at].x = is_lazy ? leave : enter;
@@ -487,7 +485,7 @@ static bool compile_plus(struct regex_match *m, const struct regex_node *n)
         return true;
 }
 
-/* x*: as (x+)? when x matches the empty text, so that ways of equal preference come in the order of Go's regexp. */
+/* x*: as (x+)? if x matches the empty text, so that alternatives of equal preference have the order of Go's regexp. */
 static bool compile_star(struct regex_match *m, const struct regex_node *n)
 {
         uint32_t at;
@@ -504,7 +502,7 @@ static bool compile_star(struct regex_match *m, const struct regex_node *n)
         return true;
 }
 
-/* (x(x(x)?)?)?: leaving one copy leaves all. The SPLITs are chained by y until the end is known. */
+/* (x(x(x)?)?)?: leaving one copy leaves all. The SPLITs are chained by y until the end address is known. */
 static bool compile_optional_copies(struct regex_match *m, const struct regex_node *n)
 {
         uint32_t last = 0, at;
@@ -535,7 +533,7 @@ static bool compile_repeat_node(struct regex_match *m, const struct regex_node *
         return n->min ? compile_plus(m, n) : compile_star(m, n);
 }
 
-/* False when the program gets too long. Depth is bounded by the pattern's length. */
+/* False if the program gets too long. Depth is bounded by the length of the pattern. */
 static bool compile_node(struct regex_match *m, uint32_t node)
 {
         const struct regex_node *n = &m->tree.nodes[node];
@@ -577,7 +575,7 @@ static bool compile_node(struct regex_match *m, uint32_t node)
         return false;
 }
 
-/* Parse and compile into m, which has its options already. */
+/* Parse and compile into m, whose options are set. */
 static enum status build_regex(struct regex_match *m, const char *pattern, struct error *err)
 {
         enum status st;
@@ -593,7 +591,7 @@ static enum status build_regex(struct regex_match *m, const char *pattern, struc
                                  "use * or + in place of large counts",
                                  pattern, LIMIT_REGEX_PROGRAM);
         assert(m->size <= LIMIT_REGEX_PROGRAM);
-        m->program[m->size++] = (struct instruction){ .op = OP_MATCH }; /* there is room for one more */
+        m->program[m->size++] = (struct instruction){ .op = OP_MATCH }; /* one instruction is reserved */
         return ST_OK;
 }
 
@@ -681,7 +679,7 @@ static bool is_in_set(struct regex_match *m, uint32_t number, uint32_t code)
         return in != set->negated;
 }
 
-/* Add a state and all that it reaches without reading. Each state enters once, so empty loops end. */
+/* Add a state and all states reachable without reading. Each state enters once, so empty loops terminate. */
 static void add_regex_state(struct regex_match *m, struct states *s, uint32_t state, bool at_begin, bool at_end)
 {
         uint32_t depth = 0;
@@ -748,7 +746,7 @@ static bool run_program(struct regex_match *m, const char *text, size_t n)
                         if (in->op == OP_SET && is_in_set(m, in->x, code))
                                 add_regex_state(m, next, now->members[j] + 1, false, i + size == n);
                 }
-                if (m->is_search) /* a match may begin behind every code point */
+                if (m->is_search) /* a match may start after any code point */
                         add_regex_state(m, next, 0, false, i + size == n);
                 if (!work_meter_add_regex(m->meter, m->steps_taken + now->count))
                         return false;
@@ -767,7 +765,7 @@ static bool is_remembered_text(const void *context, uint32_t entry, const void *
         return k->size == size && memcmp(k->text, key, size) == 0;
 }
 
-/* Without room the result is not cached. */
+/* If out of memory the result is not cached. */
 static void remember_text(struct regex_match *m, uint32_t hash, const char *text, size_t n, bool matches)
 {
         const char *copy;
@@ -797,18 +795,18 @@ bool regex_match_text(void *context, const char *text, size_t n)
 
 /* ---- captures ------------------------------------------------------------------------------------ */
 
-/* A walk over the program without reading: where in the text, and where the members' slots go. */
+/* A walk over the program without reading: position in the text, and destination of the members' slots. */
 struct capture_walk {
         struct regex_match *m;
         struct states *states;
-        struct capture_slots *slots; /* of the members of states */
+        struct capture_slots *slots; /* one per member of states */
         size_t position;
         bool at_begin, at_end;
 };
 
 /*
- * As add_regex_state(), with what each way captured. The preferred ways are walked first, so the members are in order
- * of preference. Depth is bounded by the program's size.
+ * Like add_regex_state(), with the captures of each path. Preferred paths are walked first, so members are in order of
+ * preference. Depth is bounded by the program's size.
  */
 static void add_capture_state(const struct capture_walk *w, uint32_t pc, struct capture_slots *way)
 {

@@ -30,7 +30,7 @@ void request_id_choose(const char *sent, char ret[static REQUEST_ID_SIZE])
                 memcpy(ret, sent, strlen(sent) + 1);
                 return;
         }
-        /* An id need not be a secret; before the kernel has random bytes it is unique in this process. */
+        /* An id need not be secret; until the kernel's random generator is ready it is only unique in this process. */
         if (getrandom(random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) {
                 random[0] = (uint64_t)wall_clock_ns();
                 random[1] = atomic_fetch_add(&count, 1);

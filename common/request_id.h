@@ -4,20 +4,19 @@
 
 /**
  * @file
- * Ids of requests, for the log and for answers (X-Request-Id): that of the client or of a proxy before it, else a
- * random one.
+ * Request ids, for the log and responses (X-Request-Id): from the client or a proxy, else random.
  *
  * Threads: any.
  */
 #include <stdbool.h>
 
-#define REQUEST_ID_MAX 128 /* characters of an id */
+#define REQUEST_ID_MAX 128 /* characters */
 #define REQUEST_ID_SIZE (REQUEST_ID_MAX + 1)
 
-/** Whether text is an id: 1 to REQUEST_ID_MAX letters, digits and "-._~:/+=@". */
+/** Whether text is a valid id: 1 to REQUEST_ID_MAX letters, digits and "-._~:/+=@". */
 bool request_id_is_valid(const char *text);
 
-/** The id that was sent if it is valid, else a random one of 32 hexadecimal digits. @param sent  NULL: none */
+/** Copy the sent id if it is valid, else generate a random one of 32 hexadecimal digits. @param sent  may be NULL */
 void request_id_choose(const char *sent, char ret[static REQUEST_ID_SIZE]);
 
 #endif

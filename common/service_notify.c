@@ -15,12 +15,12 @@
 #include "common/options.h"
 
 #define INTERVAL_LEAST_MS 10
-#define INTERVAL_MOST_MS 86400000 /* more often than asked for is no mistake */
+#define INTERVAL_MOST_MS 86400000 /* a shorter interval than required is harmless */
 
 static struct {
         struct sockaddr_un address;
-        socklen_t address_size; /* 0: nobody wants to know */
-        int watchdog_ms;        /* least between two signs of life: half of what is allowed; 0: none are wanted */
+        socklen_t address_size; /* 0: notifications are not requested */
+        int watchdog_ms;        /* minimum time between keep-alives: half of WatchdogSec=; 0: none required */
         int64_t told_ns;
 } notify;
 
@@ -38,7 +38,7 @@ static void parse_notify_socket(const char *text)
         notify.address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (text[0] == '/'));
 }
 
-/* WATCHDOG_PID, when it is set, names the process that is watched. */
+/* WATCHDOG_PID, if set, is the process that the watchdog supervises. */
 static void parse_watchdog(const char *microseconds, const char *pid)
 {
         uint64_t us, number;
@@ -66,7 +66,7 @@ void service_notify_init(void)
         unsetenv("WATCHDOG_PID");
 }
 
-/* A message that is lost is sent again, or missed by the watchdog: there is nothing else to do. */
+/* Send errors are ignored: the message is repeated, or the watchdog detects that it is missing. */
 static void send_notification(const char *text)
 {
         _cleanup_close_ int fd = -1;

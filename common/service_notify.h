@@ -4,26 +4,26 @@
 
 /**
  * @file
- * What a program tells systemd of itself (Type=notify, WatchdogSec=): a datagram to the socket that NOTIFY_SOCKET
- * names. Without the variable all of this does nothing.
+ * Service notifications to systemd (Type=notify, WatchdogSec=): datagrams to the socket named by NOTIFY_SOCKET. Without
+ * the variable these functions do nothing.
  *
- * Threads: init while there is one; the others by one thread at a time.
+ * Threads: init while there is only one thread; the others from one thread at a time.
  * Source: sd_notify(3), sd_watchdog_enabled(3).
  */
 
-/** Read the environment and remove the variables from it: workers are not the service. */
+/** Read the environment and remove the variables from it: workers must not send notifications. */
 void service_notify_init(void);
 
 void service_notify_ready(void);
-void service_notify_reloading(void); /* service_notify_ready() ends it */
+void service_notify_reloading(void); /* end with service_notify_ready() */
 void service_notify_stopping(void);
 
-/** Say that the program is alive, unless that was said within half of WatchdogSec=, however often this is called. */
+/** Send the watchdog keep-alive, at most once per half of WatchdogSec=, however often this is called. */
 void service_notify_alive(void);
 
 /**
- * The longest time between two calls of service_notify_alive(): a quarter of WatchdogSec=, so that no two messages are
- * more than three quarters apart. -1 when there is no watchdog.
+ * The maximum time between two calls of service_notify_alive(): a quarter of WatchdogSec=, so that two messages are
+ * never more than three quarters apart. -1 without a watchdog.
  */
 int service_notify_interval_ms(void);
 

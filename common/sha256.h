@@ -4,9 +4,9 @@
 
 /**
  * @file
- * SHA-256 for content that others made and that must be verified.
+ * SHA-256 to verify content from outside.
  *
- * Threads: one state belongs to one thread.
+ * Threads: a state belongs to one thread.
  * Source: FIPS 180-4, through libcrypto.
  */
 #include <stdbool.h>
@@ -24,18 +24,18 @@ struct sha256 {
 };
 
 enum status sha256_init(struct sha256 *s, struct error *err) MUST_CHECK;
-void sha256_deinit(struct sha256 *s); /* also fine on a zeroed one */
+void sha256_deinit(struct sha256 *s); /* also valid on a zeroed struct */
 #define _cleanup_sha256_ _cleanup_(sha256_deinit)
 
 void sha256_update(struct sha256 *s, const void *data, size_t n);
 
-/** The digest of all updates; the state then takes no more until sha256_init(). */
+/** The digest of all updates; no more updates until sha256_init(). */
 void sha256_final(struct sha256 *s, uint8_t ret[static SHA256_BYTES]);
 
-/** HMAC-SHA256 of n bytes. Source: RFC 2104. False without memory. */
+/** HMAC-SHA256 of n bytes. Source: RFC 2104. False when out of memory. */
 bool hmac_sha256(const uint8_t key[static SHA256_BYTES], const void *data, size_t n, uint8_t ret[static SHA256_BYTES]);
 
-/** Whether two digests are equal, in a time that does not depend on them. */
+/** Whether two digests are equal; compares in constant time. */
 bool sha256_equal(const uint8_t a[static SHA256_BYTES], const uint8_t b[static SHA256_BYTES]);
 
 /** Lower-case hex; returns out. */

@@ -4,14 +4,13 @@
 
 /**
  * @file
- * SIGINT, SIGTERM and SIGHUP as something to poll for, and no SIGPIPE.
+ * SIGINT, SIGTERM and SIGHUP as a pollable descriptor; SIGPIPE is ignored.
  *
- * Threads: call from the main thread before others exist, which then leave
- * the signals alone too.
+ * Threads: call from the main thread before others exist; they inherit the blocked signals.
  */
 #include "common/error.h"
 
-/** A signalfd that does not block; close it. The signals stay blocked. */
+/** A non-blocking signalfd, owned. The signals stay blocked. */
 enum status shutdown_signals_open(int *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define FEW 24    /* insertion sort is faster up to here */
-#define MANY 4096 /* from here on 256 buckets are faster than 16 */
+#define MANY 4096 /* above, 256 buckets are faster than 16 */
 
 struct element {
         uint64_t start, rest[2];

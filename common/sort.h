@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /**
- * Sort elements of 24 bytes that begin with a uint64_t by it: in place, without
- * memory, in linear time whatever the input. Equal ones come in any order.
+ * Sort elements of 24 bytes by the uint64_t they begin with: in place, without allocation, in linear time for any
+ * input. Not stable.
  */
 void sort_by_start(void *elements, size_t count, size_t element_size);
 

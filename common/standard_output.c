@@ -18,7 +18,7 @@ static void close_standard_output(void)
         bool failed = ferror(stdout);
 
         errno = 0;
-        /* With nothing to write, closing a stdout that is not open is no failure. */
+        /* Without output, failing to close an unopened stdout is not an error. */
         if (__fpending(stdout) || failed)
                 failed |= fflush(stdout) != 0;
         if (fclose(stdout) && errno != EBADF)

@@ -68,7 +68,7 @@ static enum status compress_gzip_chunk(struct stream_compressor *p, const void *
                 if (!p->gzip.next_out)
                         return buf_status(ret, err, "packed text");
                 p->gzip.avail_out = STEP_BYTES;
-                (void)!deflate(&p->gzip, flush); /* its only error means no progress, which ends the loop */
+                (void)!deflate(&p->gzip, flush); /* its only error means no progress and ends the loop */
                 buf_commit(ret, STEP_BYTES - p->gzip.avail_out);
         } while (p->gzip.avail_out == 0);
         return ST_OK;

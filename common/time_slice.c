@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* struct sched_attr of sched_setattr(2), as first published; the C library of Debian 12 does not declare it. */
+/* struct sched_attr of sched_setattr(2), first published version; the C library of Debian 12 does not declare it. */
 struct sched_attributes {
         uint32_t size;
         uint32_t policy;

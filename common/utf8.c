@@ -20,9 +20,9 @@ size_t utf8_sequence_length(const char *s, size_t n)
         if (len > n)
                 return 0;
         if (u[0] == 0xe0)
-                min_second = 0xa0; /* no overlong forms */
+                min_second = 0xa0; /* excludes overlong forms */
         else if (u[0] == 0xed)
-                max_second = 0x9f; /* no surrogates */
+                max_second = 0x9f; /* excludes surrogates */
         else if (u[0] == 0xf0)
                 min_second = 0x90;
         else if (u[0] == 0xf4)
@@ -69,7 +69,7 @@ bool utf8_is_c1(const char *s, size_t left)
         return left >= 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;
 }
 
-/* A character that changes the order or the lines of the text around it. Source: Unicode Standard Annex 9, 2. */
+/* A character that reorders or breaks the surrounding text. Source: Unicode Standard Annex 9, 2. */
 static uint32_t code_of_reordering(const char *s, size_t size)
 {
         const unsigned char *u = (const unsigned char *)s;
@@ -82,7 +82,7 @@ static uint32_t code_of_reordering(const char *s, size_t size)
         return reorders ? code : 0;
 }
 
-/* How many bytes from the start need no escape. */
+/* Number of leading bytes that need no escape. */
 static size_t plain_prefix(const char *text, size_t left)
 {
         size_t at = 0;
@@ -116,7 +116,7 @@ const char *utf8_printable(const char *text, char *out, size_t size)
                 const char *from = plain ? text : escape;
 
                 if (plain) {
-                        n = utf8_sequence_length(text, left); /* one character at a time: none is cut */
+                        n = utf8_sequence_length(text, left); /* one character at a time, so that none is truncated */
                         plain = n;
                 } else {
                         size_t taken;

@@ -8,37 +8,37 @@
 
 #include "common/buf.h"
 
-/** Length of the valid UTF-8 sequence that s begins with (1 to 4), 0 when it begins with none. Source: RFC 3629. */
+/** Length of the valid UTF-8 sequence at the start of s (1 to 4); 0 if there is none. Source: RFC 3629. */
 size_t utf8_sequence_length(const char *s, size_t n);
 
 /** Whether all n bytes are valid UTF-8. */
 bool utf8_valid(const char *s, size_t n);
 
-/** text if it is valid UTF-8, else a copy in scratch with U+FFFD for each bad byte; "" when out of memory. */
+/** text if it is valid UTF-8, else a copy in scratch with U+FFFD for each invalid byte; "" when out of memory. */
 const char *utf8_replace_invalid(const char *text, struct buf *scratch);
 
 /** Whether s begins with a control character of the C1 set: two bytes in UTF-8, 0xc2 and 0x80 to 0x9f. */
 bool utf8_is_c1(const char *s, size_t n);
 
 /**
- * Append text from outside for a terminal or a log: control characters (C0, DEL, C1) and bytes that are not UTF-8 as
- * \xNN, and what would reorder or break the line (bidirectional controls, U+2028, U+2029) as \u{NNNN}. Everything else
- * stays as it is, backslashes too: names without such characters are unchanged.
+ * Append untrusted text for a terminal or a log: control characters (C0, DEL, C1) and bytes that are not UTF-8 are
+ * escaped as \xNN, characters that reorder or break the line (bidirectional controls, U+2028, U+2029) as \u{NNNN}.
+ * Everything else is unchanged, backslashes too: names without such characters are unchanged.
  */
 void utf8_append_escaped(struct buf *ret, const char *text);
 void utf8_append_escaped_n(struct buf *ret, const char *text, size_t n);
 /** Whether utf8_append_escaped_n() would change the text. */
 bool utf8_needs_escape(const char *text, size_t n);
 
-/** The same escapes in memory of the caller, cut where it is full. Returns out. */
+/** The same escapes in a buffer of the caller, truncated if it is full. Returns out. */
 const char *utf8_printable(const char *text, char *out, size_t size);
-/** A text from outside as an argument of printf(): valid until the end of the block. */
+/** An untrusted text as an argument of printf(): valid until the end of the block. */
 #define PRINTABLE(text) utf8_printable((text), (char[1024]){ 0 }, 1024)
 
 /** Put '?' in place of each byte that utf8_append_escaped() would escape. */
 void utf8_mask_controls(char *text);
 
-/** The code point that s begins with when it is one that reorders or breaks lines, and its size; otherwise 0. */
+/** The code point at the start of s, with its size, if it reorders or breaks lines; otherwise 0. */
 uint32_t utf8_reordering_code(const char *s, size_t n, size_t *size_ret);
 
 #endif

@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 
-#define SORT_RUN 16384 /* items that are sorted at a time: about 2 ms */
+#define SORT_RUN 16384 /* items sorted at once: about 2 ms */
 
 static _Atomic(int64_t) urgent_tasks;
 
@@ -32,7 +32,7 @@ enum status work_meter_check(struct work_meter *m, struct error *err)
         if (!m)
                 return ST_OK;
         m->units = 0;
-        /* A kernel without preemption switches to a thread that became runnable only here, or at its next tick. */
+        /* A kernel without preemption switches to a newly runnable thread only here or at its next tick. */
         if (atomic_load_explicit(&urgent_tasks, memory_order_relaxed) > 0)
                 (void)sched_yield();
         if (!m->failed && m->interrupted) {
@@ -130,7 +130,7 @@ enum status work_meter_sort(struct work_meter *meter, void *items, size_t count,
 
                 st = merge_runs(&m, width, err);
                 if (st)
-                        break; /* `from` still holds every item */
+                        break; /* `from` still contains all items */
                 m.to = (char *)m.from;
                 m.from = done;
         }

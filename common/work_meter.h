@@ -9,8 +9,8 @@
  * Every loop over data reports its work in units (a row, a node, a byte of a name: a few nanoseconds each). Every
  * WORK_CHECK_UNITS the meter checks for an interruption: deadline, disconnected client, shutdown of the server. The
  * first failure is kept and returned by all later calls, so a loop may end early without an error; the next check
- * reports it. While there are urgent tasks each check also yields the CPU, so that ingest beside queries does not wait
- * for a tick of the scheduler.
+ * reports it. While urgent tasks exist, each check also yields the CPU, so that ingest need not wait for the next
+ * scheduler tick behind queries.
  *
  * Threads: one meter belongs to one thread; any thread may add urgent tasks.
  */
@@ -26,20 +26,20 @@
 typedef enum status work_interrupted(void *context, struct error *err);
 
 struct work_meter {
-        work_interrupted *interrupted; /* NULL: nothing ends the work but its budgets */
+        work_interrupted *interrupted; /* NULL: only the budgets end the work */
         void *context;
         uint64_t units;            /* since the last check */
         uint64_t checks;           /* calls of `interrupted` */
-        uint64_t rows, bytes;      /* of samples that were selected, and of their columns as stored, for reports */
-        uint64_t regex_steps_left; /* of all regular expressions together */
+        uint64_t rows, bytes;      /* selected rows of samples, and stored bytes of their columns; for reports */
+        uint64_t regex_steps_left; /* shared by all regular expressions */
         enum status failed;        /* ST_OK: go on */
-        struct error error;        /* of `failed` */
+        struct error error;        /* details of `failed` */
 };
 
-/** Tasks of the process that metered work should let go first have come or ended. */
+/** Add to the number of urgent tasks of the process, to which metered work yields. */
 void work_meter_add_urgent_tasks(int64_t change);
 
-/** A meter with the whole budget of regular expressions. */
+/** Initialize a meter with the full budget for regular expressions. */
 void work_meter_init(struct work_meter *m, work_interrupted *interrupted, void *context);
 
 /** Check now, regardless of the units since the last check. Returns the status of the meter. */
@@ -57,7 +57,8 @@ static inline enum status work_meter_add(struct work_meter *m, uint64_t units, s
         return m->units < WORK_CHECK_UNITS && !m->failed ? ST_OK : work_meter_check(m, err);
 }
 
-/** Report steps of a regular expression; they count as units too. False when the budget is used up or the work ended.
+/**
+ * Report steps of a regular expression; they also count as units. False when the budget is used up or the work ended.
  */
 bool work_meter_add_regex(struct work_meter *m, uint64_t steps);
 

@@ -12,16 +12,16 @@
 struct work_share {
         shared_work *work;
         void *context;
-        struct memory_account *account; /* of the calling thread; NULL: none */
+        struct memory_account *account; /* of the calling thread; may be NULL */
         struct work_meter *meter;       /* of the query; NULL: unlimited */
         pthread_mutex_t meter_lock;
-        pthread_mutex_t lock; /* of the failure */
+        pthread_mutex_t lock; /* protects the failure */
         enum status failed;
         struct error error;
-        _Atomic bool ended; /* some thread failed */
+        _Atomic bool ended; /* a thread failed */
 };
 
-static _Atomic size_t helper_count; /* helpers of the whole process */
+static _Atomic size_t helper_count; /* helpers in the whole process */
 
 size_t count_work_threads(void)
 {

@@ -148,7 +148,7 @@ static enum status read_yaml_field(const struct yaml_source *in, const yaml_node
         return f->read(in, value, (char *)t->object + f->offset);
 }
 
-#define FIELDS_MAX 64 /* more than any table has; names differ */
+#define FIELDS_MAX 64 /* larger than any table; names are distinct */
 
 enum status yaml_read_mapping(const struct yaml_source *in, const yaml_node_t *node, const struct yaml_field *fields,
                               void *object)

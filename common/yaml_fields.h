@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Reading a YAML document (libyaml) into structures, by tables of fields. Every error names file and line.
+ * Table-driven reading of YAML documents (libyaml) into structures. Every error names file and line.
  *
  * Threads: no shared state.
  */
@@ -19,7 +19,7 @@ struct yaml_source {
         const char *path;
         yaml_document_t *document;
         struct error *err;
-        void *context; /* of the fields' readers */
+        void *context; /* for the fields' readers */
 };
 
 /** Reads the value of a field into an object. */
@@ -28,17 +28,17 @@ typedef enum status yaml_field_reader(const struct yaml_source *in, const yaml_n
 struct yaml_field {
         const char *name; /* NULL ends a table */
         yaml_field_reader *read;
-        size_t offset; /* of the member of the object that read() gets */
+        size_t offset; /* offset of the member that is passed to read() */
 };
 
 /** "PATH:LINE: text". */
 enum status yaml_error(const struct yaml_source *in, const yaml_node_t *at, const char *fmt, ...) PRINTF(3, 4);
-/** Put "PATH:LINE: " in front of in->err. Returns st. */
+/** Prepend "PATH:LINE: " to in->err. Returns st. */
 enum status yaml_locate_error(const struct yaml_source *in, const yaml_node_t *at, enum status st);
 
 /**
- * Parse a file of at most max bytes and read its root into object. An empty file reads nothing.
- * @return ST_NOT_FOUND without the file; ST_USAGE: not YAML, or what read() says.
+ * Parse a file of at most max bytes and read its root into object. For an empty file read() is not called.
+ * @return ST_NOT_FOUND: no such file; ST_USAGE: not YAML; or the result of read().
  */
 enum status yaml_file_read(const char *path, size_t max, yaml_field_reader *read, void *object,
                            struct error *err) MUST_CHECK;
@@ -51,7 +51,7 @@ enum status yaml_read_mapping(const struct yaml_source *in, const yaml_node_t *n
 enum status yaml_read_items(const struct yaml_source *in, const yaml_node_t *node, size_t max, yaml_field_reader *read,
                             void *object) MUST_CHECK;
 
-/** Call read() for each pair of a mapping, whose names are texts and differ. */
+/** Call read() for each pair of a mapping; names must be distinct texts. */
 enum status yaml_read_pairs(const struct yaml_source *in, const yaml_node_t *node, size_t max,
                             enum status (*read)(const struct yaml_source *in, const yaml_node_t *name,
                                                 const yaml_node_t *value, void *object),
@@ -65,7 +65,7 @@ enum status yaml_read_text(const struct yaml_source *in, const yaml_node_t *valu
 enum status yaml_read_flag(const struct yaml_source *in, const yaml_node_t *value, void *object);   /* bool */
 enum status yaml_read_number(const struct yaml_source *in, const yaml_node_t *value, void *object); /* uint64_t */
 
-/** Read a list of at most max texts in place of the one that is there; owned, yaml_free_texts(). */
+/** Read a list of at most max texts, replacing the previous one; owned, yaml_free_texts(). */
 enum status yaml_read_texts(const struct yaml_source *in, const yaml_node_t *value, size_t max, char ***items,
                             size_t *count) MUST_CHECK;
 void yaml_free_texts(char **items, size_t count);
