@@ -101,7 +101,7 @@ static const char *suggest_next_step(unsigned code)
         case 401:
                 return "; give a token with --token-file";
         case 403:
-                return "; give a token with the scope this needs";
+                return "; give a token with the required scope";
         case 404:
         case 405:
                 return "; check that the address is a Cairn service";
@@ -140,14 +140,14 @@ static enum status convert_curl_failure(const char *method, const char *url, CUR
                 return error_no_memory(err);
         if (rc == CURLE_PEER_FAILED_VERIFICATION)
                 return error_set(err, ST_USAGE,
-                                 "%s %.60s failed: %.80s; use the name that is in its certificate, or give "
-                                 "--ca FILE with who signed it",
+                                 "%s %.60s failed: %.80s; use the host name of its certificate, or give --ca FILE with "
+                                 "the issuer's certificate",
                                  method, url, text);
         if (rc == CURLE_SSL_CACERT_BADFILE)
                 return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; --ca takes certificates as PEM", method, url,
                                  text);
         if (rc == CURLE_ABORTED_BY_CALLBACK)
-                return error_set(err, ST_OS, "%s %s failed: the request's own content could not be read", method, url);
+                return error_set(err, ST_OS, "%s %s failed: the request body could not be read", method, url);
         if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_COULDNT_RESOLVE_HOST)
                 return error_set(err, ST_BUSY, "%s %s failed: %.90s; is the service running there?", method, url, text);
         return error_set(err, ST_BUSY, "%s %s failed after %u attempt%s: %s", method, url, r->attempts,
@@ -258,7 +258,7 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         if (!o->base_url || !is_http_url(o->base_url))
                 return error_set(err, ST_USAGE, "'%s' is not an address: give http://HOST:PORT or https://HOST",
                                  o->base_url ? o->base_url : "");
-        if (o->ca_file && faccessat(AT_FDCWD, o->ca_file, R_OK, AT_EACCESS)) /* effective ids, as open() uses */
+        if (o->ca_file && faccessat(AT_FDCWD, o->ca_file, R_OK, AT_EACCESS)) /* checks effective ids, as open() does */
                 return error_os(err, errno, "cannot read the certificates in '%s'", o->ca_file);
         pthread_once(&curl_once, init_curl);
         c = calloc(1, sizeof *c);
@@ -340,7 +340,7 @@ static size_t on_curl_read(char *to, size_t size, size_t count, void *context)
         return n;
 }
 
-/* libcurl rewinds when a kept connection turns out to be dead, and after 100-continue. */
+/* libcurl rewinds when a reused connection turns out to be dead, and after 100-continue. */
 static int on_curl_seek(void *context, curl_off_t offset, int origin)
 {
         struct attempt *a = context;
@@ -368,7 +368,7 @@ static size_t on_curl_write(char *data, size_t size, size_t count, void *context
         return a->write_failed ? 0 : n;
 }
 
-/* A header's value, without the blanks around it. */
+/* Copy a header value without surrounding blanks. */
 static void copy_note(struct http_client_response *r, const char *text, size_t n)
 {
         while (n && strchr(" \t", *text)) {
@@ -402,8 +402,7 @@ static int on_curl_progress(void *context, curl_off_t a, curl_off_t b, curl_off_
         return is_client_stopped(attempt->client);
 }
 
-/* Whether the URL's host is this machine: a loopback address, or localhost. A host name that only looks like one is
- * not. */
+/* Whether the URL's host is a loopback address or localhost; a host name that merely resembles one is not. */
 static bool is_local_service_url(const char *url)
 {
         struct in6_addr v6;
@@ -459,7 +458,7 @@ enum status http_client_set_token(struct http_client *c, const char *token, stru
         return ST_OK;
 }
 
-/* @param ret  owned; NULL: there is no token.  @return false without memory. */
+/* @param ret  owned; NULL if there is no token.  @return false when out of memory. */
 static bool make_authorization(struct http_client *c, char **ret)
 {
         bool ok = true;
@@ -480,7 +479,7 @@ static enum status make_request_headers(struct http_client *c, const struct http
 
         for (const char *const *h = q->headers; ok && h && *h; h++)
                 ok = append_request_header(&list, *h);
-        /* The token is sent to the configured service only, never to a full URL given by a caller. */
+        /* The token is sent only to the configured service, never to a full URL given by a caller. */
         if (ok && ours)
                 ok = make_authorization(c, &authorization) &&
                      (!authorization || append_request_header(&list, authorization));
@@ -581,7 +580,7 @@ static bool is_permanent_failure(const struct http_client_request *q, CURLcode r
                (rc == CURLE_OPERATION_TIMEDOUT && q->no_timeout_retry);
 }
 
-/* Sleep in slices so that a stop is noticed soon. Jitter spreads the retries of many clients. */
+/* Sleep in slices so that a stop is noticed quickly. Jitter spreads the retries of many clients. */
 static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t asked_ms)
 {
         uint64_t ms = c->first_pause_ms << (attempt < 16 ? attempt - 1 : 15);
@@ -670,7 +669,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
         }
         curl_slist_free_all(headers);
         if (a.write_failed)
-                return error_set(err, a.write_failed, "cannot accept the response of %s %s: %s", q->method,
+                return error_set(err, a.write_failed, "cannot process the response of %s %s: %s", q->method,
                                  shorten_url(url, shown, sizeof shown),
                                  a.write_failed == ST_TOO_BIG ? "it is larger than this request allows"
                                                               : status_name(a.write_failed));

@@ -7,7 +7,7 @@
  * HTTP client for the uploader, the agent and the command line: libcurl with limits, retries and error texts.
  *
  * A client keeps its connection open between requests. Idempotent requests are retried with exponential backoff after
- * connection errors, timeouts and 429, 502, 503 and 504. Retry-After is honoured; one longer than the longest pause
+ * connection errors, timeouts and 429, 502, 503 and 504. Retry-After is honoured; one longer than longest_pause_ms
  * ends the request. Errors have the server's error text or the failure with the next step, and the URL without its
  * query. TLS certificates and host names are always verified.
  *
@@ -28,7 +28,7 @@ struct http_client;
 
 struct http_client_options {
         size_t size;           /* sizeof(struct http_client_options) */
-        const char *base_url;  /* "http://host:port[/prefix]"; copied; a last slash is dropped */
+        const char *base_url;  /* "http://host:port[/prefix]"; copied; a trailing slash is removed */
         const char *ca_file;   /* PEM file of certificate authorities for the service; NULL: the system's; copied */
         const char *cert_file; /* PEM file of the client's certificate, with key_file; NULL: none; copied */
         const char *key_file;
@@ -36,11 +36,11 @@ struct http_client_options {
         const char *tenant;          /* sent as X-Scope-OrgID, NULL: none; copied */
         const char *user_agent;      /* NULL: "cairn/VERSION"; copied */
         uint64_t connect_timeout_ms; /* 0: 10 s */
-        uint64_t request_timeout_ms; /* one attempt from start to end; 0: no limit */
+        uint64_t request_timeout_ms; /* per attempt, in total; 0: no limit */
         uint64_t idle_timeout_s;     /* an attempt without progress for this long fails; 0: 60 s */
-        unsigned attempts;           /* of a repeatable request; 0: 5 */
+        unsigned attempts;           /* of a repeatable request, in total; 0: 5 */
         uint64_t first_pause_ms;     /* before the second attempt, doubled after each; 0: 500 ms */
-        uint64_t longest_pause_ms;   /* bound of a pause; 0: 30 s */
+        uint64_t longest_pause_ms;   /* upper bound of a pause; 0: 30 s */
         uint64_t send_bytes_per_s;   /* of one request, on average; 0: no limit */
         const atomic_bool *stop;     /* when true, running and waiting requests end with ST_BUSY; may be NULL */
 };
@@ -54,35 +54,35 @@ typedef enum status http_client_write(void *context, const void *data, size_t n)
 
 struct http_client_request {
         const char *method;         /* "GET", "POST", "PUT", "DELETE", "HEAD" */
-        const char *path;           /* "/api/v1/..." behind the base, with query; or a whole URL */
+        const char *path;           /* "/api/v1/..." relative to base_url, with query; or a full URL */
         const char *const *headers; /* "Name: value", ended by NULL; may be NULL */
 
         const void *body; /* either a buffer, borrowed, */
         size_t body_size;
         http_client_read *read;     /* or a stream, sent chunked unless its size is known */
-        http_client_rewind *rewind; /* NULL: a request whose stream was read from cannot be retried */
+        http_client_rewind *rewind; /* NULL: the request cannot be retried after its stream was read from */
         void *context;              /* of read and rewind */
-        uint64_t stream_size;       /* 0: not known */
+        uint64_t stream_size;       /* 0: unknown */
 
-        size_t max_response;      /* 0: 1 MiB; past it the request fails with ST_TOO_BIG */
-        http_client_write *write; /* NULL: the body goes to response.body */
+        size_t max_response;      /* 0: 1 MiB; beyond it the request fails with ST_TOO_BIG */
+        http_client_write *write; /* NULL: the body is stored in response.body */
         void *write_context;
         bool repeatable;       /* a POST that may be retried; other methods are retried if idempotent */
         bool no_timeout_retry; /* after a timeout or 504: the same work would take as long again */
-        bool no_redirects;     /* a redirection of a GET is an error too, instead of being followed five times */
+        bool no_redirects;     /* a redirection of a GET is an error, too; by default up to five are followed */
 };
 
 struct http_client_response {
         unsigned code;   /* 0: no response */
         struct buf body; /* of any response, unless write received it; owned */
         char content_type[80];
-        char note[600];          /* header X-Cairn-Note of the last answer: what it leaves out; "" none */
-        uint64_t retry_after_ms; /* of the last answer, 0 none */
+        char note[600];          /* header X-Cairn-Note of the last response, which lists what it omits; "": none */
+        uint64_t retry_after_ms; /* of the last response; 0: none */
         unsigned attempts;
-        bool timed_out;  /* the last attempt took too long */
-        char cause[160]; /* what libcurl says of the last attempt, when there is no answer; without the URL */
+        bool timed_out;  /* the last attempt timed out */
+        char cause[160]; /* libcurl's error of the last attempt if there is no response; without the URL */
 };
-void http_client_response_deinit(struct http_client_response *r); /* also fine on a zeroed one */
+void http_client_response_deinit(struct http_client_response *r); /* also valid on a zeroed struct */
 #define _cleanup_http_client_response_ _cleanup_(http_client_response_deinit)
 
 enum status http_client_create(const struct http_client_options *options, struct http_client **ret,
@@ -94,18 +94,17 @@ static inline void http_client_cleanup(struct http_client **c)
 }
 #define _cleanup_http_client_ _cleanup_(http_client_cleanup)
 
-/** Send another token from the next request on; NULL: none. Any thread. @param token copied. */
+/** Set the token for subsequent requests; NULL: none. Any thread. @param token copied. */
 enum status http_client_set_token(struct http_client *client, const char *token, struct error *err) MUST_CHECK;
 
-/** Whether a token sent to base_url could be read on the network: http, and not to a loopback address. */
+/** Whether a token sent to base_url could be read on the network: http to a non-loopback address. */
 bool http_client_exposes_token(const char *base_url);
 
 /**
  * Send one request and receive the response.
- * @param response filled in every case (code 0: no response); deinit it. Must be zeroed or deinited before.
- * @return ST_OK for 2xx. Otherwise err has the failure, and the status says what to do:
- *         ST_BUSY: retry later (no connection, 429, 5xx, stopped);
- *         ST_NOT_FOUND: 404; ST_TOO_BIG: 413 or a response past max_response;
+ * @param response filled in every case (code 0: no response); deinit it. It must be zeroed or deinited before the call.
+ * @return ST_OK for 2xx. Otherwise err has the failure, and the status tells how to proceed: ST_BUSY: retry later (no
+ *         connection, 429, 5xx, stopped); ST_NOT_FOUND: 404; ST_TOO_BIG: 413 or a response beyond max_response;
  *         ST_UNSUPPORTED: 415; ST_USAGE: 401, 403, 405, an invalid URL; ST_BAD_DATA: other 4xx.
  */
 enum status http_client_send(struct http_client *client, const struct http_client_request *request,
@@ -118,7 +117,7 @@ enum status http_client_escape(struct buf *to, const char *text);
 const char *http_client_get_error_member(const struct http_client_response *r, const char *member, char *out,
                                          size_t size);
 
-/** The first word of a token file; owned. ST_USAGE when its first line is empty. */
+/** The first word of a token file; owned. ST_USAGE if its first line is empty. */
 enum status http_client_read_token(const char *path, char **ret, struct error *err) MUST_CHECK;
 
 #endif

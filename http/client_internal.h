@@ -7,7 +7,7 @@
 
 #include "http/client.h"
 
-/** The value of Retry-After, seconds or an HTTP date, as a pause from now; 0 when malformed or past. */
+/** The value of Retry-After, seconds or an HTTP date, as a pause from now; 0 if malformed or in the past. */
 uint64_t parse_retry_after_ms(const char *value, size_t n, time_t now);
 
 #endif

@@ -28,15 +28,15 @@
 #define SECOND_NS 1000000000ll
 #define SWEEP_NS SECOND_NS
 #define DEPARTURES_AT_ONCE 64
-/* TCP states as the kernel numbers them: the header with their names has a struct tcp_info without byte counts. */
+/* TCP states as the kernel numbers them: the header that names them has a struct tcp_info without byte counts. */
 #define STATE_ESTABLISHED 1
 #define STATE_CLOSE_WAIT 8
-#define VANISHED_S 60 /* without an acknowledgement of sent data or of a keepalive probe */
+#define VANISHED_S 60 /* without acknowledgement of sent data or of a keepalive probe */
 
 struct address {
         LIST_ENTRY(address) next;
         struct peer_key key;
-        unsigned count; /* connections that were not cut */
+        unsigned count; /* connections that are not cut */
         TAILQ_HEAD(, connection) connections;
 };
 
@@ -46,16 +46,16 @@ struct connection {
         int fd;
         bool is_cut, slow;
         atomic_bool client_left; /* while WORKING */
-        atomic_uint phase;       /* enum connection_phase in the low bits; above, the number of phase changes */
+        atomic_uint phase;       /* enum connection_phase in the low bits; above it, the number of phase changes */
         _Atomic int64_t waiting_since_ns;
-        /* State of the sweep for the phase that it saw last. */
+        /* State of the sweep for the phase it saw last. */
         unsigned seen;
         uint64_t base_bytes;
-        int64_t owed_ns;         /* time during which the client had to act */
+        int64_t owed_ns;         /* time during which the client should have sent or read */
         uint64_t interval_bytes; /* bytes at the start of the interval of connection_set_held_bytes(), */
         int64_t interval_ns;     /* and owed_ns at that time */
         _Atomic size_t held;
-        pthread_mutex_t watch_lock; /* guards the next two; taken inside the lock of all connections, or alone */
+        pthread_mutex_t watch_lock; /* protects the next two; acquired inside the lock of all connections, or alone */
         atomic_bool *cancel;
         int64_t expires_ns;
 };
@@ -74,7 +74,7 @@ struct connections {
         int wake;       /* eventfd: stop */
         bool stop;
         pthread_t sweeper;
-        unsigned count; /* connections that were not cut */
+        unsigned count; /* connections that are not cut */
         TAILQ_HEAD(, connection) all;
         LIST_HEAD(, address) buckets[BUCKETS];
 };
@@ -83,7 +83,7 @@ struct connections {
 #define ENDED(name, reason) METRIC_COUNTER(name, "Connections ended by the server.", "reason=\"" reason "\"")
 #define METRICS(open_name, refused_name, ended_name)                                                                   \
         {                                                                                                              \
-                .open = METRIC_GAUGE(open_name, "Connections that are open.", ""),                                     \
+                .open = METRIC_GAUGE(open_name, "Open connections.", ""),                                              \
                 .refused_full = REFUSED(refused_name, "full"), .refused_address = REFUSED(refused_name, "address"),    \
                 .ended_headers = ENDED(ended_name, "slow_headers"), .ended_body = ENDED(ended_name, "slow_body"),      \
                 .ended_reader = ENDED(ended_name, "slow_reader"), .ended_room = ENDED(ended_name, "room"),             \
@@ -97,7 +97,7 @@ static struct connection_metrics metrics_by_protocol[] = {
 
 /* ---- the sweep ---- */
 
-/* End a connection. @param why NULL: its client left. */
+/* End a connection. @param why NULL: its client disconnected. */
 static void cut_connection(struct connections *c, struct connection *connection, struct metric *why)
 {
         assert(!connection->is_cut && connection->address->count > 0 && c->count > 0);
@@ -186,7 +186,7 @@ static void check_connection(struct connections *c, struct connection *connectio
         if (ioctl(connection->fd, phase == CONNECTION_SENDING ? SIOCOUTQ : SIOCINQ, &queued))
                 return;
         if (phase == CONNECTION_SENDING && info.tcpi_state != STATE_ESTABLISHED && queued == 0)
-                cancel_request(connection); /* stops the task that makes the rest of the response */
+                cancel_request(connection); /* stops the task that generates the rest of the response */
         if (phase != CONNECTION_SENDING && info.tcpi_state == STATE_CLOSE_WAIT && queued == 0) {
                 cut_connection(c, connection, NULL);
                 return;
@@ -269,7 +269,7 @@ static void *run_connection_sweep(void *arg)
         return NULL;
 }
 
-/* ---- room ---- */
+/* ---- eviction ---- */
 
 static struct address *find_address(struct connections *c, const struct peer_key *key)
 {
@@ -281,7 +281,7 @@ static struct address *find_address(struct connections *c, const struct peer_key
         return NULL;
 }
 
-/* The address with the most connections, not counting the new one. */
+/* The address with the most connections, not counting the incoming one. */
 static struct address *find_busiest_address(struct connections *c, const struct connection *newcomer)
 {
         struct address *biggest = NULL, *a;
@@ -300,7 +300,7 @@ static struct address *find_busiest_address(struct connections *c, const struct 
         return biggest;
 }
 
-/* The connection that has been idle longest; if none is idle, a slow one. Never the new one. */
+/* The longest idle connection; if none is idle, a slow one. Never the incoming one. */
 static struct connection *find_evictable_connection(const struct address *a, const struct connection *newcomer)
 {
         struct connection *oldest = NULL, *slow = NULL, *connection;
@@ -320,8 +320,8 @@ static struct connection *find_evictable_connection(const struct address *a, con
 }
 
 /*
- * Make room for this many more connections of an address (own may be NULL), evicting one if needed.
- * @param newcomer NULL when it is not in the list yet.
+ * Make room for `more` connections of an address (own may be NULL), evicting one if needed. @param newcomer the
+ * incoming connection; NULL while it is not in the list.
  */
 static bool evict_for_connection(struct connections *c, struct address *own, const struct connection *newcomer,
                                  unsigned more)
@@ -375,9 +375,9 @@ int connections_evict_one(struct connections *c)
         return fd;
 }
 
-/* ---- coming and going ---- */
+/* ---- opening and closing ---- */
 
-/* The kernel then detects clients that vanished, in every phase. */
+/* With keepalive the kernel detects vanished clients in every phase. */
 static void enable_keepalive(int fd)
 {
         const int on = 1, idle_s = VANISHED_S / 2, interval_s = VANISHED_S / 6, count = 3;
@@ -429,7 +429,7 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
                 TAILQ_INSERT_TAIL(&connection->address->connections, connection, of_address);
                 TAILQ_INSERT_TAIL(&c->all, connection, next);
                 watch_departure(c, connection);
-                /* Several connections may have been admitted for one free place at the same time. */
+                /* Several connections may have been admitted concurrently for one free slot. */
                 if (!evict_for_connection(c, connection->address, connection, 0))
                         cut_connection(c, connection, NULL);
         }

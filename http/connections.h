@@ -9,7 +9,7 @@
  * one byte at a time.
  *
  * Model: each connection is in a phase (below). Once a second, a thread reads byte counts from the kernel (TCP_INFO),
- * so that nothing is counted where bytes are moved, and ends the connections that are too slow:
+ * so that the data path counts nothing, and ends the connections that are too slow:
  *
  *   WAITING   before the first byte of a request, libmicrohttpd's idle timeout applies;
  *             after it, the headers must be complete within headers_s.
@@ -50,7 +50,7 @@ enum connection_phase {
         CONNECTION_IDLE
 };
 
-enum connection_protocol { CONNECTIONS_HTTP, CONNECTIONS_GRPC }; /* names the metrics */
+enum connection_protocol { CONNECTIONS_HTTP, CONNECTIONS_GRPC }; /* selects the metrics */
 
 struct connection_limits {
         enum connection_protocol protocol;
@@ -63,38 +63,38 @@ enum status connections_create(const struct connection_limits *limits, struct co
 /** All connections must be closed. NULL is allowed. */
 void connections_destroy(struct connections *c);
 
-/** Whether a new connection from this address is accepted; another one may be evicted for it. */
+/** Whether a new connection from this address is accepted; another one may be evicted in exchange. */
 bool connections_make_room(struct connections *c, const struct sockaddr *address);
 /**
- * Evict a connection of the address with the most of them, for want of something else than room.
- * @return its descriptor, which the caller closes at once, after connection_close(); -1: none is idle or slow.
+ * Evict a connection of the address with the most connections, when a resource other than a slot is exhausted. @return
+ * its descriptor, which the caller closes at once, after connection_close(); -1: none is idle or slow.
  */
 int connections_evict_one(struct connections *c);
 /**
  * Register an accepted connection.
  * @param fd borrowed until connection_close().
- * @return NULL without memory. If more were accepted at the same time than fit, one is ended here.
+ * @return NULL when out of memory. If more were accepted concurrently than fit, one is ended here.
  */
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *address);
-/** To be called before the descriptor is closed. NULL is allowed. */
+/** Call it before the descriptor is closed. NULL is allowed. */
 void connection_close(struct connections *c, struct connection *connection);
 /**
- * Becomes true, within milliseconds, when the client closes its connection (or its half of it) while the connection
- * is WORKING; stays true. Valid until connection_close(). NULL for NULL.
+ * Flag that becomes true, within milliseconds, when the client closes its connection (or its half of it) while the
+ * connection is WORKING; it stays true. Valid until connection_close(). Returns NULL for NULL.
  */
 const atomic_bool *connection_client_left(const struct connection *connection);
 /**
- * Have *cancel set to true when the client leaves (as above), and within about a second when it leaves while SENDING
- * with nothing left to send or when monotonic_ns() reaches expires_ns. Replaces the previous flag of this connection;
- * NULL: none. The flag is borrowed until the next call. A NULL connection is allowed.
+ * Set *cancel to true when the client disconnects (as above), and within about a second when it disconnects while
+ * SENDING with nothing left to send or when monotonic_ns() reaches expires_ns. Replaces the previous flag of this
+ * connection; NULL: none. The flag is borrowed until the next call. A NULL connection is allowed.
  */
 void connection_watch(struct connection *connection, atomic_bool *cancel, int64_t expires_ns);
-/** Set the flags of all connections: the server stops. */
+/** Set the flags of all connections: the server is stopping. */
 void connections_cancel_all(struct connections *c);
 /**
- * Set the memory held by the current request. From LIMIT_HTTP_HELD_BYTES on, it must move LIMIT_HTTP_HELD_BYTES_PER_S
- * in each interval of LIMIT_HTTP_HELD_S (LIMIT_HTTP_HELD_SHORT_S while the budget refuses reservations), or is ended.
- * NULL is allowed.
+ * Set the memory held by the current request. From LIMIT_HTTP_HELD_BYTES on, the connection must transfer
+ * LIMIT_HTTP_HELD_BYTES_PER_S in each interval of LIMIT_HTTP_HELD_S (LIMIT_HTTP_HELD_SHORT_S while the budget refuses
+ * reservations), or it is ended. NULL is allowed.
  */
 void connection_set_held_bytes(struct connection *connection, size_t bytes);
 /** NULL is allowed. */

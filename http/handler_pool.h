@@ -4,11 +4,10 @@
 
 /**
  * @file
- * The thread pools of an HTTP server, for what else handles requests: another listener has the same threads and the
- * same bounds.
+ * The thread pools of an HTTP server, also usable by another listener, which then shares threads and bounds.
  *
- * Tasks wait in lanes, one for each tenant: the lanes take turns, each has the whole queue's length, and when there are
- * several, one cannot occupy all threads.
+ * Tasks are queued in lanes, one per tenant. Lanes are served round-robin; the length limit applies to each lane, and
+ * with several lanes none can occupy all threads.
  *
  * Threads: any.
  */
@@ -20,21 +19,21 @@
 struct handler_pool;
 struct http_server;
 
-/** A task for a pool thread; embedded in its subject, and free for other use when run is called. */
+/** A task for a pool thread; embedded in its subject, reusable once run is called. */
 struct pool_task {
         STAILQ_ENTRY(pool_task) next;
         unsigned lane; /* below http_options.lanes */
         void (*run)(struct pool_task *task);
 };
 
-/** A pool by its index in http_options.pools; valid until the server stops. */
+/** Get a pool by its index in http_options.pools; valid until the server stops. */
 struct handler_pool *http_server_get_pool(struct http_server *s, unsigned number);
 /** The time limit of a request, from http_pool_options.timeout_s; 0: none. */
 unsigned handler_pool_get_timeout(const struct handler_pool *p);
 /** Queue a task for a new request. ST_BUSY when the queue is full or the pool has stopped. */
 enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, struct error *err) MUST_CHECK;
 /**
- * Queue a task that continues a running request; ignores the queue's limit. False when the pool has stopped: the task
+ * Queue a task that continues a running request, regardless of the queue limit. False if the pool has stopped: the task
  * will not run.
  */
 bool handler_pool_push(struct handler_pool *p, struct pool_task *task) MUST_CHECK;

@@ -19,7 +19,7 @@ static inline bool peer_key_equal(const struct peer_key *a, const struct peer_ke
 {
         return a->high == b->high && a->low == b->low;
 }
-/** Seeded: colliding addresses cannot be chosen from outside. */
+/** Keyed hash, so that colliding addresses cannot be chosen by outsiders. */
 uint64_t peer_key_hash(const struct peer_key *key);
 
 #endif

@@ -5,7 +5,7 @@
 #include "common/options.h"
 #include "http/server_internal.h"
 
-/* Find the route, and answer requests that the headers alone decide. */
+/* Find the route, and answer requests that can be decided by their headers. */
 static void route_request(struct http_request *req)
 {
         struct http_server *s = req->server;
@@ -61,7 +61,7 @@ bool http_check_scope(struct http_request *req, enum http_scope scope)
                 return true;
         case ACCESS_UNKNOWN:
                 http_fail_code(req, 401, req->token ? "bad_token" : "no_token",
-                               req->token ? "the token is not known here; send one with the scope '%s'"
+                               req->token ? "unknown token; send one with the scope '%s'"
                                           : "a token with the scope '%s' is needed: send Authorization: Bearer TOKEN",
                                names[scope]);
                 return false;
@@ -195,7 +195,7 @@ static struct handler_pool *get_route_pool(const struct http_request *req)
 }
 
 /*
- * Hand a piece of a streamed body to a pool thread. libmicrohttpd may call again while the connection is suspended
+ * Pass a piece of a streamed body to a pool thread. libmicrohttpd may call again while the connection is suspended
  * (chunked encoding); handle_body_phase() then consumes nothing.
  */
 static void submit_body_chunk(struct http_request *req, const char *data, size_t *n)
@@ -241,7 +241,7 @@ static enum MHD_Result handle_body_phase(struct http_request *req, const char *d
 
         if (req->route->chunk && is_chunk_running(req))
                 return MHD_YES;
-        if (req->answered) { /* chunk has refused earlier input */
+        if (req->answered) { /* chunk refused earlier input */
                 request_end_stream(req);
                 start_discard(req);
                 return handle_discard_phase(req, n);
@@ -281,8 +281,7 @@ static enum MHD_Result handle_body_phase(struct http_request *req, const char *d
 
 static enum MHD_Result handle_discard_phase(struct http_request *req, size_t *n)
 {
-        if (!*n) /* libmicrohttpd closes the connection after a response that was queued earlier, even without a body to
-                    come */
+        if (!*n) /* libmicrohttpd closes the connection after a response queued earlier, even if no body follows */
                 return request_queue_response(req, request_has_body(req));
         req->received_bytes += *n;
         req->discarded_bytes += *n;

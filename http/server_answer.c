@@ -9,7 +9,7 @@
 #include "common/json_out.h"
 #include "common/metrics.h"
 
-#define BUSY_TEXT "the service has no memory left for this (cairn_memory_bytes in /metrics); retry later"
+#define BUSY_TEXT "the service is out of memory for this request (cairn_memory_bytes in /metrics); retry later"
 #define RETRY_AFTER_S UINT64_C(5) /* default Retry-After */
 
 static struct metric answers[] = {
@@ -29,7 +29,7 @@ void http_set_header(struct http_request *req, const char *name, const char *val
         copy = strdup(value);
         if (!copy)
                 return;
-        for (char *p = copy; *p; p++) /* a value from outside must not start another header */
+        for (char *p = copy; *p; p++) /* a value from outside must not begin another header */
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = '?';
         req->headers[req->header_count++] = (struct response_header){ name, copy };
@@ -50,7 +50,7 @@ static void add_default_header(const struct http_request *req, struct MHD_Respon
                 MHD_add_response_header(response, name, value);
 }
 
-/* What browsers are told about every answer; a handler's own header of the same name counts instead. */
+/* Security headers of every response; a handler's own header of the same name takes precedence. */
 static void add_default_headers(const struct http_request *req, struct MHD_Response *response)
 {
         if (req->id[0])
@@ -91,7 +91,7 @@ void http_respond(struct http_request *req, unsigned code, const char *content_t
                              MHD_create_response_from_buffer(n, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
 }
 
-/* The buffer grew by doubling, and may be held long by a slow reader. */
+/* The buffer grew by doubling, and a slow reader may hold it for long. */
 static void trim_body(struct buf *body)
 {
         void *data = body->size < body->capacity ? realloc(body->data, body->size) : NULL;
@@ -112,7 +112,7 @@ void http_respond_buf(struct http_request *req, unsigned code, const char *conte
                 buf_deinit(body);
                 if (failed == ST_TOO_BIG)
                         http_fail_code(req, 413, "too_big",
-                                       "the answer is too large; ask for less, a shorter time range for example");
+                                       "the response is too large; request less, for example a shorter time range");
                 else
                         http_fail(req, failed, NULL);
                 return;
@@ -161,8 +161,8 @@ static const char *put_error(const struct http_request *req, unsigned code, cons
 }
 
 /*
- * A browser that opens a page asks its user for the token when it is told of Basic authentication. Only for pages that
- * read: what it then remembers must not be sent with a form of another site.
+ * With a Basic challenge, a browser that opens a page prompts its user for the token. Only for pages that read: the
+ * browser must not send the remembered token with a form of another site.
  */
 static const char *choose_auth_challenge(const struct http_request *req)
 {
@@ -215,7 +215,7 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 st = ST_BUSY;
                 err = NULL;
         }
-        if (st == ST_BUSY && deadline_expired(&req->deadline)) { /* a wait that ended with http_request_cancelled() */
+        if (st == ST_BUSY && deadline_expired(&req->deadline)) { /* a wait ended by http_request_cancelled() */
                 http_fail_code(req, 504, "timeout", "stopped after the time limit of %" PRIu64 " s",
                                req->deadline.timeout_s);
                 return;
@@ -229,7 +229,7 @@ void http_fail(struct http_request *req, enum status st, const struct error *err
                 return;
         }
         if (st == ST_OS && err &&
-            err->os_errno == EROFS) { /* the kernel remounted it after an error: a retry may succeed later */
+            err->os_errno == EROFS) { /* remounted read-only by the kernel after an error: a retry may succeed later */
                 http_fail_code(req, 503, "disk_read_only", "%s", err->text);
                 return;
         }
@@ -251,7 +251,7 @@ void http_reset_connection(struct http_request *req)
 
 /*
  * connect() to AF_UNSPEC dissolves the association and sends RST. SO_LINGER does not: libmicrohttpd calls shutdown()
- * first, which sends FIN, and a debuginfod client takes that for "not found".
+ * first, which sends FIN, and a debuginfod client interprets that as "not found".
  */
 void reset_tcp_connection(struct MHD_Connection *connection)
 {
@@ -262,7 +262,7 @@ void reset_tcp_connection(struct MHD_Connection *connection)
                 (void)!connect(info->connect_fd, &nowhere, sizeof nowhere);
 }
 
-/* ---- handing it over ---- */
+/* ---- sending ---- */
 
 enum MHD_Result request_queue_response(struct http_request *req, bool close_after)
 {
@@ -294,7 +294,7 @@ static void write_past(struct MHD_Connection *connection, int fd, const char *te
                 (void)!send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* For MHD_get_response_headers(). */
+/* Callback of MHD_get_response_headers(). */
 static enum MHD_Result append_raw_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
         (void)kind;

@@ -40,7 +40,7 @@ static void streamed_close(void *context)
         free(s);
 }
 
-/* Whether the body is newer than a date of a header; -1: the header is absent or no date (RFC 9110, 5.6.7). */
+/* Whether the body is newer than a date of a header; -1: the header is absent or not a date (RFC 9110, 5.6.7). */
 static int is_modified_after(const char *date, time_t modified)
 {
         struct tm tm = { 0 };
@@ -49,7 +49,7 @@ static int is_modified_after(const char *date, time_t modified)
         return end && !*end ? modified > timegm(&tm) : -1;
 }
 
-/* In the order of RFC 9110, 13.2.2. 304 or 412, or 0: the body is to be sent. */
+/* Evaluate preconditions in the order of RFC 9110, 13.2.2. Returns 304 or 412, or 0: send the body. */
 static unsigned check_conditions(struct http_request *req, const char *etag, const time_t *modified)
 {
         const char *match = http_header(req, "If-Match"), *none_match = http_header(req, "If-None-Match");
@@ -65,7 +65,7 @@ static unsigned check_conditions(struct http_request *req, const char *etag, con
         return modified && is_modified_after(http_header(req, "If-Modified-Since"), *modified) == 0 ? 304 : 0;
 }
 
-/* Weak, as the bytes differ by their encoding (RFC 9110, 8.8.3.3). */
+/* A weak ETag, because the bytes depend on the encoding (RFC 9110, 8.8.3.3). */
 bool http_answer_unchanged(struct http_request *req, const char *etag)
 {
         char text[80];
@@ -79,7 +79,7 @@ bool http_answer_unchanged(struct http_request *req, const char *etag)
 }
 
 /**
- * Apply conditional and range headers to a body of size bytes.
+ * Apply conditional and range headers to a body of `size` bytes.
  * @return 200 or 206 with the part to send; otherwise the request was answered.
  */
 static unsigned negotiate_range(struct http_request *req, uint64_t size, const char *etag, const time_t *modified,
@@ -112,7 +112,7 @@ static unsigned negotiate_range(struct http_request *req, uint64_t size, const c
         case RANGE_BAD:
                 snprintf(text, sizeof text, "bytes */%" PRIu64, size);
                 http_set_header(req, "Content-Range", text);
-                http_fail_code(req, 416, "range", "the range lies outside of the %" PRIu64 " bytes there are", size);
+                http_fail_code(req, 416, "range", "the range lies outside of the body of %" PRIu64 " bytes", size);
                 return 416;
         default:
                 snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, part->start, part->end - 1, size);
@@ -121,7 +121,7 @@ static unsigned negotiate_range(struct http_request *req, uint64_t size, const c
         }
 }
 
-/* Bytes of a file that are sent together with the headers; NULL when the file is too short or cannot be read. */
+/* Bytes of a file that are sent together with the headers; NULL if the file is too short or cannot be read. */
 static struct MHD_Response *read_small(int fd, uint64_t offset, size_t n)
 {
         struct MHD_Response *response;

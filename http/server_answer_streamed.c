@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Responses of unknown size, made while they are sent.
+ * Responses of unknown size, generated while they are sent.
  *
- * Problem: making a response takes time that byte threads do not have and more memory than a response may hold; sending
+ * Problem: generating a response would block a byte thread and needs more memory than a response may hold; sending
  * takes as long as the client reads, and no pool thread may wait for that.
  *
- * Model: double buffering. The byte thread sends `sending`; a pool task makes `waiting`. At the end of `sending` the
+ * Model: double buffering. The byte thread sends `sending`; a pool task fills `waiting`. At the end of `sending` the
  * byte thread swaps the two and submits the next task; if `waiting` is not ready, the connection is suspended until the
  * task resumes it.
  *
@@ -13,8 +13,7 @@
  *     always resumed.
  *  2. `waiting`, `state` and `compressor` belong to the task while making is true,
  *     otherwise to the byte thread.
- *  3. The last of the two (the response, the task) frees everything: a client may
- *     leave while a task runs.
+ *  3. The last of the two (response, task) frees everything: a client may disconnect while a task runs.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -37,11 +36,11 @@ struct pieces {
         void *state;
         struct stream_compressor *compressor; /* NULL: not compressed */
         struct buf plain, waiting, sending;
-        size_t sent; /* bytes of sending that were sent */
+        size_t sent; /* bytes of `sending` already sent */
         int64_t deadline_ns;
         struct cancel_flag *cancel;
         char request_id[REQUEST_ID_SIZE];
-        pthread_mutex_t lock; /* guards the following */
+        pthread_mutex_t lock; /* protects the members below */
         unsigned references;
         bool making, ended, failed, suspended;
 };
@@ -72,7 +71,7 @@ static void pieces_release(void *context)
                 pieces_destroy(p);
 }
 
-/* Append the next piece to `to`, which is empty; not empty afterwards unless it is the end. */
+/* Append the next piece to `to`, which is empty; it is empty afterwards only at the end. */
 static enum status make_next_piece(struct pieces *p, struct buf *to, bool *end, struct error *err)
 {
         enum status st = ST_OK;
@@ -114,7 +113,7 @@ static void run_piece_task(struct pool_task *task)
         pieces_release(p);
 }
 
-/* Under the lock. */
+/* Caller holds p->lock. */
 static void submit_piece_task(struct pieces *p)
 {
         assert(!p->making);
@@ -138,9 +137,7 @@ static void swap_waiting_piece(struct pieces *p)
         buf_clear(&p->waiting);
 }
 
-/*
- * All of `sending` was sent: start the next piece. Returns 1 if there is one, else the result of the response's reader.
- */
+/* All of `sending` was sent: start the next piece. Returns 1 if there is one, else the result for libmicrohttpd. */
 static ssize_t start_next_piece(struct pieces *p)
 {
         ssize_t result = 1;
@@ -265,7 +262,7 @@ void http_respond_pieces(struct http_request *req, const char *content_type, siz
                 pieces_destroy(p);
                 return;
         }
-        atomic_store(&p->cancel->value, false); /* the answer has a time limit of its own */
+        atomic_store(&p->cancel->value, false); /* the response has its own time limit */
         req->answer_expires_ns = p->deadline_ns;
         submit_piece_task(p);
         response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK_BYTES, pieces_read, p, pieces_release);

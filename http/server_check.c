@@ -2,7 +2,7 @@
 /*
  * Header checks that precede routing, authorization and the body.
  *
- * Framing: the server and a proxy in front of it must agree where a body ends; otherwise bytes of one client's body
+ * Framing: the server and a proxy in front of it must agree on where a body ends; otherwise bytes of one client's body
  * become the next client's request (request smuggling). Ambiguous framing is refused and the connection closed. RFC
  * 9112, 6.1, 6.3; RFC 9110, 5.6.2.
  *
@@ -44,7 +44,7 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, cons
         f->hosts += strcasecmp(name, "Host") == 0;
         /*
          * libmicrohttpd 0.9.75 appends a continuation line (obs-fold) to the name of the preceding header, in memory
-         * behind the value: "Content-Length: 5" becomes "Content-Length0". Normally names precede their values.
+         * after the value: "Content-Length: 5" becomes "Content-Length0". Normally names precede their values.
          */
         f->bad_name |= name_size == 0 || (value && (uintptr_t)name > (uintptr_t)value);
         for (size_t i = 0; i < name_size; i++)
@@ -62,7 +62,7 @@ void request_check_framing(struct http_request *req, const char *version)
 
         MHD_get_connection_values_n(req->connection, MHD_HEADER_KIND, check_header, &f);
         if (f.bad_name || f.bad_value)
-                problem = "a header's name or value has a character that is not allowed there";
+                problem = "a header's name or value has an invalid character";
         else if (f.lengths > 1)
                 problem = "there are several Content-Length headers";
         else if (f.hosts > 1)
@@ -83,7 +83,10 @@ void request_check_framing(struct http_request *req, const char *version)
 
 /* ---- Host ---- */
 
-/* The name or address of a Host header, in lower case without brackets, port and a last dot. False: malformed. */
+/*
+ * Parse the name or address of a Host header, in lower case, without brackets, port and trailing dot. False if
+ * malformed.
+ */
 static bool parse_host(const char *header, char ret[static HOST_MAX])
 {
         const char *end;
@@ -138,14 +141,14 @@ void request_check_host(struct http_request *req)
         const char *header = http_header(req, "Host");
         char host[HOST_MAX];
 
-        if (!o->check_host || !header) /* a request without Host is HTTP/1.0, which no browser sends */
+        if (!o->check_host || !header) /* a request without Host is HTTP/1.0, which browsers do not send */
                 return;
         if (!parse_host(header, host))
                 http_fail_code(req, 400, "bad_data", "the Host header '%.80s' is malformed", header);
         else if (!is_host_allowed(o, host))
                 http_fail_code(req, 421, "host",
-                               "the host name '%.80s' is not known here, which keeps web pages from reaching "
-                               "this service by DNS rebinding; use its address or localhost, or start it with "
+                               "unknown host name '%.80s', refused so that web pages cannot reach this service by DNS "
+                               "rebinding; use its address or localhost, or start it with "
                                "--allow-host %.80s",
                                host, host);
 }
@@ -191,7 +194,7 @@ bool http_is_same_origin(const struct http_request *req)
         return origin && host && is_own_origin(origin, host);
 }
 
-/* A followed link, as opposed to an image, a frame or a script. */
+/* A followed link, not an image, frame or script. */
 static bool is_navigation(const struct http_request *req)
 {
         const char *mode = http_header(req, "Sec-Fetch-Mode"), *dest = http_header(req, "Sec-Fetch-Dest");

@@ -84,7 +84,7 @@ enum range_kind parse_range(const char *header, uint64_t size, struct byte_range
         return RANGE_ONE;
 }
 
-/* Weak and strong tags compare equal here (RFC 9110, 13.1.2). */
+/* Weak comparison (RFC 9110, 13.1.2). */
 bool is_etag_listed(const char *header, const char *etag)
 {
         size_t n = strlen(etag);
@@ -107,7 +107,7 @@ bool is_etag_listed(const char *header, const char *etag)
 
 /* ---- Authorization ---- */
 
-/* The access key id of "Credential=ID/DATE/REGION/SERVICE/aws4_request", owned; NULL when malformed. */
+/* The access key id of "Credential=ID/DATE/REGION/SERVICE/aws4_request", owned; NULL if malformed. */
 static char *find_access_key_id(const char *value)
 {
         const char *at = strstr(value, "Credential=");
@@ -123,9 +123,9 @@ static char *find_access_key_id(const char *value)
 }
 
 /*
- * Bearer token, or password of Basic authentication with any user name: clients that can configure only a URL
+ * Bearer token, or password of Basic authentication with any user name: clients that are configured by URL only
  * (debuginfod clients, services with this one as upstream) use https://x:TOKEN@HOST. RFC 6750, RFC 7617. S3 clients
- * send the token as the id of their access key; their signature, which proves that they know a secret too, is not
+ * send the token as their access key id; their signature, which would prove that they also know a secret, is not
  * verified.
  */
 void find_request_token(struct http_request *req)

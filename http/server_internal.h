@@ -12,8 +12,8 @@
  *   DISCARD  byte thread   the response is ready, the client still sends: discard, then ANSWER
  *   HANDLE   pool thread   the connection is suspended while handle runs; resuming it gives the
  *                          request back to the byte thread
- *   ANSWER   byte thread   libmicrohttpd sends; only a stream's read is called. Pool threads make
- *                          the pieces of an answer meanwhile (server_answer_streamed.c)
+ *   ANSWER   byte thread   libmicrohttpd sends; only a stream's read is called. Pool threads generate
+ *                          the pieces of a response meanwhile (server_answer_streamed.c)
  *
  * libmicrohttpd accepts a response only before the first body byte was read or after the last one, which is why DISCARD
  * exists.
@@ -59,7 +59,7 @@ struct connection_state {
 
 enum request_phase { PHASE_NEW, PHASE_BODY, PHASE_DISCARD, PHASE_HANDLE, PHASE_ANSWER };
 
-/* Set when a request should end; shared with the task that makes the rest of its answer. */
+/* Set when a request should end; shared with the task that generates the rest of its response. */
 struct cancel_flag {
         atomic_bool value;
         atomic_uint references;
@@ -86,25 +86,25 @@ struct http_request {
         char id[REQUEST_ID_SIZE]; /* http_request_id() */
         char peer[46];
         uint64_t peer_number;
-        bool is_from_proxy; /* the connection is a trusted proxy's */
+        bool is_from_proxy; /* connected through a trusted proxy */
         uint64_t admitted_bytes, received_bytes, unpacked_bytes;
         struct deadline deadline; /* of handle */
         struct cancel_flag *cancel;
-        int64_t arrived_ns;        /* when its last byte was there; 0: it is not yet */
-        int64_t answer_expires_ns; /* of an answer made in pieces; 0: none */
-        uint64_t retry_after_s;    /* for 429 and 503; 0: the default */
+        int64_t arrived_ns;        /* when the last byte arrived; 0: not yet */
+        int64_t answer_expires_ns; /* of a response generated in pieces; 0: none */
+        uint64_t retry_after_s;    /* for 429 and 503; 0: default */
         char *token;
         void *sender; /* owned */
         char token_name[HTTP_TOKEN_NAME_SIZE];
         void *tenant;                    /* http_set_tenant() */
         struct memory_group *body_group; /* NULL: none */
 
-        struct buf body; /* a whole body, as sent, then decompressed; of a stream, the piece that chunk processes */
+        struct buf body; /* a whole body, as sent, then decompressed; for a stream, the piece passed to chunk */
         size_t stepped;  /* bytes of that piece that chunk consumed */
-        pthread_mutex_t step_lock; /* guards stepping, and suspending and resuming for it */
+        pthread_mutex_t step_lock; /* protects stepping, and suspending and resuming for it */
         bool stepping;
         struct memory_reservation held;   /* http_reserve_memory() */
-        struct memory_reservation answer; /* of the response's bytes */
+        struct memory_reservation answer; /* for the bytes of the response */
         uint64_t discarded_bytes;
         int64_t discard_until_ns;
         bool stream_open; /* begin was called; handle or abandon must follow */
@@ -112,9 +112,9 @@ struct http_request {
 
         struct response_header headers[MAX_RESPONSE_HEADERS];
         size_t header_count;
-        struct MHD_Response *response; /* NULL: not answered yet */
+        struct MHD_Response *response; /* NULL: no response yet */
         unsigned code;
-        struct buf error_body; /* copy of an error answer, for a client that never stops sending */
+        struct buf error_body; /* copy of an error response, for a client that never stops sending */
         bool reset;            /* answer with a TCP reset */
         bool answered;
         bool must_close; /* close at once: the end of the request is ambiguous */
@@ -127,21 +127,21 @@ struct pool_lane {
         unsigned queued, working;
 };
 
-/* Threads that run `handle` and make the pieces of answers. */
+/* A pool of threads that run `handle` and generate the pieces of responses. */
 struct handler_pool {
         struct http_pool_options options;
         struct metric *metrics; /* POOL_METRICS of them */
         pthread_mutex_t lock;
         pthread_cond_t work;
         struct pool_lane *lanes;
-        unsigned lane_count, lane_most; /* lane_most: threads that one lane may occupy */
-        unsigned next_lane;             /* whose turn it is */
-        unsigned queued;                /* in all lanes */
+        unsigned lane_count, lane_most; /* lane_most: maximum of threads occupied by one lane */
+        unsigned next_lane;             /* lane served next */
+        unsigned queued;                /* total of all lanes */
         pthread_t *threads;
         unsigned thread_count;
-        unsigned at_once; /* limit of working */
+        unsigned at_once; /* limit of `working` */
         unsigned working, waiting;
-        int64_t told_urgent; /* tasks of a pool without niceness that work_meter_add_urgent_tasks() was told of */
+        int64_t told_urgent; /* tasks of a pool without niceness that were reported to work_meter_add_urgent_tasks() */
         bool stop;
 };
 
@@ -161,11 +161,11 @@ struct http_server {
         struct handler_pool pools[HTTP_POOLS_MAX];
         unsigned pool_count;
         struct connections *connections;
-        unsigned max_connections; /* excluding those that are being closed to make room */
+        unsigned max_connections; /* without those being closed to make room */
         atomic_bool stopping;
         pthread_mutex_t lock;
         pthread_cond_t idle;
-        size_t active; /* unfinished requests; under lock */
+        size_t active; /* unfinished requests; protected by lock */
 };
 
 /* server.c */
@@ -178,7 +178,7 @@ enum MHD_Result handle_mhd_callback(void *context, struct MHD_Connection *connec
 
 void request_check_framing(struct http_request *req, const char *version);
 void request_check_host(struct http_request *req);
-/** Requires the route, as does the next. */
+/** Both require that the route is set. */
 void request_check_origin(struct http_request *req);
 void request_check_type(struct http_request *req);
 
@@ -193,13 +193,13 @@ void request_clear_parts(struct http_request *req);
 /* server_request.c */
 struct http_request *request_create(struct http_server *s, struct MHD_Connection *connection, const char *uri);
 void request_destroy(struct http_request *req);
-/** Set the peer to the client that a trusted proxy names. Once the headers are there. */
+/** Set the peer to the client named by a trusted proxy. Call it after the headers have arrived. */
 void request_find_forwarded_peer(struct http_request *req);
-/** Have http_request_cancelled() become true when the client leaves or the time is over. */
+/** Let http_request_cancelled() become true when the client disconnects or the time limit passes. */
 void request_watch(struct http_request *req, int64_t expires_ns);
 /** Whether the headers announce a body. */
 bool request_has_body(const struct http_request *req);
-/** The memory use that its body is accounted to. */
+/** The memory use of its body. */
 enum memory_use get_request_memory_use(const struct http_request *req);
 /** Pass a piece of a streamed body to chunk: task of a suspended request, which it resumes at its end. */
 void run_request_chunk(struct pool_task *task);
@@ -210,12 +210,12 @@ void run_request_handler(struct pool_task *task);
 
 /* server_answer.c */
 
-/** Set the response; all responses pass through here. @param response taken; NULL without memory. */
+/** Set the response; all responses pass through here. @param response owned; NULL when out of memory. */
 void request_set_response(struct http_request *req, unsigned code, const char *content_type,
                           struct MHD_Response *response);
 /** Pass the response to libmicrohttpd; MHD_NO closes the connection. */
 enum MHD_Result request_queue_response(struct http_request *req, bool close_after);
-/** Write the response to the socket directly: libmicrohttpd allows none while a body arrives. The caller closes. */
+/** Write the response directly to the socket: libmicrohttpd cannot respond while a body arrives. The caller closes. */
 void request_write_raw_response(struct http_request *req);
 /** Reset the connection with RST instead of FIN when it is closed. */
 void reset_tcp_connection(struct MHD_Connection *connection);
@@ -231,7 +231,7 @@ struct byte_range {
 
 enum range_kind { RANGE_NONE /* answer 200 */, RANGE_ONE /* 206 */, RANGE_BAD /* 416 */ };
 
-/** Parse a Range header for a body of size bytes. Several ranges in one header count as none. RFC 9110, 14. */
+/** Parse a Range header for a body of size bytes. Several ranges in one header are treated as none. RFC 9110, 14. */
 enum range_kind parse_range(const char *header, uint64_t size, struct byte_range *ret);
 
 /** Whether an If-None-Match list contains etag (without quotes). */

@@ -2,7 +2,7 @@
 #include "common/text.h"
 #include "http/server_internal.h"
 
-/* Percent-decode n bytes; NULL when malformed, when the result contains NUL, or without memory. */
+/* Percent-decode n bytes; NULL if malformed, if the result contains NUL, or when out of memory. */
 static char *percent_decode(const char *text, size_t n, bool plus_is_space)
 {
         _cleanup_free_ char *ret = malloc(n + 1);
@@ -80,7 +80,7 @@ void request_clear_parts(struct http_request *req)
         req->part_count = 0;
 }
 
-/* Matches the path as sent, so that an escaped slash stays inside its part. */
+/* Matches the path as sent, so that an escaped slash is part of its segment. */
 bool match_route(const struct http_route *route, struct http_request *req)
 {
         const char *want = route->path, *have = req->uri;

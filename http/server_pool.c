@@ -2,11 +2,10 @@
 /*
  * Thread pools with bounded concurrency.
  *
- * A request starts only while fewer than `at_once` threads work. A thread that starts to wait for an upstream gives up
- * its place, and another thread is started if none is free; otherwise two services that use each other as upstream
- * would deadlock. After its wait a thread continues immediately, since it may hold resources that working threads need.
- * So for a short time up to LIMIT_HTTP_WAITING more threads may work, and no new request starts until they are fewer
- * again.
+ * A request starts only while fewer than `at_once` threads work. A thread that blocks on an upstream gives up its slot,
+ * and another thread is started if none is free; otherwise two services that use each other as upstream would deadlock.
+ * After its wait a thread continues immediately, since it may hold resources that working threads need. So for a short
+ * time up to LIMIT_HTTP_WAITING more threads may work, and no new request starts until they are fewer again.
  */
 #include "http/server_internal.h"
 
@@ -16,19 +15,19 @@
 #include "common/time_slice.h"
 #include "common/work_meter.h"
 
-static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests that wait for an upstream or a worker.", "");
+static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests waiting for an upstream or a worker.", "");
 static _Thread_local struct handler_pool *pool_of_thread;
-static _Thread_local struct pool_lane *lane_of_thread; /* of the task that runs */
+static _Thread_local struct pool_lane *lane_of_thread; /* lane of the current task */
 
 /* Metrics of one pool, unregistered with it. */
 enum { THREADS, BUSY, QUEUED, REJECTED, POOL_METRICS };
 
 static const struct metric metric_kinds[POOL_METRICS] = {
-        [THREADS] = METRIC_GAUGE("cairn_http_pool_threads", "Requests of a pool that may be handled at one time.", ""),
+        [THREADS] = METRIC_GAUGE("cairn_http_pool_threads", "Maximum of concurrently handled requests of a pool.", ""),
         [BUSY] = METRIC_GAUGE("cairn_http_pool_busy", "Threads of a pool that handle a request.", ""),
-        [QUEUED] = METRIC_GAUGE("cairn_http_pool_queue", "Requests that wait for a thread of a pool.", ""),
+        [QUEUED] = METRIC_GAUGE("cairn_http_pool_queue", "Requests queued for a thread of a pool.", ""),
         [REJECTED] = METRIC_COUNTER("cairn_http_pool_rejected_total",
-                                    "Requests refused with 503 as a pool's queue was full.", ""),
+                                    "Requests refused with 503 because a pool's queue was full.", ""),
 };
 
 static enum status register_pool_metrics(struct handler_pool *p, struct error *err)
@@ -65,7 +64,7 @@ static void unregister_pool_metrics(struct handler_pool *p)
         p->metrics = NULL;
 }
 
-/* Under the lock. */
+/* Caller holds p->lock. */
 static void handler_pool_check(const struct handler_pool *p)
 {
         assert(p->working + p->waiting <= p->thread_count);
@@ -74,7 +73,7 @@ static void handler_pool_check(const struct handler_pool *p)
                 assert((p->lanes[i].queued == 0) == STAILQ_EMPTY(&p->lanes[i].queue));
 }
 
-/* Under the lock. */
+/* Caller holds p->lock. */
 static void update_pool_metrics(struct handler_pool *p)
 {
         handler_pool_check(p);
@@ -86,7 +85,7 @@ static void update_pool_metrics(struct handler_pool *p)
         }
 }
 
-/* The next lane whose turn it is and that may start a task; NULL: none. Under the lock. */
+/* The next lane, round-robin, that may start a task; NULL: none. Caller holds p->lock. */
 static struct pool_lane *find_ready_lane(const struct handler_pool *p)
 {
         if (!p->queued || (p->working >= p->at_once && !p->stop))
@@ -145,7 +144,7 @@ static void *run_pool_thread(void *arg)
         return NULL;
 }
 
-/* Under the lock, or before there is another thread. Returns an errno value. */
+/* Caller holds p->lock, or no other thread exists yet. Returns an errno value. */
 static int start_pool_thread(struct handler_pool *p)
 {
         int failed = pthread_create(&p->threads[p->thread_count], NULL, run_pool_thread, p);
@@ -155,7 +154,7 @@ static int start_pool_thread(struct handler_pool *p)
         return failed;
 }
 
-/* One lane leaves a quarter of the threads to others. */
+/* One lane leaves a quarter of the threads to the others. */
 static enum status create_pool_lanes(struct handler_pool *p, unsigned threads, unsigned count, struct error *err)
 {
         p->lane_count = count;
@@ -195,7 +194,7 @@ enum status handler_pool_start(struct handler_pool *p, const struct http_pool_op
         return failed ? error_os(err, failed, "cannot start a thread") : ST_OK;
 }
 
-/* Under the lock. */
+/* Caller holds p->lock. */
 static void enqueue_task(struct handler_pool *p, struct pool_task *task)
 {
         struct pool_lane *lane = &p->lanes[task->lane];
@@ -233,7 +232,7 @@ enum status handler_pool_submit(struct handler_pool *p, struct pool_task *task, 
                 st = error_set(err, ST_BUSY, "the service is stopping");
         } else if (p->options.queue_max && p->lanes[task->lane].queued >= p->options.queue_max) {
                 metric_add(&p->metrics[REJECTED], 1);
-                st = error_set(err, ST_BUSY, "%u requests wait for a thread of the pool '%s' already",
+                st = error_set(err, ST_BUSY, "%u requests are already waiting for a thread of the pool '%s'",
                                p->lanes[task->lane].queued, p->options.name);
         } else {
                 enqueue_task(p, task);
@@ -251,7 +250,7 @@ enum status http_begin_wait(struct error *err)
         pthread_mutex_lock(&p->lock);
         if (p->waiting == LIMIT_HTTP_WAITING ||
             (!p->stop && p->thread_count - p->waiting - 1 < p->at_once && start_pool_thread(p))) {
-                st = error_set(err, ST_BUSY, "%u requests wait for others already", p->waiting);
+                st = error_set(err, ST_BUSY, "%u requests are already waiting for upstreams", p->waiting);
         } else {
                 p->waiting++;
                 p->working--;

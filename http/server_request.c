@@ -7,7 +7,7 @@
 #include "http/server_internal.h"
 #include "http/trusted_proxy.h"
 
-/* Decompression stops at the route's limit, so a bomb costs no more than a valid body. */
+/* Decompression stops at the route's limit, so a decompression bomb costs no more than a valid body. */
 static enum status request_unpack_body(struct http_request *req, struct error *err)
 {
         const char *encoding = http_header(req, "Content-Encoding");
@@ -74,7 +74,7 @@ static void record_peer(struct http_request *req)
                 set_request_peer(req, address);
 }
 
-/* For MHD_get_connection_values(): a proxy may add its header behind one of the client. */
+/* Callback of MHD_get_connection_values(): a proxy may append its header after one sent by the client. */
 static enum MHD_Result find_last_forwarded(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
         (void)kind;
@@ -173,9 +173,9 @@ void run_request_handler(struct pool_task *task)
         enum status st = ST_OK;
 
         log_set_request(req->id);
-        if (!req->route->chunk) { /* a streamed body is already stored */
+        if (!req->route->chunk) { /* a streamed body was passed to chunk */
                 if (deadline_expired(&req->deadline)) {
-                        http_fail_code(req, 503, "busy", "no thread was free for this in time; retry later");
+                        http_fail_code(req, 503, "busy", "no thread became free in time; retry later");
                         log_set_request(NULL);
                         MHD_resume_connection(req->connection);
                         return;
@@ -188,7 +188,7 @@ void run_request_handler(struct pool_task *task)
         else
                 req->route->handle(req, req->server->context);
         if (!req->answered)
-                http_fail_code(req, 500, "internal", "no answer was made");
+                http_fail_code(req, 500, "internal", "the handler did not respond");
         log_set_request(NULL);
         MHD_resume_connection(req->connection); /* from here on the byte thread owns the request */
 }
@@ -268,7 +268,7 @@ static void run_free_task(struct pool_task *task)
         free_request((struct http_request *)task);
 }
 
-/* Freeing an abandoned upload may mean deleting gigabytes, which blocks: not on a byte thread. */
+/* Freeing an abandoned upload may delete gigabytes, which blocks: not on a byte thread. */
 void request_destroy(struct http_request *req)
 {
         struct http_server *s = req->server;
@@ -347,7 +347,7 @@ struct header_count {
         unsigned count;
 };
 
-/* For MHD_get_connection_values(). */
+/* Callback of MHD_get_connection_values(). */
 static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
         struct header_count *c = context;

@@ -12,7 +12,7 @@
 #include "common/time_slice.h"
 #include "http/listen.h"
 
-#define STOP_GRACE_S 5 /* for clients that still send or read when the server stops */
+#define STOP_GRACE_S 5 /* for clients still sending or reading when the server stops */
 
 static void *on_mhd_uri(void *context, const char *uri, struct MHD_Connection *connection)
 {
@@ -54,7 +54,7 @@ static struct connection_state *open_connection(struct http_server *s, struct MH
         if (fd >= 0 && address)
                 state->watched = connection_open(s->connections, fd, address->client_addr);
         session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-        if (s->options.tls && session) { /* a connection keeps the certificate that it started with */
+        if (s->options.tls && session) { /* a connection keeps the certificate it started with */
                 state->pair = tls_pair_acquire(s->options.tls);
                 tls_pair_apply(state->pair, session->tls_session);
         }
@@ -87,7 +87,7 @@ static void on_mhd_connection(void *context, struct MHD_Connection *connection, 
         }
 }
 
-/* server_path.c parses the path as it was sent. */
+/* Disabled: server_path.c parses the path as sent. */
 static size_t no_unescape(void *context, struct MHD_Connection *connection, char *text)
 {
         (void)context;
@@ -131,7 +131,7 @@ static enum status watch_connections(struct http_server *s, struct error *err)
 }
 
 /*
- * epoll: poll() walks all connections for each event, so thousands of idle ones would slow down every response.
+ * epoll: poll() walks all connections for each event, so thousands of idle connections would slow down every response.
  * libmicrohttpd uses edge-triggered events: a client that closes together with its last bytes causes a single edge, so
  * libmicrohttpd misses the close; connections.c detects it.
  */
@@ -252,7 +252,7 @@ void http_server_stop(struct http_server *s)
         if (s->daemon)
                 MHD_stop_daemon(s->daemon);
         if (listener >= 0)
-                close(listener); /* not earlier: its threads may still use the number */
+                close(listener); /* not earlier: libmicrohttpd's threads may still use the descriptor */
         connections_destroy(s->connections);
         for (unsigned i = 0; i < s->pool_count; i++)
                 handler_pool_deinit(&s->pools[i]);

@@ -55,7 +55,7 @@ static enum status read_pem(const char *what, const char *path, struct buf *ret,
         return st ? error_prefix(err, st, "%s", what) : ST_OK;
 }
 
-/* The expiry of the first certificate, which is the server's own. */
+/* The expiry of the first certificate, which is the server's. */
 static enum status read_expiry(const char *path, struct tls_pair *p, struct error *err)
 {
         const gnutls_datum_t text = { p->cert.data, (unsigned)p->cert.size };
@@ -69,10 +69,10 @@ static enum status read_expiry(const char *path, struct tls_pair *p, struct erro
                 p->expires = gnutls_x509_crt_get_expiration_time(cert);
         gnutls_x509_crt_deinit(cert);
         if (r < 0)
-                return error_set(err, ST_BAD_DATA,
-                                 "'%s' holds no certificate (%s); it takes PEM: the server's certificate, "
-                                 "then those that signed it",
-                                 path, gnutls_strerror(r));
+                return error_set(
+                        err, ST_BAD_DATA,
+                        "'%s' holds no certificate (%s); PEM is required: the server's certificate, then its issuers",
+                        path, gnutls_strerror(r));
         return ST_OK;
 }
 
@@ -88,7 +88,7 @@ static enum status check_key(const char *path, const struct tls_pair *p, struct 
         r = gnutls_x509_privkey_import2(key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
         gnutls_x509_privkey_deinit(key);
         if (r < 0)
-                return error_set(err, ST_BAD_DATA, "'%s' holds no private key (%s); it takes PEM without a password",
+                return error_set(err, ST_BAD_DATA, "'%s' holds no private key (%s); PEM without a password is required",
                                  path, gnutls_strerror(r));
         return ST_OK;
 }
@@ -103,10 +103,10 @@ static enum status join_pair(const struct tls *t, struct tls_pair *p, struct err
                 return error_no_memory(err);
         r = gnutls_certificate_set_x509_key_mem(p->credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
         if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
-                return error_set(err, ST_BAD_DATA,
-                                 "the key in '%s' is not that of the first certificate in '%s'; give the two "
-                                 "that were made together, the server's own certificate first",
-                                 t->key_path, t->cert_path);
+                return error_set(
+                        err, ST_BAD_DATA,
+                        "the key in '%s' does not match the first certificate in '%s', which must be the server's",
+                        t->key_path, t->cert_path);
         if (r < 0)
                 return error_set(err, ST_BAD_DATA, "cannot use '%s' with '%s': %s", t->cert_path, t->key_path,
                                  gnutls_strerror(r));
@@ -153,7 +153,7 @@ enum status tls_load(const char *cert_path, const char *key_path, struct tls **r
         return st;
 }
 
-/* @param key_path, cert_path  exchanged with those of t. */
+/* Exchange the paths with those of t. */
 static void swap_paths(struct tls *t, char **cert_path, char **key_path)
 {
         char *cert = t->cert_path, *key = t->key_path;

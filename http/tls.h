@@ -18,13 +18,13 @@ struct tls;
 struct tls_pair; /* a certificate with its chain, and its key */
 
 /**
- * @param cert_path the certificate, then those of its chain. Both paths are copied.
- * @return ST_BAD_DATA, ST_NOT_FOUND, ST_OS: the text names the file and what to do.
+ * @param cert_path the certificate, then its chain. Both paths are copied.
+ * @return ST_BAD_DATA, ST_NOT_FOUND, ST_OS: the text names the file and the remedy.
  */
 enum status tls_load(const char *cert_path, const char *key_path, struct tls **ret, struct error *err) MUST_CHECK;
 /**
- * Read both files again; on failure the previous pair stays in use. One thread at a time.
- * @param cert_path, key_path  other files from now on, copied; NULL: the same.
+ * Reload both files; on failure the previous pair stays in use. One thread at a time.
+ * @param cert_path, key_path  new paths, copied; NULL: unchanged.
  */
 enum status tls_reload(struct tls *t, const char *cert_path, const char *key_path, struct error *err) MUST_CHECK;
 void tls_destroy(struct tls *t); /* takes NULL */
@@ -42,7 +42,7 @@ struct tls_pair *tls_pair_acquire(struct tls *t);
 void tls_pair_release(struct tls_pair *p); /* takes NULL */
 /** Use this pair in a session (gnutls_session_t). */
 void tls_pair_apply(struct tls_pair *p, void *session);
-/** The files' text, borrowed while the pair is held. */
+/** The content of the files, borrowed while the pair is held. */
 const char *tls_pair_cert(const struct tls_pair *p);
 const char *tls_pair_key(const struct tls_pair *p);
 

@@ -8,7 +8,7 @@
 
 #define ENTRY_MAX 64 /* longer than "[" address "%" zone "]:" port */
 
-/* As IPv4-mapped when it is an IPv4 address. */
+/* An IPv4 address is returned IPv4-mapped. */
 static bool parse_address(const char *text, struct in6_addr *ret, bool *is_v4_ret)
 {
         struct in_addr v4;
@@ -59,7 +59,7 @@ enum status address_range_parse(const char *text, struct address_range *ret, str
                                  is_v4 ? 32 : 128);
         range.bits = (unsigned)bits + (is_v4 ? 96 : 0);
         if (!is_range_start(&range))
-                return error_set(err, ST_USAGE, "'%.80s' has bits behind its prefix of %u", text, (unsigned)bits);
+                return error_set(err, ST_USAGE, "'%.80s' has bits set after its prefix of %u", text, (unsigned)bits);
         *ret = range;
         return ST_OK;
 }
@@ -85,7 +85,7 @@ bool address_from_socket(const struct sockaddr *from, struct in6_addr *ret)
         return true;
 }
 
-/* An entry of X-Forwarded-For: an address, with a port behind that of IPv4 or the brackets of IPv6 if need be. */
+/* An entry of X-Forwarded-For: an address, optionally followed by a port (IPv6 in brackets then). */
 static bool parse_entry(const char *text, size_t n, struct in6_addr *ret)
 {
         char entry[ENTRY_MAX], *start = entry, *end;

@@ -3,7 +3,7 @@
 #define CAIRN_HTTP_TRUSTED_PROXY_H
 
 /*
- * Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and user header are believed, as ranges of addresses.
+ * Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and user header are trusted, as ranges of addresses.
  *
  * Threads: any.
  */
@@ -13,25 +13,25 @@
 
 #include "common/error.h"
 
-/** Addresses with the same first bits; IPv4 as ::ffff:0:0/96. */
+/** Addresses with a common prefix; IPv4 as ::ffff:0:0/96. */
 struct address_range {
         struct in6_addr address;
         unsigned bits;
 };
 
-/** "127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8". ST_USAGE; also when bits behind the prefix are set. */
+/** "127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8". ST_USAGE, also if bits after the prefix are set. */
 enum status address_range_parse(const char *text, struct address_range *ret, struct error *err) MUST_CHECK;
 
 bool is_address_in_ranges(const struct in6_addr *address, const struct address_range *ranges, size_t count);
 
-/** An IPv6 address, or an IPv4 one as IPv4-mapped. False for other families. */
+/** Convert an IPv6 address, or an IPv4 one as IPv4-mapped. False for other families. */
 bool address_from_socket(const struct sockaddr *from, struct in6_addr *ret);
 
 /**
- * Find the client behind trusted proxies: going back through X-Forwarded-For from its end, the first address that is
- * none of theirs, since what stands before was written by the client. Ends at an entry that is not an address.
+ * Find the client behind trusted proxies: the last address of X-Forwarded-For that is not a trusted proxy, because
+ * earlier entries are controlled by the client. Stops at an entry that is not an address.
  * @param header  NULL: none.
- * @param client  the address of the connection; changed only if it is a trusted proxy's.
+ * @param client  the address of the connection; changed only if it is a trusted proxy.
  */
 void find_forwarded_client(const char *header, const struct address_range *ranges, size_t count,
                            struct in6_addr *client);

@@ -48,7 +48,7 @@ printf 'nothing\n' >"$tmp/text"
 refuses '^64 .*go together' 'a certificate without its key' --tls-cert "$tmp/cert.pem"
 refuses '^2 .*text. holds no certificate.*PEM' 'a file without a certificate is named' --tls-cert "$tmp/text" --tls-key "$tmp/key.pem"
 refuses '^2 .*text. holds no private key.*PEM' 'a file without a key is named' --tls-cert "$tmp/cert.pem" --tls-key "$tmp/text"
-refuses '^2 .*second.key. is not that of the first certificate' 'the key of another certificate is named' \
+refuses '^2 .*second.key. does not match the first certificate' 'the key of another certificate is named' \
         --tls-cert "$tmp/cert.pem" --tls-key "$tmp/second.key"
 refuses '^1 .*absent.pem' 'a file that is not there is named' --tls-cert "$tmp/absent.pem" --tls-key "$tmp/key.pem"
 refuses '^64 .*refusing to listen on 0.0.0.0 without tokens' 'https is no token' --listen 0.0.0.0:0 \
@@ -159,7 +159,7 @@ unlike "$(cat "$tmp/trusting.log" "$tmp/doubting.log")" "$token" 'the token of t
 
 cp "$tmp/second.pem" "$tmp/cert.pem"
 kill -HUP "$server_pid"
-wait_for 'the log to tell of the wrong pair' grep -q 'is not that of the first certificate.*the previous settings stay in use' "$server_log"
+wait_for 'the log to tell of the wrong pair' grep -q 'does not match the first certificate.*the previous settings stay in use' "$server_log"
 ok 'a wrong pair changes nothing' shows "$tmp/first.pem"
 cp "$tmp/second.key" "$tmp/key.pem"
 kill -HUP "$server_pid"
