@@ -14,7 +14,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* ---- coming and going ---- */
+/* ---- creating and freeing ---- */
 
 struct grpc_call *grpc_call_create(struct grpc_session *session, int32_t stream_id)
 {
@@ -43,7 +43,7 @@ static struct handler_pool *get_grpc_pool(const struct grpc_call *call)
         return call->method->at_once || !o->http ? NULL : http_server_get_pool(o->http, call->method->pool);
 }
 
-/* On the pool thread where there is one. */
+/* On the pool thread, if the call has a pool. */
 static void abandon_grpc_stream(struct grpc_call *call)
 {
         if (call->state_of_stream && call->method->abandon)
@@ -58,7 +58,8 @@ static void return_grpc_call(struct grpc_call *call)
 
         pthread_mutex_lock(&d->lock);
         STAILQ_INSERT_TAIL(&d->handled, call, handled);
-        (void)!write(d->event_fd, &one, sizeof one); /* under the lock: the stop waits for it before it closes this */
+        /* Under the lock, which the stop acquires before it closes the descriptor. */
+        (void)!write(d->event_fd, &one, sizeof one);
         pthread_mutex_unlock(&d->lock);
 }
 
@@ -70,7 +71,7 @@ static void run_grpc_abandon(struct pool_task *task)
         return_grpc_call(call);
 }
 
-/* Freeing what a stream has received may take a while. False: it is done. */
+/* Freeing the received data of a stream may block. False: nothing to do in a pool. */
 static bool abandon_in_pool(struct grpc_call *call)
 {
         struct handler_pool *pool = call->state_of_stream ? get_grpc_pool(call) : NULL;
@@ -91,7 +92,7 @@ void grpc_call_destroy(struct grpc_call *call)
 
         if (abandon_in_pool(call))
                 return;
-        if (call->state != CALL_ANSWERED) /* its stream has ended before */
+        if (call->state != CALL_ANSWERED) /* its stream has already ended */
                 count_grpc_call(GRPC_CANCELLED);
         log_set_request(call->id);
         if (o->finished)
@@ -123,7 +124,7 @@ bool grpc_call_add_header(struct grpc_call *call, const char *name, const char *
         return !buf_append(&call->headers, value, strlen(value) + 1);
 }
 
-/* The first value of a header and how many there are. */
+/* The first value of a header; returns the number of headers with this name. */
 static unsigned find_metadata(const struct grpc_call *call, const char *name, const char **ret)
 {
         const char *at = (const char *)call->headers.data, *end = at ? at + call->headers.size : NULL;
@@ -173,7 +174,7 @@ static bool is_grpc_type(const char *type)
         return !type[n] || type[n] == ';' || type[n] == ' ';
 }
 
-/* An answer that only HTTP has. */
+/* A response in plain HTTP, without gRPC status. */
 static void fail_grpc_call_http(struct grpc_call *call, unsigned code)
 {
         call->answered = true;
@@ -211,7 +212,7 @@ static void authorize_grpc_call(struct grpc_call *call)
                 break;
         case ACCESS_UNKNOWN:
                 grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0,
-                               call->token ? "the token is not known here; send one with the scope '%s'"
+                               call->token ? "unknown token; send one with the scope '%s'"
                                            : "a token with the scope '%s' is needed: send authorization: Bearer TOKEN",
                                names[scope]);
                 break;
@@ -240,7 +241,7 @@ static void check_grpc_access(struct grpc_call *call)
                 o->choose_tenant(o->context, call);
 }
 
-/* A stream may outlive its token: each message needs one that is still valid. */
+/* A stream may outlive its token: each message requires that it is still valid. */
 static bool may_go_on(struct grpc_call *call)
 {
         if (call->method->stream && call->method->scope != SCOPE_NONE)
@@ -273,7 +274,7 @@ static int64_t add_clamped(int64_t a, int64_t b)
         return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* From now on: as long as the client waits, and no longer than the pool allows (limit_s; 0: any time). */
+/* Deadline from now: the client's timeout, and at most the limit of the pool (limit_s; 0: none). */
 static void set_grpc_deadline(struct grpc_call *call, unsigned limit_s)
 {
         int64_t now_ns = monotonic_ns(), limit_ns = limit_s ? add_clamped(now_ns, limit_s * SECOND_NS) : INT64_MAX;
@@ -291,14 +292,14 @@ static unsigned get_grpc_limit(const struct grpc_call *call)
         return pool ? handler_pool_get_timeout(pool) : 0;
 }
 
-/* The time limit of a stream's pool is one for each message. */
+/* In a stream, the time limit of the pool applies to each message. */
 static void read_grpc_timeout(struct grpc_call *call)
 {
         const char *timeout = grpc_call_metadata(call, "grpc-timeout");
         int64_t ns = INT64_MAX;
 
         if (timeout && !parse_grpc_timeout(timeout, &ns)) {
-                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "grpc-timeout is no number with a unit");
+                grpc_call_fail(call, GRPC_INVALID_ARGUMENT, 0, "grpc-timeout is not a number with a unit");
                 return;
         }
         call->client_expires_ns = add_clamped(call->began_ns, ns);
@@ -373,13 +374,13 @@ static void fail_reading(struct grpc_call *call, enum status st, const struct er
         grpc_call_submit_answer(call);
 }
 
-/* Each message takes a turn of the pool. */
+/* Each message costs a turn of the pool. */
 static bool has_small_messages(struct grpc_call *call)
 {
         return ++call->messages > LIMIT_GRPC_SMALL_MESSAGES + call->received_bytes / LIMIT_GRPC_SMALL_MESSAGE_BYTES;
 }
 
-/* Until a message is handled, or all bytes are used. */
+/* Returns at a complete message, or when all bytes are consumed. */
 static size_t read_stream_messages(struct grpc_call *call, const uint8_t *data, size_t n)
 {
         struct error err;
@@ -407,7 +408,10 @@ static size_t read_stream_messages(struct grpc_call *call, const uint8_t *data, 
         return call->state == CALL_ANSWERED ? n : at;
 }
 
-/* At most a window that is not consumed, behind as much that was used. A failure stays in the buffer. */
+/*
+ * Keep unconsumed bytes: at most one flow-control window, plus as many consumed bytes before them. Failures are
+ * recorded in the buffer.
+ */
 static void keep_pending(struct grpc_call *call, const uint8_t *data, size_t n)
 {
         struct buf *b = &call->pending;
@@ -463,7 +467,7 @@ static enum status unpack_grpc_message(struct grpc_call *call, struct error *err
         if (!call->reader.is_compressed)
                 return ST_OK;
         if (is_identity(coding))
-                return error_set(err, ST_BAD_DATA, "the message is compressed, and no grpc-encoding says how");
+                return error_set(err, ST_BAD_DATA, "the message is compressed, but grpc-encoding is missing");
         if (strcmp(coding, "zstd") == 0)
                 st = zstd_decompress(call->message.data, call->message.size, &out, err);
         else if (strcmp(coding, "snappy") == 0)
@@ -502,7 +506,7 @@ static void handle_grpc_call(struct grpc_call *call)
         if (!st && !call->has_all_messages)
                 return;
         if (!call->answered)
-                grpc_call_fail(call, GRPC_INTERNAL, 0, "no answer was made");
+                grpc_call_fail(call, GRPC_INTERNAL, 0, "the handler did not respond");
 }
 
 /* On a pool thread. */
@@ -513,17 +517,16 @@ static void run_grpc_call(struct pool_task *task)
         if (!deadline_expired(&call->deadline))
                 handle_grpc_call(call);
         else if (call->has_client_deadline)
-                grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0,
-                               "no thread was free for this in the time of the client");
+                grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0, "no thread became free before the client's deadline");
         else
-                grpc_call_fail(call, GRPC_UNAVAILABLE, GRPC_RETRY_LATER_S, "no thread was free for this in time");
+                grpc_call_fail(call, GRPC_UNAVAILABLE, GRPC_RETRY_LATER_S, "no thread became free in time");
         buf_deinit(&call->message);
         if (call->answered)
                 abandon_grpc_stream(call);
         return_grpc_call(call);
 }
 
-/* A stream whose message was handled: its next one, or its end. */
+/* The handler returned from a message of a stream: read the next one, or end the request. */
 static void resume_stream(struct grpc_call *call)
 {
         struct buf *pending = &call->pending;
@@ -557,7 +560,10 @@ void grpc_call_take_back(struct grpc_call *call)
                 resume_stream(call);
 }
 
-/* Have the message handled, or the end of all. Handled at once, the call is answered or reads on when this returns. */
+/*
+ * Dispatch the message, or the end of stream. If handled synchronously, the call is answered or reading again on
+ * return.
+ */
 static void submit_grpc_task(struct grpc_call *call)
 {
         struct handler_pool *pool = get_grpc_pool(call);
@@ -589,7 +595,7 @@ static void submit_grpc_task(struct grpc_call *call)
                 begin_grpc_message(call);
 }
 
-/* The end of a stream is one after a whole message; of another call it is the end of its only one. */
+/* Whether the request ended early: a stream inside a message, another call before its only message was complete. */
 static bool is_cut_off(const struct grpc_call *call)
 {
         if (call->method->stream)
@@ -622,7 +628,7 @@ static bool is_slower_than_allowed(int64_t passed_ns, uint64_t bytes)
 void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
 {
         if (call->state == CALL_ANSWERED && now_ns - call->answered_ns >= LIMIT_HTTP_SLOW_S * SECOND_NS) {
-                call->answered_ns = INT64_MAX; /* once */
+                call->answered_ns = INT64_MAX; /* only once */
                 (void)!nghttp2_submit_rst_stream(grpc_session_http2(call->session), NGHTTP2_FLAG_NONE, call->stream_id,
                                                  NGHTTP2_CANCEL);
         }
@@ -633,7 +639,7 @@ void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
         else if (is_slower_than_allowed(now_ns - call->began_ns, call->received_bytes) ||
                  is_slower_than_allowed(now_ns - call->message_began_ns,
                                         call->received_bytes - call->message_began_bytes))
-                grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0, "the message arrives with less than %zu bytes a second",
+                grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, 0, "the message arrives at less than %zu bytes per second",
                                (size_t)LIMIT_HTTP_LEAST_BYTES_PER_S);
         else
                 return;
@@ -641,7 +647,7 @@ void grpc_call_check_time(struct grpc_call *call, int64_t now_ns)
         grpc_call_submit_answer(call);
 }
 
-/* ---- what handlers ask ---- */
+/* ---- accessors for handlers ---- */
 
 const char *grpc_call_path(const struct grpc_call *call)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of a call: the message with trailers, or a failure in headers that are trailers at the same time. */
+/* The response of a call: the message with trailers, or a failure in a "trailers-only" header block. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,7 @@ static int submit_grpc_reply(struct grpc_call *call, nghttp2_session *h2)
         return nghttp2_submit_response(h2, call->stream_id, headers, sizeof headers / sizeof *headers, &provider);
 }
 
-/* Only headers, which are trailers at the same time. */
+/* Trailers-only response. */
 static int submit_grpc_failure(struct grpc_call *call, nghttp2_session *h2)
 {
         _cleanup_buf_ struct buf message, details;

@@ -3,27 +3,27 @@
 #define CAIRN_GRPC_GRPC_INTERNAL_H
 
 /*
- * Four layers, each of which could have another one above or below it:
+ * Four independent layers:
  *
  *   grpc_server.c   listener, epoll, time limits of connections, graceful stop
  *   transport.c     bytes of a socket, with or without TLS
- *   session.c       HTTP/2 of one connection (nghttp2), without a socket: bytes in, bytes out; flood limits
+ *   session.c       HTTP/2 of one connection (nghttp2), without a socket: bytes in, bytes out; flood limit
  *   call.c          gRPC of one stream: checks, messages, handler
- *   call_answer.c   and its answer
+ *   call_answer.c   its response
  *
  * States of a call, and the thread that owns it:
  *
  *   HEADERS   connection thread   headers arrive
  *   READING   connection thread   a message arrives
- *   HANDLING  pool thread         queued, or being handled; then it is in the dispatcher's list of handled calls, from
- *                                 which a stream that is not answered goes back to READING
- *   ANSWERED  connection thread   the answer is sent; what still arrives of the message is discarded
+ *   HANDLING  pool thread         queued, or being handled; then in the dispatcher's list of handled calls, from which
+ *                                 an unanswered stream returns to READING
+ *   ANSWERED  connection thread   the response is sent; further request data is discarded
  *
- * A stream that ends while its call is HANDLING leaves the call without a session: it is freed when it was handled. A
- * call with client streaming that ends with a state goes to the pool once more, to abandon that.
+ * A stream that ends while its call is HANDLING leaves the call without a session: it is freed after it was handled. A
+ * call with client streaming that ends while it has a state is submitted to the pool once more, to abandon the state.
  *
- * What arrives of such a call while a message of it is handled waits in `pending`, at most a window of flow control: it
- * is consumed of the connection's window at once, and of the stream's when the handler has returned.
+ * Data of such a call that arrives while one of its messages is handled is kept in `pending`, at most one flow-control
+ * window: it is consumed from the connection's window at once, and from the stream's when the handler has returned.
  */
 #include <nghttp2/nghttp2.h>
 #include <pthread.h>
@@ -49,13 +49,13 @@ struct grpc_call {
         STAILQ_ENTRY(grpc_call) handled;
         int32_t stream_id;
         enum call_state state;
-        const struct grpc_method *method; /* NULL until one was found */
+        const struct grpc_method *method; /* NULL until the method is known */
         int64_t began_ns, answered_ns;
         int64_t arrived_ns; /* grpc_call_arrived_ns() */
 
         bool is_post, has_ended; /* has_ended: the client has sent everything */
-        char path[256];          /* cut */
-        struct buf headers;      /* name, NUL, value, NUL, and so on */
+        char path[256];          /* truncated */
+        struct buf headers;      /* name, NUL, value, NUL, ... */
         bool headers_too_big;
         size_t header_bytes;
         const char *token; /* in headers; NULL: none */
@@ -70,19 +70,19 @@ struct grpc_call {
         struct message_reader reader;
         struct buf message, pending;
         size_t pending_used;
-        uint64_t messages; /* of a stream */
+        uint64_t messages; /* received messages of a stream */
         void *state_of_stream;
-        bool has_all_messages; /* handle has the call, or had it */
+        bool has_all_messages; /* the call is, or was, with handle */
         uint64_t received_bytes, unpacked_bytes;
-        int64_t message_began_ns;     /* since then the next message of a stream is waited for, */
-        uint64_t message_began_bytes; /* of received_bytes: what came before */
+        int64_t message_began_ns;     /* when waiting for the next message of a stream began, */
+        uint64_t message_began_bytes; /* and received_bytes at that time */
         atomic_bool cancelled;
         struct deadline deadline;
-        int64_t client_expires_ns; /* by grpc-timeout; INT64_MAX: none */
-        bool has_client_deadline;  /* deadline is that */
+        int64_t client_expires_ns; /* from grpc-timeout; INT64_MAX: none */
+        bool has_client_deadline;  /* deadline is the client's */
 
         bool answered;
-        unsigned http_code; /* of an answer that is not gRPC's: 405, 415; 0: none */
+        unsigned http_code; /* of a plain HTTP response: 405, 415; 0: none */
         enum grpc_code code;
         uint64_t retry_after_s;
         char text[512];
@@ -90,39 +90,39 @@ struct grpc_call {
         size_t reply_sent;
 };
 
-/* What calls of all connections share. */
+/* State shared by the calls of all connections. */
 struct grpc_dispatcher {
         struct grpc_options options;
-        int event_fd; /* wakes the connection thread; -1: nothing is handled by pools */
+        int event_fd; /* wakes the connection thread; -1: no calls are handled by pools */
         pthread_mutex_t lock;
-        STAILQ_HEAD(, grpc_call) handled; /* under the lock */
-        size_t handling;                  /* calls of pools that are not taken back; connection thread only */
+        STAILQ_HEAD(, grpc_call) handled; /* protected by lock */
+        size_t handling;                  /* calls in pools; connection thread only */
         bool stopping;                    /* connection thread only */
 };
 
 /* ---- call.c; all on the connection thread ---- */
 
-/** A call with a stream of its own; NULL without memory. */
+/** A call of the stream; NULL when out of memory. */
 struct grpc_call *grpc_call_create(struct grpc_session *session, int32_t stream_id);
 void grpc_call_destroy(struct grpc_call *call);
-/** A header, in the order of arrival. False without memory. */
+/** Add a header, in the order of arrival. False when out of memory. */
 bool grpc_call_add_header(struct grpc_call *call, const char *name, const char *value);
-/** The headers are complete: check them, and answer when they do not pass. */
+/** The headers are complete: check them, and respond if a check fails. */
 void grpc_call_start(struct grpc_call *call);
-/** Bytes of the stream. @return those that are to be consumed of its window; the call consumes the others later. */
+/** Bytes of the stream. @return the number to consume from its window; the call consumes the rest later. */
 size_t grpc_call_receive(struct grpc_call *call, const uint8_t *data, size_t n);
-/** The client has sent everything: hand the call to its handler. */
+/** The client has sent everything: pass the call to its handler. */
 void grpc_call_end_request(struct grpc_call *call);
-/** Answer a call that its handler has returned, or go on with its stream; free it when that has ended. */
+/** After the handler returned: answer the call or continue its stream; free it if the stream has ended. */
 void grpc_call_take_back(struct grpc_call *call);
-/** Answer a call whose message is late, and end one whose answer the client does not take. */
+/** Answer a call whose message is late, and end one whose client does not read the response. */
 void grpc_call_check_time(struct grpc_call *call, int64_t now_ns);
 
-/* ---- call_answer.c; on the connection thread, but for grpc_call_reply() and grpc_call_fail() ---- */
+/* ---- call_answer.c; on the connection thread, except grpc_call_reply() and grpc_call_fail() ---- */
 
-#define GRPC_RETRY_LATER_S 5 /* RetryInfo of what is busy */
+#define GRPC_RETRY_LATER_S 5 /* RetryInfo when busy */
 
-/** Submit the answer to nghttp2. */
+/** Submit the response to nghttp2. */
 void grpc_call_submit_answer(struct grpc_call *call);
 void count_grpc_call(enum grpc_code code);
 void register_grpc_call_metrics(void);
@@ -134,22 +134,22 @@ enum status grpc_session_create(struct grpc_dispatcher *dispatcher, const struct
                                 struct grpc_session **ret, struct error *err) MUST_CHECK;
 void grpc_session_destroy(struct grpc_session *s); /* takes NULL */
 void *grpc_session_owner(const struct grpc_session *s);
-/** @return ST_BAD_DATA: this is no HTTP/2, end the connection. */
+/** @return ST_BAD_DATA: not HTTP/2, end the connection. */
 enum status grpc_session_receive(struct grpc_session *s, const uint8_t *data, size_t n, struct error *err) MUST_CHECK;
-/** Append frames that wait to be sent, until there are none or to has LIMIT_GRPC_OUTPUT_BYTES. */
+/** Append queued frames, until there are none or `to` has LIMIT_GRPC_OUTPUT_BYTES. */
 enum status grpc_session_put_output(struct grpc_session *s, struct buf *to, struct error *err) MUST_CHECK;
-/** Neither side has something to say any more: close. */
+/** Whether both sides are finished: close the connection. */
 bool grpc_session_has_ended(const struct grpc_session *s);
-/** The client's settings have arrived, so that it speaks HTTP/2. */
+/** Whether the client's SETTINGS have arrived, so that it speaks HTTP/2. */
 bool grpc_session_is_established(const struct grpc_session *s);
-/** What the calls of a connection wait for, and the memory of the messages that arrive. */
+/** What the calls of a connection are waiting for, and the memory of incoming messages. */
 struct grpc_activity {
-        bool is_reading, is_handling, is_sending; /* is_sending: or the client gives no window for an answer */
+        bool is_reading, is_handling, is_sending; /* is_sending: or the client grants no window for a response */
         size_t held_bytes;
 };
 
 struct grpc_activity grpc_session_get_activity(const struct grpc_session *s);
-/** Accept no further calls. */
+/** Accept no new calls. */
 void grpc_session_shutdown(struct grpc_session *s);
 void grpc_session_check_times(struct grpc_session *s, int64_t now_ns);
 
@@ -157,7 +157,7 @@ struct nghttp2_session *grpc_session_http2(struct grpc_session *s);
 struct grpc_dispatcher *grpc_session_dispatcher(struct grpc_session *s);
 void grpc_session_copy_peer(const struct grpc_session *s, struct grpc_call *call);
 void grpc_session_add_call(struct grpc_session *s, struct grpc_call *call);
-/** The stream of a call has ended, or its session. */
+/** The stream of a call, or its session, has ended. */
 void grpc_session_remove_call(struct grpc_session *s, struct grpc_call *call);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread and one epoll set for all connections. Limits of connections, their eviction and slow clients are those of
- * http/connections.h; what HTTP/2 adds is here: a client that does not say that it speaks it within
- * LIMIT_HTTP_HEADERS_S is cut, one without a call for LIMIT_GRPC_IDLE_S gets GOAWAY.
+ * One thread and one epoll set for all connections. Connection limits, eviction and slow clients: http/connections.h.
+ * In addition, a client that does not send an HTTP/2 preface within LIMIT_HTTP_HEADERS_S is disconnected, and one
+ * without a call for LIMIT_GRPC_IDLE_S gets GOAWAY.
  *
- * While output waits for the client no input is read, so that a client that reads nothing cannot make answers pile up.
- * A connection whose answers wait for a flow-control window alone is idle, and they are given up after
- * LIMIT_HTTP_SLOW_S.
+ * While output is blocked no input is read, so that a client that does not read cannot accumulate responses. A
+ * connection whose responses wait only for a flow-control window is idle, and they are dropped after LIMIT_HTTP_SLOW_S.
  */
 #include <assert.h>
 #include <errno.h>
@@ -31,11 +30,11 @@
 #include "http/listen.h"
 
 #define EVENTS_MAX 64
-#define ACCEPTS_MAX 64 /* in a row */
+#define ACCEPTS_MAX 64 /* consecutively */
 #define READ_BYTES KiB(16)
-#define TURN_BYTES KiB(256) /* of one connection before others have their turn */
+#define TURN_BYTES KiB(256) /* read from one connection before others are served */
 #define SWEEP_MS 1000
-#define STOP_GRACE_S 5 /* for clients that still send or read when the server stops */
+#define STOP_GRACE_S 5 /* for clients still sending or reading when the server stops */
 #define SECOND_NS INT64_C(1000000000)
 
 struct grpc_connection {
@@ -43,13 +42,13 @@ struct grpc_connection {
         struct transport transport;
         struct grpc_session *session;
         struct connection *watched; /* may be NULL */
-        struct buf output;          /* taken from the session; output_sent bytes of it are sent */
+        struct buf output;          /* output of the session, of which output_sent bytes are sent */
         size_t output_sent;
-        bool is_blocked; /* output waits for room in the socket */
-        bool is_closed;  /* in the list of closed ones */
+        bool is_blocked; /* output waits for space in the socket buffer */
+        bool is_closed;  /* in the list of closed connections */
         enum connection_phase phase;
-        int64_t since_ns; /* accepted, or without a call */
-        uint32_t events;  /* that epoll reports */
+        int64_t since_ns; /* when it was accepted, or when its last call ended */
+        uint32_t events;  /* registered with epoll */
 };
 
 TAILQ_HEAD(connection_queue, grpc_connection);
@@ -57,7 +56,7 @@ TAILQ_HEAD(connection_queue, grpc_connection);
 struct grpc_server {
         struct grpc_dispatcher dispatcher;
         struct connections *limits;
-        struct connection_queue open, closed; /* closed: freed when the events at hand are handled */
+        struct connection_queue open, closed; /* closed: freed after the current events are handled */
         int listener, epoll_fd;
         bool accepts; /* the listener is in the epoll set */
         uint16_t port;
@@ -83,7 +82,7 @@ static void close_grpc_connection(struct grpc_server *s, struct grpc_connection 
         grpc_session_destroy(c->session);
         c->session = NULL;
         connection_close(s->limits, c->watched);
-        if (c->events) /* close() does not while a process that was forked meanwhile has the descriptor too */
+        if (c->events) /* close() does not remove it while a forked process also has the descriptor */
                 (void)!epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->transport.fd, NULL);
         transport_close(&c->transport);
         buf_deinit(&c->output);
@@ -101,7 +100,7 @@ static void free_closed_connections(struct grpc_server *s)
         }
 }
 
-/* False: the connection has failed. */
+/* False: the connection failed. */
 static bool flush_grpc_output(struct grpc_connection *c)
 {
         for (;;) {
@@ -114,7 +113,7 @@ static bool flush_grpc_output(struct grpc_connection *c)
                                 return false;
                         c->is_blocked = false;
                         if (c->output.size == 0) {
-                                buf_deinit(&c->output); /* an idle connection holds none */
+                                buf_deinit(&c->output); /* idle connections hold no buffer */
                                 return true;
                         }
                 }
@@ -144,7 +143,7 @@ static void update_phase(struct grpc_connection *c)
         else if (now.is_handling)
                 phase = CONNECTION_WORKING;
         else if (grpc_session_is_established(
-                         c->session)) /* answers without a flow-control window are no reason to stay */
+                         c->session)) /* responses without a flow-control window do not keep it open */
                 phase = CONNECTION_IDLE;
         if (phase != c->phase) {
                 c->phase = phase;
@@ -165,7 +164,7 @@ static void update_events(struct grpc_server *s, struct grpc_connection *c)
         c->events = wanted;
 }
 
-/* Send what waits, and close the connection when it is done or has failed. */
+/* Send pending output, and close the connection if it ended or failed. */
 static void settle_connection(struct grpc_server *s, struct grpc_connection *c)
 {
         if (c->transport.is_open && (!flush_grpc_output(c) || (grpc_session_has_ended(c->session) && !c->is_blocked))) {
@@ -290,7 +289,7 @@ static void accept_connections(struct grpc_server *s)
         }
 }
 
-/* ---- the thread ---- */
+/* ---- the connection thread ---- */
 
 static void take_handled_calls(struct grpc_server *s)
 {
@@ -347,7 +346,7 @@ static void sweep_connections(struct grpc_server *s)
         set_accepting(s, true);
 }
 
-/* No further connections, and no further calls on those that are open. */
+/* Accept no new connections, and no new calls on open ones. */
 static void begin_stop(struct grpc_server *s)
 {
         struct grpc_connection *c, *next;
@@ -424,10 +423,10 @@ static unsigned compute_grpc_connections(unsigned wanted)
         unsigned most = wanted ? wanted : LIMIT_HTTP_CONNECTIONS;
         size_t memory = memory_use_ceiling(MEMORY_CONNECTIONS);
 
-        /* Half of the memory of connections; the rest is for their calls. */
+        /* Half of the connections' memory; the rest is for their calls. */
         if (memory != SIZE_MAX && memory / (2 * LIMIT_GRPC_CONNECTION_BYTES) < most)
                 most = (unsigned)(memory / (2 * LIMIT_GRPC_CONNECTION_BYTES));
-        /* A quarter of the descriptors; HTTP has half of them. */
+        /* A quarter of the descriptors; HTTP has half. */
         if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur / 4 < most)
                 most = (unsigned)l.rlim_cur / 4;
         return most ? most : 1;

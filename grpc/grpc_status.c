@@ -91,7 +91,7 @@ void put_grpc_message(struct buf *to, const char *text)
         }
 }
 
-/* Fields of protobuf, whose numbers are below 16. */
+/* Protobuf fields with numbers below 16. */
 static void put_number_field(struct buf *to, unsigned field, uint64_t value)
 {
         buf_append_u8(to, (uint8_t)(field << 3));

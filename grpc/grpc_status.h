@@ -4,7 +4,7 @@
 
 /**
  * @file
- * gRPC status codes, and the texts of headers that are gRPC's own: grpc-timeout, grpc-message, grpc-status-details-bin.
+ * gRPC status codes, and the values of gRPC headers: grpc-timeout, grpc-message, grpc-status-details-bin.
  *
  * Source: gRPC over HTTP/2 (PROTOCOL-HTTP2.md); google/rpc/code.proto, status.proto, error_details.proto; RFC 4648, 4.
  */
@@ -34,10 +34,10 @@ enum grpc_code {
 };
 #define GRPC_CODES 17
 
-/** The code of a failure. ST_BUSY is UNAVAILABLE: repeat the request later. */
+/** The code of a failure. ST_BUSY is UNAVAILABLE: retry later. */
 enum grpc_code grpc_code_from_status(enum status st);
 
-/** The code of HTTP for the same, as google/rpc/code.proto maps them. */
+/** The equivalent HTTP status, as mapped by google/rpc/code.proto. */
 unsigned grpc_code_to_http(enum grpc_code code);
 
 /** grpc-timeout: at most 8 digits and a unit (H, M, S, m, u, n). @param ns_ret at most about 11,000 years: clamped. */
@@ -48,7 +48,7 @@ void put_grpc_message(struct buf *to, const char *text);
 
 /**
  * Append a google.rpc.Status as base64, a value of grpc-status-details-bin.
- * @param retry_after_s  with a google.rpc.RetryInfo of so many seconds; 0: without.
+ * @param retry_after_s  with a google.rpc.RetryInfo of this delay; 0: without.
  */
 void put_grpc_status_details(struct buf *to, enum grpc_code code, const char *text, uint64_t retry_after_s);
 

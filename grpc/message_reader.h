@@ -5,7 +5,7 @@
 /**
  * @file
  * Framing of gRPC messages in the data of a stream: a flag (1: compressed), a big-endian length of 32 bits, the
- * message. The pieces in which it arrives do not matter.
+ * message. Chunk boundaries are arbitrary.
  *
  * Source: gRPC over HTTP/2, Length-Prefixed-Message.
  */
@@ -21,15 +21,15 @@
 /** Zeroed: before a message. */
 struct message_reader {
         uint8_t prefix[MESSAGE_PREFIX_BYTES];
-        unsigned prefix_size; /* bytes of it that have arrived */
-        uint32_t length;      /* of the message; known with the whole prefix, as is the next */
+        unsigned prefix_size; /* received bytes of the prefix */
+        uint32_t length;      /* of the message; valid once the prefix is complete, like the next */
         bool is_compressed;
 };
 
 /**
- * Append what belongs to the current message to it.
- * @param message  empty before the first piece; its max bounds the message. Memory grows with what arrives, not with
- *         the length announced.
+ * Append the data that belongs to the current message.
+ * @param message  empty before the first piece; its max bounds the message. Memory grows with the received data, not
+ *         with the announced length.
  * @param used_ret bytes of data consumed: fewer than n when the message is complete.
  * @return ST_BAD_DATA: a flag that is neither 0 nor 1; ST_TOO_BIG; ST_BUSY, ST_NO_MEMORY from the buffer.
  */

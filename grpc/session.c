@@ -4,13 +4,12 @@
  *
  * Memory: a session reserves LIMIT_GRPC_CONNECTION_BYTES of the budget, and LIMIT_GRPC_CALL_BYTES for each stream, for
  * what nghttp2 and TLS allocate (an idle connection 14 KiB, with TLS 44); headers and messages are in buffers with
- * reservations of their own. What a peer can make nghttp2 queue for output is bounded because no input is read while
- * output is blocked (grpc_server.c), and because acknowledgements that wait are (LIMIT_GRPC_ACKS).
+ * reservations of their own. Output that a peer can make nghttp2 queue is bounded because no input is read while output
+ * is blocked (grpc_server.c), and because queued acknowledgements are bounded (LIMIT_GRPC_ACKS).
  *
- * Floods: each frame that moves no data (SETTINGS, PING, PRIORITY, WINDOW_UPDATE, RST_STREAM, HEADERS, an empty DATA)
- * takes from a token bucket, which time and successful calls fill; when it is empty the connection ends with
- * ENHANCE_YOUR_CALM. So opening and resetting streams in a loop (CVE-2023-44487) ends soon, and so does a flood of
- * pings.
+ * Flood limit: each frame without data (SETTINGS, PING, PRIORITY, WINDOW_UPDATE, RST_STREAM, HEADERS, an empty DATA)
+ * takes from a token bucket, which is refilled over time and by successful calls; when it is empty the connection ends
+ * with ENHANCE_YOUR_CALM. This stops rapid reset (CVE-2023-44487) and ping floods.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -22,10 +21,10 @@
 #include "grpc/grpc_internal.h"
 #include "http/peer_key.h"
 
-#define RESET_COST 10                              /* frames that a reset stream counts as */
-#define CALL_CREDIT 4                              /* frames that come with a call */
-#define BLOCK_MOST (2 * LIMIT_GRPC_HEADER_BYTES)   /* of a header block as sent; above it the connection ends */
-#define HEADERS_MOST (4 * LIMIT_GRPC_HEADER_BYTES) /* above it a header block is not even read to its end */
+#define RESET_COST 10                              /* a reset stream counts as this many frames */
+#define CALL_CREDIT 4                              /* frames of a usual call */
+#define BLOCK_MOST (2 * LIMIT_GRPC_HEADER_BYTES)   /* a header block as sent; beyond it the connection ends */
+#define HEADERS_MOST (4 * LIMIT_GRPC_HEADER_BYTES) /* decompressed; beyond it a header block is not read to its end */
 #define SECOND_NS INT64_C(1000000000)
 
 struct grpc_session {
@@ -39,7 +38,7 @@ struct grpc_session {
         bool is_established, is_flooding, is_stopping;
         int64_t frames_left; /* token bucket */
         int64_t filled_ns;
-        size_t block_bytes, header_bytes; /* of the header block that arrives: as sent, and unpacked */
+        size_t block_bytes, header_bytes; /* current header block: as sent, and decompressed */
 };
 
 #define ENDED_BY(reason)                                                                                               \
@@ -47,7 +46,7 @@ struct grpc_session {
                        "reason=\"" reason "\"")
 static struct metric ended_flood = ENDED_BY("flood"), ended_protocol = ENDED_BY("protocol");
 
-/* ---- floods ---- */
+/* ---- flood limit ---- */
 
 static void fill_frame_bucket(struct grpc_session *s)
 {
@@ -91,7 +90,7 @@ static struct grpc_call *get_stream_call(struct grpc_session *s, int32_t stream_
         return stream_id ? nghttp2_session_get_stream_user_data(s->h2, stream_id) : NULL;
 }
 
-/* nghttp2 keeps a header that has not arrived in full, in memory that is part of LIMIT_GRPC_CONNECTION_BYTES. */
+/* nghttp2 buffers an incomplete header, in memory that is part of LIMIT_GRPC_CONNECTION_BYTES. */
 static int on_h2_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *hd, void *context)
 {
         struct grpc_session *s = context;
@@ -106,7 +105,7 @@ static int on_h2_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *hd, vo
         return s->block_bytes <= BLOCK_MOST ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* Without memory the stream is refused, and may be repeated. nghttp2 keeps to the number of streams. */
+/* When out of memory the stream is refused, and may be retried. nghttp2 enforces the number of streams. */
 static int on_h2_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *context)
 {
         struct grpc_session *s = context;
@@ -126,8 +125,8 @@ static int on_h2_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, 
 }
 
 /*
- * HPACK repeats a header of 4 KiB with one byte, so a block of 16 KiB can unpack to 64 MiB, which all would be looked
- * at: in headers of a call, in trailers, and in those of refused streams.
+ * HPACK can repeat a header of 4 KiB with one byte, so a block of 16 KiB can expand to 64 MiB, all of which would be
+ * processed: in headers of a call, in trailers, and in those of refused streams.
  */
 static bool fits_header_block(struct grpc_session *s, size_t name_size, size_t value_size)
 {
@@ -147,14 +146,14 @@ static int on_h2_header(nghttp2_session *h2, const nghttp2_frame *frame, const u
         (void)flags;
         if (!fits_header_block(context, name_size, value_size))
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        if (!call || call->state != CALL_HEADERS) /* trailers say nothing to us */
+        if (!call || call->state != CALL_HEADERS) /* trailers are ignored */
                 return 0;
         return grpc_call_add_header(call, (const char *)name, (const char *)value)
                        ? 0
                        : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
-/* A header that HTTP does not allow, which is left out. */
+/* A header that HTTP does not allow; it is ignored. */
 static int on_h2_invalid_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
                                 const uint8_t *value, size_t value_size, uint8_t flags, void *context)
 {
@@ -206,7 +205,7 @@ static int on_h2_data(nghttp2_session *h2, uint8_t flags, int32_t stream_id, con
         return 0;
 }
 
-/* An answer that came before the end of the request: the client need not send the rest. */
+/* A response sent before the end of the request: the client need not send the rest. */
 static int on_h2_frame_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *context)
 {
         struct grpc_call *call = get_stream_call(context, frame->hd.stream_id);
@@ -231,7 +230,7 @@ static int on_h2_stream_close(nghttp2_session *h2, int32_t stream_id, uint32_t c
 
 /* ---- calls ---- */
 
-/* What anyone can have answered, a refusal or a health check, pays for nothing. */
+/* Unauthenticated responses earn no credit in the flood limit. */
 static void credit_call(struct grpc_session *s, const struct grpc_call *call)
 {
         if (!call->admitted || call->state != CALL_ANSWERED || call->code != GRPC_OK)
@@ -334,7 +333,7 @@ struct grpc_activity grpc_session_get_activity(const struct grpc_session *s)
         return ret;
 }
 
-/* Streams that are open already are finished. */
+/* Open streams are finished. */
 void grpc_session_shutdown(struct grpc_session *s)
 {
         if (s->is_stopping)

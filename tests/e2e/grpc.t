@@ -102,7 +102,7 @@ printf '%s\n' 'the-sender ingest name=sender' 'the-reader read' 'the-slow ingest
 start_grpc --token-file "$tmp/tokens"
 batch token values=3
 like "$(client send message="$tmp/token.otlp")" "^UNAUTHENTICATED a token with the scope 'ingest' is needed" 'without a token'
-like "$(client send message="$tmp/token.otlp" token=nobody)" '^UNAUTHENTICATED the token is not known' 'with an unknown one'
+like "$(client send message="$tmp/token.otlp" token=nobody)" '^UNAUTHENTICATED unknown token' 'with an unknown one'
 like "$(client send message="$tmp/token.otlp" token=the-reader)" "^PERMISSION_DENIED the token does not carry the scope 'ingest'" 'with one of another scope'
 is "$(client send message="$tmp/token.otlp" token=the-sender)" 'OK - ' 'with the right one'
 like "$(cat "$server_log")" 'audit: 403 gRPC /opentelemetry.*ProfilesService/Export by - from 127.0.0.1' 'refusals are in the audit log'
