@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Landlock first, then the seccomp filter, which holds without it too (seccomp.c). */
+/* Landlock first, then the seccomp filter, which is sufficient without it (seccomp.c). */
 #include <assert.h>
 #include <sys/prctl.h>
 

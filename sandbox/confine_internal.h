@@ -2,12 +2,12 @@
 #ifndef CAIRN_SANDBOX_CONFINE_INTERNAL_H
 #define CAIRN_SANDBOX_CONFINE_INTERNAL_H
 
-/** For worker_confine(), and for the test that runs it as on older kernels. */
+/** For worker_confine(), and for tests that emulate older kernels. */
 #include "sandbox/worker.h"
 
 #define LANDLOCK_ABI_NEWEST 7
 
-/** worker_confine() as on a kernel with this ABI of Landlock at most; 0: none. */
+/** worker_confine() with at most this Landlock ABI; 0: none. */
 enum status confine_with_landlock_abi(enum worker_needs needs, int abi_max, struct error *err) MUST_CHECK;
 
 /** The same for worker_confine_with_files(). */

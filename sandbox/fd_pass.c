@@ -27,7 +27,7 @@ void fd_send(int socket, int fd)
                 c->cmsg_len = CMSG_LEN(sizeof fd);
                 memcpy(CMSG_DATA(c), &fd, sizeof fd);
         }
-        sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* dropped when the receiver does not read */
+        sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* dropped if the receiver does not read */
 }
 
 enum status fd_receive(int socket, int *ret, struct error *err)

@@ -6,17 +6,17 @@
  * @file
  * Passes one open file, or none, over a Unix socket from the parent to a worker.
  *
- * Threads: one sender and one receiver at each end.
+ * Threads: one sender and one receiver.
  */
 #include "common/error.h"
 
 /**
- * Send fd, which stays owned by the caller; -1: none. Does not block: the message is dropped when the receiver does not
+ * Send fd, which stays owned by the caller; -1: none. Does not block: the message is dropped if the receiver does not
  * read.
  */
 void fd_send(int socket, int fd);
 
-/** Wait for a descriptor. @param ret owned by the caller; -1: none, or the peer is gone. */
+/** Wait for a descriptor. @param ret owned by the caller; -1: none, or the peer has closed the socket. */
 enum status fd_receive(int socket, int *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -21,20 +21,20 @@
 #define FDS_MAX 16
 #define ARGS_MAX 8
 #define ARGS_BYTES 512
-#define POLL_MS 100 /* how soon a cancel is noticed */
+#define POLL_MS 100 /* latency of a cancel */
 
 struct fork_server {
         pid_t pid;
-        int socket; /* -1: it is gone */
+        int socket; /* -1: the fork server has exited */
         bool is_ready;
 };
 
-/* One packet each way, after a first one that says that the nursery is ready. */
+/* One packet each way, after an initial one by which the fork server reports that it is ready. */
 struct request {
         uint64_t memory_bytes, data_bytes, file_bytes, cpu_s, wall_s;
         uint32_t fd_count, arg_count;
-        uint8_t is_open[FDS_MAX]; /* its descriptor comes along */
-        char args[ARGS_BYTES];    /* each with its 0 */
+        uint8_t is_open[FDS_MAX]; /* its descriptor is passed along */
+        char args[ARGS_BYTES];    /* NUL-terminated arguments */
 };
 
 struct answer {
@@ -47,7 +47,7 @@ union control {
         char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
 };
 
-/* ---- in the nursery -------------------------------------------------------------- */
+/* ---- in the fork server -------------------------------------------------------------- */
 
 static bool receive_fds(struct msghdr *m, const struct request *r, int ret[static FDS_MAX])
 {
@@ -81,7 +81,7 @@ static bool receive_job(int socket, struct request *ret, int fds_ret[static FDS_
         return n == sizeof *ret && receive_fds(&m, ret, fds_ret);
 }
 
-/* While a job runs, the only event is the end of the parent. */
+/* While a job runs, the only event on the socket is the end of the parent. */
 static void handle_socket_end(void *context, int socket)
 {
         (void)socket;
@@ -121,13 +121,13 @@ static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepa
         prctl(PR_SET_NAME, "cairn-nursery");
         for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
                 signal(ignored[i], SIG_IGN);
-        /* Another nursery's socket, held here, would keep that one from seeing its end. */
+        /* If another fork server's socket stayed open here, that one would not detect its end. */
         if ((socket > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)socket - 1, 0) < 0) ||
             close_range((unsigned)socket + 1, ~0u, 0) < 0)
                 _exit(EXIT_FAILED);
         if (!worker_user_become() || (prepare && prepare(NULL)))
                 _exit(EXIT_FAILED);
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* now: a change of uid clears it */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* must follow a change of uid, which clears it */
         if (getppid() != parent)
                 _exit(EXIT_FAILED);
         if (send(socket, "", 1, MSG_NOSIGNAL) != 1)
@@ -144,7 +144,7 @@ static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepa
         _exit(EXIT_DONE);
 }
 
-/* ---- in its parent ------------------------------------------------------------------ */
+/* ---- in the parent ------------------------------------------------------------------ */
 
 enum status fork_server_create(enum status (*prepare)(struct error *err), int (*run)(int argc, char **argv),
                                struct fork_server **ret, struct error *err)
@@ -158,7 +158,7 @@ enum status fork_server_create(enum status (*prepare)(struct error *err), int (*
                 return error_no_memory(err);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
                 free(n);
-                return error_os(err, errno, "cannot make a socket for the nursery");
+                return error_os(err, errno, "cannot create a socket for the fork server");
         }
         n->pid = fork();
         if (n->pid == 0) {
@@ -173,7 +173,7 @@ enum status fork_server_create(enum status (*prepare)(struct error *err), int (*
 
                 close(n->socket);
                 free(n);
-                return error_os(err, e, "cannot start the nursery");
+                return error_os(err, e, "cannot start the fork server");
         }
         *ret = n;
         return ST_OK;
@@ -246,7 +246,7 @@ static bool send_job(const struct fork_server *n, const struct worker_job *job, 
         return sendmsg(n->socket, &m, MSG_NOSIGNAL) == sizeof r;
 }
 
-/* False when cancelled or when no packet will come. */
+/* False if cancelled or if no packet will arrive. */
 static bool receive_packet(const struct fork_server *n, const atomic_bool *cancel, void *ret, size_t size)
 {
         struct pollfd p = { .fd = n->socket, .events = POLLIN };
@@ -257,7 +257,7 @@ static bool receive_packet(const struct fork_server *n, const atomic_bool *cance
         return false;
 }
 
-/* A fork server whose preparation failed sends no byte, so no job has started. */
+/* A fork server whose preparation failed sends nothing, so no job has started. */
 static bool check_fork_server(struct fork_server *n, const atomic_bool *cancel)
 {
         char ready;
@@ -286,8 +286,7 @@ static enum status run_in_fork_server(struct fork_server *n, const struct worker
         end_fork_server(n);
         if (job->cancel && atomic_load(job->cancel))
                 return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
-        return error_set(err, ST_BUSY, "the process that forks workers ended in the middle of '%s'; start it again",
-                         job->args[0]);
+        return error_set(err, ST_BUSY, "the fork server exited during '%s'; retry", job->args[0]);
 }
 
 enum status fork_server_run(struct fork_server *n, const struct worker_job *job, struct error *err)

@@ -9,8 +9,8 @@
  * Executing a program for each job costs more than many jobs, mostly in the dynamic linker, and a process with threads
  * and much memory cannot fork cheaply or safely. So a program with many short jobs forks a fork server at its start,
  * while it is small, holds no secret and has one thread. The fork server runs one job at a time with worker_run(), each
- * in a separate process that confines itself like every worker; its only input are the jobs that its parent sends. The
- * price: all workers of one fork server have the same address space layout.
+ * in a separate process that confines itself like every worker; its only input are the jobs that its parent sends.
+ * Drawback: all workers of one fork server have the same address space layout.
  *
  * It exits with its parent and ignores signals sent to the process group of the parent.
  *
@@ -22,7 +22,7 @@ struct fork_server;
 
 /**
  * Start it. The program must have a single thread.
- * @param prepare  called in the new process to drop resources that no job needs. NULL none.
+ * @param prepare  called in the new process to drop resources that jobs do not need; may be NULL.
  * @param run      run("worker", NAME, ARGS...) in each worker.
  */
 enum status fork_server_create(enum status (*prepare)(struct error *err), int (*run)(int argc, char **argv),
@@ -31,10 +31,10 @@ enum status fork_server_create(enum status (*prepare)(struct error *err), int (*
 void fork_server_destroy(struct fork_server *n);
 
 /**
- * As worker_run(), but without job->serve. Falls back to starting programs once the fork server has exited or the job
- * was cancelled, and with n NULL.
- * @return also ST_BUSY, without a cancel, when the fork server died during the job. Its output may be partial and may
- *          still be written to for a moment, and shares the file offsets: retry with newly opened descriptors.
+ * Like worker_run(), but without job->serve. Falls back to executing the program if n is NULL, once the fork server has
+ * exited, or after a job was cancelled.
+ * @return also ST_BUSY, without a cancel, if the fork server died during the job. Output may be partial, may still be
+ *          written for a moment, and shares file offsets: retry with newly opened descriptors.
  */
 enum status fork_server_run(struct fork_server *n, const struct worker_job *job, struct error *err) MUST_CHECK;
 

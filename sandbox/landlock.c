@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The headers of Debian 12 are older than the kernels that it may run on, so
- * the numbers are here.
- */
+/* Definitions for kernels newer than the headers of Debian 12. */
 #include "sandbox/landlock.h"
 
 #include <errno.h>
@@ -32,9 +29,9 @@
 #define REFER (1ull << 13)     /* version 2 */
 #define TRUNCATE (1ull << 14)  /* version 3 */
 #define IOCTL_DEV (1ull << 15) /* version 5 */
-#define BIND_TCP (1ull << 0)   /* version 4, as is the next */
+#define BIND_TCP (1ull << 0)   /* version 4, like the next */
 #define CONNECT_TCP (1ull << 1)
-#define ABSTRACT_SOCKETS (1ull << 0) /* version 6, as is the next */
+#define ABSTRACT_SOCKETS (1ull << 0) /* version 6, like the next */
 #define SIGNALS (1ull << 1)
 
 #define USE_OF_FILES                                                                                                   \
@@ -72,7 +69,7 @@ static size_t ruleset_size(int version)
         return version >= 6 ? sizeof(struct ruleset) : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-/* A path that does not exist needs no rule. */
+/* A path that does not exist is skipped. */
 static enum status allow_path(int ruleset, const char *path, uint64_t rights, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
@@ -84,7 +81,7 @@ static enum status allow_path(int ruleset, const char *path, uint64_t rights, st
         if (!S_ISDIR(st.st_mode))
                 rule.allowed &= FILE_EXECUTE | FILE_WRITE | FILE_READ | TRUNCATE | IOCTL_DEV;
         if (syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0))
-                return error_os(err, errno, "cannot allow a worker '%s'", path);
+                return error_os(err, errno, "cannot allow a worker to access '%s'", path);
         return ST_OK;
 }
 
@@ -117,7 +114,7 @@ enum status landlock_restrict(enum worker_needs needs, const struct worker_files
                 all.tcp &= BIND_TCP;
         ruleset = (int)syscall(SYS_CREATE_RULESET, &all, ruleset_size(version), 0);
         if (ruleset < 0)
-                return error_os(err, errno, "cannot make a Landlock ruleset");
+                return error_os(err, errno, "cannot create a Landlock ruleset");
         if (needs == WORKER_NEEDS_NETWORK)
                 st = allow_reading(ruleset, network_worker_paths, err);
         if (!st && files)

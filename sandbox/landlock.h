@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Landlock, as a second layer under the seccomp filter: files, TCP ports, abstract sockets and signals, as far as the
- * kernel supports it. It restricts paths and ports, where a seccomp filter sees only system call numbers and register
- * values.
+ * Landlock, a second layer in addition to the seccomp filter: files, TCP ports, abstract sockets and signals, as far as
+ * the kernel supports it. It restricts paths and ports, where a seccomp filter sees only system call numbers and
+ * register values.
  *
  * Threads: restricts the calling thread and threads that it starts.
  * Source: Linux, Documentation/userspace-api/landlock.rst.
@@ -19,9 +19,9 @@ int landlock_version(void);
 
 /**
  * Without network: no file can be opened and no TCP port used. With network: the files for name resolution and
- * certificates can be read, nothing can be written, no port can be bound. Needs no_new_privs. ST_OK on a kernel without
- * Landlock.
- * @param files    further files of a worker with network; NULL none.
+ * certificates can be read, nothing can be written, no port can be bound. Requires no_new_privs. ST_OK on a kernel
+ * without Landlock.
+ * @param files    further files of a worker with network; NULL: none.
  * @param abi_max  the highest ABI version to use.
  */
 enum status landlock_restrict(enum worker_needs needs, const struct worker_files *files, int abi_max,

@@ -16,10 +16,10 @@
 #include "common/cleanup.h"
 #include "sandbox/worker.h"
 
-#define MOUNT_POINT "/tmp" /* of the new root until it is the root */
+#define MOUNT_POINT "/tmp" /* of the new root until pivot_root */
 #define FURTHER_MAX 32
 
-/* Of /etc by name, since other programs' secrets are there too. */
+/* Single files of /etc, which also holds secrets of other programs. */
 const char *const network_worker_paths[] = {
         "/usr",
         "/lib",
@@ -44,7 +44,7 @@ const char *const network_worker_paths[] = {
         NULL,
 };
 
-/* Make the directories above path, which is absolute, in root_fd. */
+/* Create the parent directories of path, which is absolute, in root_fd. */
 static bool make_parent_dirs(int root_fd, const char *path)
 {
         char name[PATH_MAX];
@@ -57,7 +57,7 @@ static bool make_parent_dirs(int root_fd, const char *path)
         return true;
 }
 
-/* A mount namespace of a user namespace may not clear the flags that a mount has. */
+/* In a mount namespace of a user namespace, existing mount flags cannot be cleared. */
 static bool make_read_only(const char *mounted)
 {
         struct statvfs s;
@@ -69,7 +69,7 @@ static bool make_read_only(const char *mounted)
                      NULL) == 0;
 }
 
-/* True also for a path that does not exist. @param source of the path, -1: it does not exist */
+/* True also for a path that does not exist. @param source an open descriptor of the path, -1: it does not exist */
 static bool bind_source(int root_fd, int source, const char *path, bool read_only)
 {
         _cleanup_close_ int made = -1;
@@ -100,7 +100,7 @@ static bool write_proc_file(const char *path, const char *text)
         return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* Files can only be made by users that the namespace has: its own, under the same numbers. */
+/* Files can only be created by users mapped in the namespace: only its own ids, unchanged. */
 static bool map_ids(uid_t uid, gid_t gid)
 {
         char uids[48], gids[48];
@@ -118,10 +118,10 @@ static bool bind_path(int root_fd, const char *path, bool read_only)
         return bind_source(root_fd, source, path, read_only);
 }
 
-/* The further files, opened before the new root hides everything below MOUNT_POINT. */
+/* The additional files, opened before the new root hides everything below MOUNT_POINT. */
 struct further_files {
-        const struct worker_files *files; /* NULL none */
-        int sources[FURTHER_MAX];         /* of files->readable, and the last one of files->writable */
+        const struct worker_files *files; /* may be NULL */
+        int sources[FURTHER_MAX];         /* of files->readable; the last one of files->writable */
         size_t count;
 };
 
@@ -173,7 +173,7 @@ bool mount_namespace_enter(const struct worker_files *files)
                         return false;
         if (!further_bind(root, &further))
                 return false;
-        /* The old root lies on the new one, and is taken away. */
+        /* The old root is mounted over the new one; detach it. */
         return fchdir(root) == 0 && syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 &&
                chdir("/") == 0;
 }

@@ -8,7 +8,7 @@
  * whose root contains only the files of the resolver and certificates. The user namespace also prevents the worker from
  * tracing processes of its uid and from reading their memory under /proc.
  *
- * Threads: call while the process has one.
+ * Threads: call while the process has only one.
  * Source: user_namespaces(7), mount_namespaces(7), pivot_root(2).
  */
 #include <stdbool.h>
@@ -17,9 +17,9 @@ struct worker_files;
 
 /**
  * Enter the namespaces. Irreversible.
- * @param files  further files to include (sandbox/worker.h), with one writable directory; everything else is then
- *          mounted read-only. NULL none.
- * @return false where the kernel or its configuration forbids it; access to files is then unchanged.
+ * @param files  additional files (sandbox/worker.h), with one writable directory; everything else is then mounted
+ *          read-only. May be NULL.
+ * @return false if the kernel or its configuration forbids it; access to files is then unchanged.
  */
 bool mount_namespace_enter(const struct worker_files *files);
 

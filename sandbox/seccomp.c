@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter lists the system calls that a worker keeps; all others fail with EPERM, and those that only an exploit
- * makes kill the worker. Landlock may be missing or old, so the filter does not rely on it:
+ * The filter is an allow list of system calls; all others fail with EPERM, and those that only an exploit makes kill
+ * the worker. Landlock may be missing or old, so the filter does not rely on it:
  *
- *  1. No allowed call reaches another process. Calls that take a process are
- *     bound to the worker's own pid, fcntl() and ioctl() to commands that send
- *     no signal (F_SETOWN, F_SETSIG, F_NOTIFY, F_SETLEASE and O_ASYNC do).
- *  2. A worker without a network opens nothing. One with a network opens files
- *     for reading only, and has Internet sockets and connected pairs of stream
- *     sockets only: a pair cannot be connected to anything else.
- *  3. A worker with files (worker_confine_with_files()) has the calls that change files as well; which files is
- *     Landlock's or the mount namespace's to say.
+ *  1. No allowed call reaches another process. Calls with a process argument are restricted to the worker's own pid,
+ *     fcntl() and ioctl() to commands that send no signal (F_SETOWN, F_SETSIG, F_NOTIFY, F_SETLEASE and O_ASYNC do).
+ *  2. A worker without a network opens nothing. One with a network opens files for reading only, and has only Internet
+ *     sockets and connected pairs of stream sockets: a pair cannot be connected to anything else.
+ *  3. A worker with files (worker_confine_with_files()) may also call those that change files; Landlock or the mount
+ *     namespace restricts which files.
  *  4. An argument of type int is compared by its lower half, as the kernel does.
  */
 #include "sandbox/seccomp.h"
@@ -70,7 +68,7 @@ static const int allowed[] = {
         SCMP_SYS(writev),
 };
 
-/* Further calls of libcurl, GnuTLS and glibc's resolver. */
+/* Additional calls of libcurl, GnuTLS and glibc's resolver. */
 static const int allowed_with_network[] = {
         SCMP_SYS(access),     SCMP_SYS(connect),       SCMP_SYS(dup),        SCMP_SYS(dup2),
         SCMP_SYS(dup3),       SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),  SCMP_SYS(epoll_pwait),
@@ -85,7 +83,7 @@ static const int allowed_with_network[] = {
         SCMP_SYS(stat),       SCMP_SYS(statfs),        SCMP_SYS(statx),      SCMP_SYS(uname),
 };
 
-/* Further calls of libdebuginfod for its cache. */
+/* Additional calls of libdebuginfod for its cache. */
 static const int allowed_with_files[] = {
         SCMP_SYS(chdir),  SCMP_SYS(fchdir),   SCMP_SYS(fchmod),    SCMP_SYS(mkdir), SCMP_SYS(mkdirat),
         SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(rmdir), SCMP_SYS(umask),
@@ -129,7 +127,7 @@ static const int deadly[] = {
         SCMP_SYS(userfaultfd),
 };
 
-/* ---- rules on arguments ---------------------------------------------------------- */
+/* ---- argument rules ---------------------------------------------------------- */
 
 #define INT_BITS UINT32_MAX /* the bits of an int argument that the kernel uses */
 #define CONDITIONS_MAX 4
@@ -139,7 +137,7 @@ static const int deadly[] = {
 #define ANY_WAY_TO_CHANGE_A_FILE (O_ACCMODE | O_CREAT | O_TRUNC | O_ASYNC)
 #define SOCKET_TYPE 0xfu
 
-/* ALLOW where for each condition (argument & mask) == value. */
+/* Allow the call if (argument & mask) == value for each condition. */
 struct guard {
         int call;
         unsigned count;
@@ -152,9 +150,9 @@ struct guard {
 static const struct guard guards[] = {
         { SCMP_SYS(mmap), 1, { { 2, PROT_EXEC, 0 } } },
         { SCMP_SYS(mprotect), 1, { { 2, PROT_EXEC, 0 } } },
-        /* A thread, not a process. */
+        /* Threads, not processes. */
         { SCMP_SYS(clone), 1, { { 0, CLONE_THREAD | CLONE_NOT_IN_THREADS, CLONE_THREAD } } },
-        /* Its own limits, to read them; threads look at their stack's. */
+        /* Reading its own limits: threads read the size of their stack. */
         { SCMP_SYS(prlimit64), 2, { { 0, INT_BITS, 0 }, { 2, UINT64_MAX, 0 } } },
         { SCMP_SYS(sched_getaffinity), 1, { { 0, INT_BITS, 0 } } },
         { SCMP_SYS(fcntl), 1, { { 1, INT_BITS, F_GETFD } } },
@@ -165,7 +163,7 @@ static const struct guard guards[] = {
 };
 
 static const struct guard guards_with_network[] = {
-        /* A library to load, for the resolver. */
+        /* Shared libraries, for the resolver. */
         { SCMP_SYS(mmap), 2, { { 2, PROT_EXEC | PROT_WRITE, PROT_EXEC }, { 3, MAP_ANONYMOUS | MAP_SHARED, 0 } } },
         { SCMP_SYS(openat), 1, { { 2, ANY_WAY_TO_CHANGE_A_FILE, 0 } } },
         { SCMP_SYS(open), 1, { { 1, ANY_WAY_TO_CHANGE_A_FILE, 0 } } },
@@ -226,7 +224,7 @@ static int add_calls(scmp_filter_ctx filter, uint32_t action, const int *list, s
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* abort() signals its own thread. The pid is that of this process: a filter is made after the last fork. */
+/* abort() signals its own thread. The pid is that of this process: the filter is installed after the last fork. */
 static int allow_own_signals(scmp_filter_ctx filter)
 {
         const struct guard own = { SCMP_SYS(tgkill), 1, { { 0, INT_BITS, (uint32_t)getpid() } } };
@@ -240,7 +238,7 @@ static int fill_allowed(scmp_filter_ctx filter)
 
         if (!r)
                 r = allow_own_signals(filter);
-        if (!r) /* seccomp cannot read its flags in memory; ENOSYS makes libc fall back to clone */
+        if (!r) /* the flags are in memory, which seccomp cannot read; on ENOSYS libc falls back to clone */
                 r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
         return r ? r : add_calls(filter, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
 }
@@ -249,7 +247,7 @@ static int fill_network(scmp_filter_ctx filter)
 {
         int r = add_guards(filter, guards_with_network, COUNT(guards_with_network));
 
-        if (!r) /* as where the kernel has no such sockets: no name service daemon, and all interfaces are tried */
+        if (!r) /* the error of a kernel without such sockets: no name service daemon, and all interfaces are tried */
                 r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
                                      SCMP_A0(SCMP_CMP_MASKED_EQ, INT_BITS, AF_UNIX));
         if (!r)

@@ -12,7 +12,7 @@
 #include "sandbox/worker.h"
 
 /**
- * Restrict the calling process to the system calls that its needs allow. To be called after the last fork.
+ * Restrict the calling process to the system calls that its needs allow. Call it after the last fork.
  * @param with_files  the worker may change files (worker_confine_with_files()).
  */
 enum status seccomp_restrict(enum worker_needs needs, bool with_files, struct error *err) MUST_CHECK;

@@ -23,13 +23,13 @@ enum status sandbox_setup(const char *subsystem, const char *user, struct error 
                 return st;
         }
         if (st)
-                log_warn(subsystem, "%s: they run as uid 0 without capabilities; grant CAP_SETUID and CAP_SETGID",
+                log_warn(subsystem, "%s: workers run as uid 0 without capabilities; grant CAP_SETUID and CAP_SETGID",
                          why.text);
         if (landlock_version() == 0) {
                 prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
                 log_warn(subsystem, "this kernel has no Landlock, or a container forbids it: workers are confined by "
                                     "seccomp alone, "
-                                    "and the one that asks upstreams by a mount namespace where that is allowed");
+                                    "and the upstream worker also by a mount namespace where that is allowed");
         }
         metric_set(&landlock_abi, landlock_version());
         metric_set(&worker_uid, worker_user_uid());

@@ -9,8 +9,8 @@
  *
  * @param subsystem  for the log.
  * @param user       option --worker-user; NULL: the default (sandbox/worker_user.h).
- * @return ST_OK, also where the default user is not available; ST_USAGE or ST_UNSUPPORTED for a chosen user.
- * Threads: call while there is one, before creating a fork server.
+ * @return ST_OK, also if the default user is not available; ST_USAGE or ST_UNSUPPORTED for a chosen user.
+ * Threads: call while there is only one, before creating a fork server.
  */
 #include "common/error.h"
 

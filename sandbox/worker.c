@@ -32,7 +32,7 @@ static struct metric started_workers =
 #define FDS_MAX 16
 #define ARGS_MAX 32
 #define OPEN_FILES_MAX 256
-#define POLL_MS 100 /* how soon a cancel is noticed */
+#define POLL_MS 100 /* latency of a cancel */
 #define EXIT_CODE_BASE 100
 #define EXIT_NOT_STARTED 127
 
@@ -61,7 +61,7 @@ int worker_exit_code(enum status st)
 struct launch {
         char *argv[ARGS_MAX + 3];
         int argc;
-        int (*entry)(int argc, char **argv); /* to be called, NULL: the program is to be started */
+        int (*entry)(int argc, char **argv); /* called in the child; NULL: the program is executed */
         int fds[FDS_MAX];
         size_t fd_count;
         int null_fd, stderr_fd;
@@ -83,7 +83,7 @@ static void set_limit(int which, rlim_t soft, rlim_t hard)
         setrlimit(which, &l);
 }
 
-/* Sources may sit on target numbers, so they are first copied out of the way. */
+/* Source numbers may collide with targets, so copy the sources out of the way first. */
 static bool place_fds(const struct launch *l)
 {
         int high[FDS_MAX + 2];
@@ -113,7 +113,7 @@ static _Noreturn void run_child(const struct launch *l)
         struct sigaction default_action = { .sa_handler = SIG_DFL };
         sigset_t none;
 
-        setsid(); /* the terminal's Ctrl-C is for the parent to decide on */
+        setsid(); /* the parent decides on the terminal's Ctrl-C */
         for (int s = 1; s < NSIG; s++)
                 sigaction(s, &default_action, NULL);
         sigemptyset(&none);
@@ -133,8 +133,8 @@ static _Noreturn void run_child(const struct launch *l)
                 worker_user_drop_capabilities();
         else if (!worker_user_become())
                 _exit(EXIT_NOT_STARTED);
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* now: a change of uid clears it */
-        if (getppid() != l->parent)       /* died before the line above */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* must follow a change of uid, which clears it */
+        if (getppid() != l->parent)       /* it died before the previous line */
                 _exit(EXIT_NOT_STARTED);
         if (l->entry)
                 _exit(l->entry(l->argc - 1, (char **)l->argv + 1));
@@ -176,7 +176,7 @@ static bool tail_read(struct tail *t, int fd)
         }
 }
 
-/* The last non-empty line, "" if none. */
+/* The last non-empty line; "" if there is none. */
 static const char *tail_line(struct tail *t)
 {
         char *line;
@@ -263,7 +263,7 @@ static enum status report_exit(int code, uint64_t memory_bytes, const char *name
         if (st > ST_NOT_FOUND || st < ST_USAGE)
                 st = ST_BAD_DATA;
         if (!line[0])
-                return error_set(err, st, "worker '%s' ended with exit code %d and gave no reason", name, code);
+                return error_set(err, st, "worker '%s' exited with code %d without a reason", name, code);
         return error_set(err, st, "%.200s", line);
 }
 
@@ -281,7 +281,7 @@ static enum status fill_launch(const struct worker_job *job, struct launch *l, s
                 l->argv[n++] = (char *)*arg;
         }
         l->argc = (int)n;
-        l->entry = __libc_single_threaded ? entry : NULL; /* another thread may hold a lock, and would be gone */
+        l->entry = __libc_single_threaded ? entry : NULL; /* locks held by other threads would never be released */
         for (size_t i = 0; i < job->fd_count; i++)
                 l->fds[i] = job->fds[i];
         l->fd_count = job->fd_count;
@@ -290,7 +290,7 @@ static enum status fill_launch(const struct worker_job *job, struct launch *l, s
         return ST_OK;
 }
 
-/* A worker gets no higher limit than this process, even where a privileged process could raise it. */
+/* A worker gets at most this process's own limit, even if a privileged process could raise it. */
 static uint64_t cap_to_own_limit(int which, uint64_t wanted)
 {
         struct rlimit ours;

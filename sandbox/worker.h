@@ -26,21 +26,21 @@
 
 struct worker_job {
         const char *const *args; /* NULL-terminated: worker name and its arguments */
-        const int *fds;          /* become 3, 4, ...; -1 leaves that number closed */
+        const int *fds;          /* passed as 3, 4, ...; -1 leaves that number closed */
         size_t fd_count;
-        uint64_t memory_bytes; /* of address space; 0: LIMIT_WORKER_MEMORY_BYTES. None in a sanitizer's build */
-        uint64_t data_bytes;   /* RLIMIT_DATA: memory without mapped files; 0: no further limit. Both are capped by the
-                                  limits of the caller, and this one by sandbox/worker_budget.h */
-        uint64_t file_bytes;   /* longest file that it may write; 0: LIMIT_OBJECT_BYTES */
-        uint64_t cpu_s;        /* 0: worker_set_cpu_limit() */
-        uint64_t wall_s;       /* 0: twice cpu_s */
-        bool is_fetch;         /* it waits for other services, which may wait for this one: started at once, so the
-                                  caller bounds the number of such workers; data_bytes must be set */
-        bool keeps_user;       /* a worker of root stays root, without capabilities: it writes files of the caller */
-        const atomic_bool *cancel; /* polled; true kills the worker and gives ST_BUSY. NULL: never */
+        uint64_t memory_bytes; /* address space; 0: LIMIT_WORKER_MEMORY_BYTES. Unlimited in a sanitizer's build */
+        uint64_t data_bytes; /* RLIMIT_DATA: memory without mapped files; 0: no additional limit. Both are capped by the
+                                caller's limits, and this one by sandbox/worker_budget.h */
+        uint64_t file_bytes; /* maximum size of a file it writes; 0: LIMIT_OBJECT_BYTES */
+        uint64_t cpu_s;      /* 0: worker_set_cpu_limit() */
+        uint64_t wall_s;     /* 0: twice cpu_s */
+        bool is_fetch;   /* it waits for other services, which may in turn wait for this one: exempt from the budget, so
+                            the caller bounds the number of such workers; data_bytes must be set */
+        bool keeps_user; /* a worker of root stays root, without capabilities: it writes the caller's files */
+        const atomic_bool *cancel; /* polled; true kills the worker, result ST_BUSY. NULL: never */
         /**
          * Called in the waiting thread whenever serve_fd is readable, to serve requests of the worker. Requests are as
-         * untrusted as the input. NULL: never.
+         * untrusted as the input. May be NULL.
          */
         void (*serve)(void *context, int serve_fd);
         void *serve_context;
@@ -49,31 +49,31 @@ struct worker_job {
 
 /**
  * Run a worker and wait for it. ST_OK when it exits with 0. A worker that reports a failure with worker_exit_code() and
- * a line on stderr passes on its status and that line; memory past its limit is ST_TOO_BIG. Death by a signal is
- * ST_BAD_DATA. ST_OS when no process can be started.
+ * a line on stderr passes on its status and that line; memory beyond its limit is ST_TOO_BIG. Death by a signal is
+ * ST_BAD_DATA. ST_OS if no process can be started.
  */
 enum status worker_run(const struct worker_job *job, struct error *err) MUST_CHECK;
 
-/** CPU time of jobs that name none, from now on; such a job may take twice as long. 0: LIMIT_WORKER_CPU_S. */
+/** Default CPU time of jobs that do not set one; their wall time limit is twice that. 0: LIMIT_WORKER_CPU_S. */
 void worker_set_cpu_limit(uint64_t seconds);
 
-/** In the child: the exit code that worker_run() turns back into this status. */
+/** In the child: the exit code that worker_run() converts back to this status. */
 int worker_exit_code(enum status st);
 
-/** The program that workers are started from; /proc/self/exe unless set (tests set it). */
+/** The program executed for workers; /proc/self/exe unless set (by tests). */
 void worker_set_program(const char *path);
 
 /**
- * From here on fork workers and call run("worker", NAME, ARGS...) in them, instead of executing the program, which
- * takes longer than many jobs. The confinement is the same, but workers inherit a copy of the memory, so it must hold
- * nothing they may not see. A program that has had threads executes workers again.
+ * From now on, fork workers and call run("worker", NAME, ARGS...) in them, instead of executing the program, which
+ * takes longer than many jobs. The confinement is the same, but workers inherit a copy of the memory, so it must not
+ * hold anything they may not see. In a program that has had several threads, workers are still executed.
  */
 void worker_set_entry(int (*run)(int argc, char **argv));
 
 enum worker_needs {
         WORKER_NEEDS_NOTHING = 0,
         WORKER_NEEDS_NETWORK = 1,     /* Internet sockets, and files to read for name resolution and TLS (federation) */
-        WORKER_NEEDS_DESCRIPTORS = 2, /* nothing, but the parent may send it open files over a socket */
+        WORKER_NEEDS_DESCRIPTORS = 2, /* none, but the parent may pass it open files over a socket */
 };
 
 /**
@@ -83,15 +83,15 @@ enum worker_needs {
  */
 enum status worker_confine(enum worker_needs needs, struct error *err) MUST_CHECK;
 
-/** Files that a worker may use besides those that WORKER_NEEDS_NETWORK allows. Absolute paths. */
+/** Files that a worker may use in addition to those of WORKER_NEEDS_NETWORK. Absolute paths. */
 struct worker_files {
         const char *writable;        /* a directory: files below it may be created, changed and removed */
         const char *const *readable; /* ends with NULL */
 };
 
 /**
- * As worker_confine(WORKER_NEEDS_NETWORK), with these files. Landlock limits which paths can be written, or without it
- * a mount namespace; on a kernel that allows neither, the worker can write whatever its user can.
+ * Like worker_confine(WORKER_NEEDS_NETWORK), with these files. Landlock, or a mount namespace without it, restricts the
+ * writable paths; on a kernel that allows neither, the worker can write everything its user can.
  */
 enum status worker_confine_with_files(const struct worker_files *files, struct error *err) MUST_CHECK;
 

@@ -12,7 +12,7 @@
 #define POLL_NS 50000000
 
 static struct metric limits =
-        METRIC_GAUGE("cairn_worker_memory_bytes", "Memory limits of the workers that run, together.", "");
+        METRIC_GAUGE("cairn_worker_memory_bytes", "Sum of the memory limits of running workers.", "");
 
 /* small_bytes + large_bytes <= W; small_bytes <= W/2 once a large worker runs. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,7 +20,7 @@ static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static uint64_t small_bytes, large_bytes;
 static unsigned large_waiting;
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static bool can_start_worker(uint64_t bytes, bool is_large, uint64_t budget)
 {
         if (is_large)

@@ -4,20 +4,16 @@
 
 /**
  * @file
- * Memory budget of workers: the data limits (RLIMIT_DATA) of all workers that
- * run at one time add up to at most W, the limit of the process's own memory
- * budget (common/memory_budget.h). Workers have memory beside that budget, so
- * the service and its workers take at most twice as much. Without a limit
- * (programs other than `cairn serve`) nothing is bounded here.
+ * Memory budget of workers: the data limits (RLIMIT_DATA) of all concurrent workers add up to at most W, the limit of
+ * the process's own memory budget (common/memory_budget.h), which does not include workers. So the service and its
+ * workers use at most 2 W. Without a limit (programs other than `cairn serve`) nothing is bounded here.
  *
- * A worker gets what its job asks for, at most W/2; W/4 if the job names no
- * limit or a client waits for it. A worker that gets more than W/4 is large:
- * one large worker runs at a time, and while one runs or waits the others share
- * W/2. So a large worker cannot be starved by small ones, and a small one never
- * waits for a large one.
+ * A worker gets the limit of its job, at most W/2; W/4 if the job sets none or a client waits for it. A worker with
+ * more than W/4 is large: only one large worker runs at a time, and while one runs or waits the others share W/2. So a
+ * large worker cannot be starved by small ones, and a small one never waits for a large one.
  *
- * Workers that fetch from upstreams are outside of it (worker_job.is_fetch): two
- * services that ask each other would wait for each other's workers.
+ * Workers that fetch from upstreams are exempt (worker_job.is_fetch): two services that are each other's upstream would
+ * otherwise wait for each other's workers.
  *
  * Threads: any.
  */
@@ -30,10 +26,10 @@
 
 /**
  * Wait until a worker may run.
- * @param wanted_bytes its data limit; 0: none named.  @param is_short a client waits for it: at most W/4.
+ * @param wanted_bytes its data limit; 0: not set.  @param is_short a client waits for it: at most W/4.
  * @param cancel polled; true ends the wait. NULL: never.
- * @param ret    the data limit to set; give it back with worker_budget_release(). 0 without a budget: wanted_bytes
- * holds.
+ * @param ret    the data limit to set; return it with worker_budget_release(). 0 without a budget: wanted_bytes
+ * applies.
  * @return ST_BUSY when cancelled.
  */
 enum status worker_budget_acquire(uint64_t wanted_bytes, bool is_short, const atomic_bool *cancel, uint64_t *ret,
@@ -41,7 +37,7 @@ enum status worker_budget_acquire(uint64_t wanted_bytes, bool is_short, const at
 void worker_budget_release(uint64_t bytes);
 
 struct worker_job;
-/** worker_run() without the budget: data_bytes takes the place of the job's own, 0: no further limit. */
+/** worker_run() without the budget; data_bytes replaces the limit of the job, 0: no additional limit. */
 enum status worker_run_with_data(const struct worker_job *job, uint64_t data_bytes, struct error *err) MUST_CHECK;
 
 #endif

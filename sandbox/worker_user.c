@@ -16,8 +16,8 @@
 static struct {
         uid_t uid;
         gid_t gid;
-        bool is_chosen;   /* by name: a worker does not run as another user */
-        bool is_unusable; /* the uid cannot be changed here */
+        bool is_chosen;   /* configured: a worker must not run as another user */
+        bool is_unusable; /* the uid cannot be changed in this process */
 } target = { .uid = WORKER_USER_DEFAULT, .gid = WORKER_USER_DEFAULT };
 
 /*
@@ -29,7 +29,7 @@ static bool change_ids(uid_t uid, gid_t gid)
         if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, gid, gid, gid) ||
             syscall(SYS_setresuid, uid, uid, uid))
                 return false;
-        if (BUILT_WITH_SANITIZER) /* a leak check traces its own process, which the change of uid forbids */
+        if (BUILT_WITH_SANITIZER) /* a leak check traces its own process, which the change of uid would forbid */
                 prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         return true;
 }
@@ -40,7 +40,7 @@ void worker_user_drop_capabilities(void)
         const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        syscall(SYS_capset, &header, none); /* with no_new_privs, exec gives none back */
+        syscall(SYS_capset, &header, none); /* with no_new_privs, exec cannot regain any */
 }
 
 bool worker_user_become(void)
@@ -74,7 +74,7 @@ static enum status find_user(const char *user, struct error *err)
         return ST_OK;
 }
 
-/* The exit code is errno. */
+/* Exit code: errno. */
 static _Noreturn void try_user(void)
 {
         errno = 0;
