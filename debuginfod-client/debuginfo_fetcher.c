@@ -2,9 +2,9 @@
 /*
  * The fetcher's side of the worker.
  *
- * worker_run() waits for its process, so it runs in a thread; requests and replies go over a socket. The thread closes
- * the worker's end of the socket when the process has ended, which the fetcher sees as end of file. A response may
- * have compromised the worker: the path that it returns is resolved below the cache, without symbolic links.
+ * worker_run() waits for its process, so it runs in a thread; requests and replies are sent over a socket. The thread
+ * closes the worker's end of the socket when the process has exited, which the fetcher sees as end of file. A response
+ * may have compromised the worker: the path that it returns is resolved below the cache, without symbolic links.
  */
 #include "debuginfod-client/debuginfo_fetcher.h"
 
@@ -29,8 +29,8 @@
 #include "debuginfod-client/debuginfod_protocol.h"
 #include "sandbox/worker.h"
 
-#define POLL_MS 100          /* how soon a cancel is noticed */
-#define CANCEL_NS 3000000000 /* after which a worker that does not react to a cancel is killed */
+#define POLL_MS 100          /* latency of a cancel */
+#define CANCEL_NS 3000000000 /* after this time a worker that does not react to a cancel is killed */
 #define WORKER_CPU_S 3600
 #define WORKER_WALL_S (7 * 86400) /* it serves a whole recording, or an agent */
 #define CRASHES_MAX 3
@@ -38,14 +38,14 @@
 struct debuginfo_fetcher {
         struct debuginfo_fetcher_options options;
         struct debuginfo_fetcher_stats stats;
-        char cache[PATH_MAX]; /* absolute; "" not known yet */
+        char cache[PATH_MAX]; /* absolute; "" until known */
         int cache_fd;
         unsigned crashes;
-        /* The worker; socket -1: it does not run. */
+        /* The worker; socket -1: not running. */
         int socket, worker_socket, verbose;
         pthread_t thread;
         atomic_bool is_killed;
-        enum status worker_status; /* after the thread has ended, as is the next */
+        enum status worker_status; /* valid after the thread has ended, like the next member */
         struct error worker_error;
 };
 
@@ -88,7 +88,7 @@ static const char *nonempty_env(const char *name)
         return value && *value ? value : NULL;
 }
 
-/* As libdebuginfod chooses it (debuginfod_find_debuginfo(3), "CACHE"); what is missing is created. */
+/* Chosen like libdebuginfod does (debuginfod_find_debuginfo(3), "CACHE"); missing directories are created. */
 static enum status choose_cache_path(char ret[static PATH_MAX], struct error *err)
 {
         const char *own = nonempty_env("DEBUGINFOD_CACHE_PATH"), *xdg = nonempty_env("XDG_CACHE_HOME"),
@@ -126,7 +126,7 @@ static enum status open_fetch_cache(struct debuginfo_fetcher *f, struct error *e
         return f->cache_fd < 0 ? error_os(err, errno, "cannot open '%s'", f->cache) : ST_OK;
 }
 
-/* Component by component, following no symbolic link. -1 with errno. */
+/* Open component by component, without following symbolic links. -1 with errno. */
 static int open_below_cache(const struct debuginfo_fetcher *f, char *path)
 {
         _cleanup_close_ int directory = -1;
@@ -261,7 +261,7 @@ static void send_fetch_cancel(struct debuginfo_fetcher *f)
         (void)!send(f->socket, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* False when the worker has ended, or does not react to a cancel. */
+/* False if the worker has exited, or does not react to a cancel. */
 static bool receive_fetch_reply(struct debuginfo_fetcher *f, const char *name, struct debuginfod_reply *ret)
 {
         struct pollfd polled = { .fd = f->socket, .events = POLLIN };
@@ -351,7 +351,7 @@ static enum status ask_worker(struct debuginfo_fetcher *f, const struct build_id
                 return error_set(err, ST_BUSY, "fetching the debuginfo of %s was cancelled", name);
         f->crashes++;
         return error_set(err, ST_BUSY, "cannot fetch the debuginfo of %s: %s", name,
-                         f->worker_status ? f->worker_error.text : "the worker ended");
+                         f->worker_status ? f->worker_error.text : "the worker exited");
 }
 
 enum status debuginfo_fetch(struct debuginfo_fetcher *f, const struct build_id *id, const char *name, int *ret,

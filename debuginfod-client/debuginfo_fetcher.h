@@ -6,13 +6,13 @@
  * @file
  * Debuginfo files from debuginfod servers, through libdebuginfod.
  *
- * The cache directory and every DEBUGINFOD_* variable are libdebuginfod's, so a file that gdb fetched is found here and
- * the reverse. The library runs in a confined worker process that may write to the cache only. The worker is started by
- * the first request and serves all of them, so that connections are reused.
+ * The cache directory and all DEBUGINFOD_* variables are those of libdebuginfod, so files fetched by gdb are found by
+ * Cairn and vice versa. The library runs in a confined worker process that may write only to the cache. The worker is
+ * started by the first request and serves all requests, so that connections are reused.
  *
  * There is no network access and no worker unless $DEBUGINFOD_URLS names a server (debuginfo_fetcher_is_configured()).
  *
- * Threads: one at a time; *cancel may be set from anywhere. Starts a thread.
+ * Threads: one at a time; *cancel may be set by any thread. Starts a thread.
  * Source: elfutils, debuginfod_find_debuginfo(3).
  */
 #include <stdatomic.h>
@@ -24,25 +24,25 @@
 
 struct debuginfo_fetcher;
 
-/** A transfer as it goes on. */
+/** Progress of a transfer. */
 struct debuginfo_progress {
         const char *name; /* as given to debuginfo_fetch() */
         const char *url;  /* "" while unknown */
         uint64_t done_bytes;
-        uint64_t total_bytes; /* 0 unknown */
+        uint64_t total_bytes; /* 0: unknown */
         bool is_finished;     /* the last call for this file */
 };
 
 struct debuginfo_fetcher_options {
-        const atomic_bool *cancel; /* borrowed; once true the transfer is aborted and nothing is fetched. NULL: never */
-        /** Called at least once a second during a transfer. NULL: not called. */
+        const atomic_bool *cancel; /* borrowed; once true the transfer is aborted. May be NULL */
+        /** Called at least once a second during a transfer. May be NULL. */
         void (*progress)(void *context, const struct debuginfo_progress *progress);
         void *context;
 };
 
 struct debuginfo_fetcher_stats {
-        unsigned downloaded, cached, missing, failed; /* requests */
-        char failure[240];                            /* the first one; "" */
+        unsigned downloaded, cached, missing, failed; /* number of requests */
+        char failure[240];                            /* the first failure; "" if none */
 };
 
 /** Whether $DEBUGINFOD_URLS names a server. */
@@ -58,8 +58,7 @@ void debuginfo_fetcher_destroy(struct debuginfo_fetcher *f);
  * The debuginfo file of a build-id, from the cache or a server. Its content is not verified.
  * @param name  of the object, for progress and messages.
  * @param ret   owned descriptor, open for reading; untouched on failure.
- * @return ST_NOT_FOUND when no server has it, now or at a recent attempt; ST_BUSY when it was cancelled or could not
- *         be fetched.
+ * @return ST_NOT_FOUND: no server has it, now or at a recent attempt; ST_BUSY: cancelled, or it could not be fetched.
  */
 enum status debuginfo_fetch(struct debuginfo_fetcher *f, const struct build_id *id, const char *name, int *ret,
                             struct error *err) MUST_CHECK;

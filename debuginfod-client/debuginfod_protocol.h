@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The packets between a debuginfo_fetcher and its worker, over one SOCK_SEQPACKET socket.
+ * Packets between a debuginfo_fetcher and its worker, over one SOCK_SEQPACKET socket.
  *
  * The fetcher sends DEBUGINFOD_FIND, the worker answers with any number of DEBUGINFOD_PROGRESS and one DEBUGINFOD_DONE.
- * DEBUGINFOD_CANCEL makes it abort the transfer and answer DEBUGINFOD_DONE with ECANCELED.
+ * On DEBUGINFOD_CANCEL it aborts the transfer and answers DEBUGINFOD_DONE with ECANCELED.
  */
 #include <stdint.h>
 
@@ -22,11 +22,11 @@ struct debuginfod_request {
 
 struct debuginfod_reply {
         uint32_t packet;
-        int32_t error;       /* of DEBUGINFOD_DONE: an errno, 0 found */
+        int32_t error;       /* of DEBUGINFOD_DONE: an errno; 0: found */
         uint64_t done_bytes; /* of DEBUGINFOD_PROGRESS; total 0: unknown */
         uint64_t total_bytes;
-        char path[320]; /* of DEBUGINFOD_DONE: below the cache directory */
-        char url[256];  /* "" while unknown, or when the file came from the cache */
+        char path[320]; /* of DEBUGINFOD_DONE: relative to the cache directory */
+        char url[256];  /* "" while unknown, or if the file came from the cache */
 };
 
 /* Descriptors of the worker. */

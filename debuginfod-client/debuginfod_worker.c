@@ -2,9 +2,9 @@
 /*
  * Runs libdebuginfod for a debuginfo_fetcher.
  *
- * The process has Internet sockets, the files of the resolver and of TLS, and the cache directory to write to. It
- * reads $DEBUGINFOD_HEADERS_FILE and the directories of file:// URLs, since libdebuginfod supports both. Everything
- * that the variables of debuginfod_find_debuginfo(3) control is left to the library.
+ * The process may use Internet sockets, read the files of the resolver and of TLS, and write to the cache directory. It
+ * may also read $DEBUGINFOD_HEADERS_FILE and the directories of file:// URLs, since libdebuginfod supports both.
+ * Everything that the variables of debuginfod_find_debuginfo(3) control is left to the library.
  */
 #include "debuginfod-client/debuginfod_worker.h"
 
@@ -27,7 +27,7 @@
 
 struct session {
         const char *cache;
-        bool is_cancelled; /* the current request */
+        bool is_cancelled; /* the current request was cancelled */
         bool is_orphaned;  /* the fetcher has closed the socket */
 };
 
@@ -74,7 +74,7 @@ static void send_worker_reply(struct session *s, const struct debuginfod_reply *
                 s->is_orphaned = true;
 }
 
-/* Only a cancel, or the end of the fetcher, arrives during a request. */
+/* During a request only a cancel, or the end of the fetcher, arrives. */
 static void poll_cancel(struct session *s)
 {
         struct debuginfod_request request;
@@ -93,7 +93,7 @@ static void copy_url(debuginfod_client *client, char *ret, size_t size)
         snprintf(ret, size, "%s", url ? url : "");
 }
 
-/* debuginfod_progressfn_t: not 0 aborts the transfer. The numerator counts rounds while the total is unknown. */
+/* debuginfod_progressfn_t: nonzero aborts the transfer. The numerator counts iterations while the total is unknown. */
 static int send_transfer_progress(debuginfod_client *client, long numerator, long denominator)
 {
         struct session *s = debuginfod_get_user_data(client);
@@ -111,7 +111,7 @@ static int send_transfer_progress(debuginfod_client *client, long numerator, lon
         return s->is_orphaned;
 }
 
-/* The path below the cache; false when it is not below it. */
+/* The path relative to the cache; false if it is not below it. */
 static bool strip_cache_path(const struct session *s, const char *path, char *ret, size_t size)
 {
         size_t n = strlen(s->cache);
@@ -163,7 +163,7 @@ int debuginfod_worker(int argc, char **argv)
         enum status st = ST_OK;
 
         if (!s.cache || s.cache[0] != '/' || setenv(DEBUGINFOD_CACHE_PATH_ENV_VAR, s.cache, 1))
-                st = error_set(&err, ST_USAGE, "worker debuginfod takes the path of a cache");
+                st = error_set(&err, ST_USAGE, "worker debuginfod requires the path of a cache");
         if (!st)
                 st = confine_to_cache(s.cache, &err);
         if (st) {
