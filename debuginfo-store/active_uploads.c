@@ -60,7 +60,7 @@ enum status active_upload_lock(struct active_upload *u, struct error *err)
         if (!u->is_taken_over)
                 return ST_OK;
         pthread_mutex_unlock(&u->busy);
-        return error_set(err, ST_BUSY, "another connection took this upload over");
+        return error_set(err, ST_BUSY, "another connection took over this upload");
 }
 
 void active_upload_unlock(struct active_upload *u)
@@ -74,7 +74,7 @@ static bool take_over_idle_upload(struct active_uploads *l, struct active_upload
 {
         int fd = -1;
 
-        if (pthread_mutex_trylock(&u->busy)) /* it is appending */
+        if (pthread_mutex_trylock(&u->busy)) /* bytes are being appended */
                 return false;
         if (monotonic_ns() - u->progress_ns >= IDLE_NS)
                 fd = fcntl(u->fd, F_DUPFD_CLOEXEC, 0);

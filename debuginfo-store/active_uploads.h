@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Active resumable uploads. A connection whose client vanished looks alive until its timeout; the client that
- * reconnects meanwhile takes the upload over once it was idle for LIMIT_PARTIAL_IDLE_S.
+ * Active resumable uploads. A connection whose client vanished looks alive until its timeout; a client that reconnects
+ * takes over the upload once it has been idle for LIMIT_PARTIAL_IDLE_S.
  *
- * The file lock moves along, because it belongs to the open file description, which both descriptors share.
+ * The file lock is transferred, too: it belongs to the open file description, which both descriptors share.
  *
  * Threads: any; one upload belongs to one connection.
  */
@@ -22,7 +22,7 @@ struct active_upload {
         const char *path; /* borrowed */
         int fd;
         pthread_mutex_t busy; /* held while bytes are appended */
-        int64_t progress_ns;  /* when bytes were appended last */
+        int64_t progress_ns;  /* when bytes were last appended */
         bool is_taken_over;
 };
 
@@ -36,14 +36,14 @@ void active_uploads_init(struct active_uploads *l);
 void active_uploads_deinit(struct active_uploads *l);
 
 void active_upload_register(struct active_uploads *l, struct active_upload *u, const char *path, int fd);
-/** End the registration: the upload cannot be taken over afterwards. False when it already was. */
+/** End the registration: the upload cannot be taken over afterwards. False if it already was. */
 bool active_upload_unregister(struct active_uploads *l, struct active_upload *u);
 
-/** Lock around appending. ST_BUSY when it was taken over: do not call active_upload_unlock() then. */
+/** Lock around appending. ST_BUSY if it was taken over: do not call active_upload_unlock() then. */
 enum status active_upload_lock(struct active_upload *u, struct error *err) MUST_CHECK;
 void active_upload_unlock(struct active_upload *u);
 
-/** Take over the idle upload of the file at path. @param fd_ret owned. False when there is none or it is not idle. */
+/** Take over the idle upload of the file at path. @param fd_ret owned. False if there is none or it is not idle. */
 bool active_upload_take_over(struct active_uploads *l, const char *path, int *fd_ret);
 
 #endif

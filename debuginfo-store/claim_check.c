@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is identified by its GNU build-id, else its Go build-id, else its htlhash; the others that it has become
- * aliases. Supplementary and .dwo files have their own ids. A package of split DWARF has no id: it is stored under the
- * build-id that the uploader claims, and if that executable or debuginfo is stored, it must reference units of the
- * package. Until then the package has quality none, so that a package that is known to match replaces it.
+ * A file is identified by its GNU build-id, else its Go build-id, else its htlhash; its other ids become aliases.
+ * Supplementary and .dwo files have their own ids. A package of split DWARF has no id: it is stored under the build-id
+ * that the uploader claims, and if that executable or debuginfo is stored, it must reference units of the package.
+ * Until then the package has quality none, so that a verified matching package replaces it.
  */
 #include "debuginfo-store/claim_check.h"
 
@@ -29,7 +29,7 @@ static void add_validated_alias(struct validated_object *j, const struct build_i
 
 /*
  * The htlhash identifies the executable; a split debuginfo file has a different one, and so has a program before it is
- * stripped. A file that has no id itself is stored under the htlhash if its uploader claims nothing else.
+ * stripped. A file without an id is stored under the htlhash unless its uploader claims another id.
  */
 static enum status find_file_identity(struct validated_object *j, const struct object_claim *claim, int fd,
                                       uint64_t size, struct error *err)
@@ -101,8 +101,7 @@ static enum status check_claimed_kind(struct validated_object *j, const struct o
                             object_kind_name(j->kind));
 }
 
-/* The uploader claimed the quality in its offer, so the file must have it.
- */
+/* The uploader claimed this quality in its offer, so the file must have it. */
 static enum status check_symbol_file_quality(struct validated_object *j, const struct object_claim *claim,
                                              struct error *err)
 {
@@ -130,7 +129,7 @@ static enum status check_object_content(struct validated_object *j, const struct
         return j->kind == OBJECT_SYMBOLS ? check_symbol_file_quality(j, claim, err) : ST_OK;
 }
 
-/* Open the file that the package belongs to: debuginfo, else executable; -1 when neither is stored. */
+/* Open the file that the package belongs to: debuginfo, else executable; -1 if neither is stored. */
 static enum status open_package_owner(struct debuginfo_store *store, const struct build_id *id, int *ret,
                                       struct error *err)
 {

@@ -12,10 +12,10 @@
 #include "debuginfo-store/verify_worker.h"
 
 struct validated_object {
-        struct build_id build_id; /* that it is stored under */
-        enum object_kind kind;    /* that it is stored as */
+        struct build_id build_id; /* under which it is stored */
+        enum object_kind kind;    /* as which it is stored */
         enum symbol_quality quality;
-        struct object_links links; /* borrow verified */
+        struct object_links links; /* borrowed from verified */
         struct verify_result verified;
 };
 
@@ -23,7 +23,7 @@ void validated_object_deinit(struct validated_object *j);
 #define _cleanup_validated_object_ _cleanup_(validated_object_deinit)
 
 /**
- * Have a worker verify the file and compare it with the claim.
+ * Verify the file in a worker and compare it with the claim.
  * @param ret validated_object_deinit(); untouched on failure.
  * @return ST_BAD_DATA with an enum refusal as error.reason; others for failures of the service.
  */
@@ -31,8 +31,8 @@ enum status validate_object(struct debuginfo_store *store, const struct object_c
                             struct validated_object *ret, struct error *err) MUST_CHECK;
 
 /**
- * Call after debuginfo or an executable was stored: if a package of split DWARF stored earlier belongs to it, raise the
- * package's quality.
+ * Call it after debuginfo or an executable was stored: raises the quality of an earlier stored package of split DWARF
+ * if it belongs to that file.
  */
 void validate_stored_package(struct debuginfo_store *store, const struct build_id *id);
 

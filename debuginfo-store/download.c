@@ -15,7 +15,7 @@
 
 struct download {
         int fd;
-        pthread_mutex_t lock; /* protects the following members */
+        pthread_mutex_t lock; /* protects the members below */
         pthread_cond_t changed;
         unsigned references;
         enum { RUNS, STORED, FAILED } state;

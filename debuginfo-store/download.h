@@ -18,7 +18,7 @@
 
 struct download;
 
-/** Create with one reference. @param fd an empty file; taken, also on failure. */
+/** Create with one reference. @param fd an empty file; takes it, also on failure. */
 enum status download_create(int fd, struct download **ret, struct error *err) MUST_CHECK;
 struct download *download_ref(struct download *d); /* returns d */
 void download_unref(struct download *d);           /* takes NULL */
@@ -30,12 +30,12 @@ void download_note_progress(struct download *d, const struct fetch_response *res
 /** End the download. Called by the writer. @param stored the file was verified and stored. */
 void download_finish(struct download *d, bool stored);
 
-/** The response so far. */
+/** The response as received so far. */
 void download_get_answer(struct download *d, struct fetch_response *ret);
 
 /**
- * Read bytes at offset; blocks until there are some.
- * @return number of bytes; 0 at the end; -1 and err when the download failed or *cancel was set.
+ * Read bytes at offset; blocks until some have arrived.
+ * @return number of bytes; 0 at the end; -1 and err if the download failed or *cancel was set.
  */
 ssize_t download_read(struct download *d, void *to, size_t n, uint64_t offset, const atomic_bool *cancel,
                       struct error *err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single flight: clients that wait for one resource share its table entry. Build-ids that samples need wait in a queue
- * for a few background threads. A request with a waiting client gets its own thread at once (a client fetch), so that
- * it waits neither for background fetches nor for a slow upstream, and continues when the client disconnects.
+ * Single flight: clients that wait for one resource share its table entry. Build-ids required by samples are queued for
+ * a few background threads. A request with a waiting client gets its own thread at once (a client fetch), so that it
+ * waits neither for background fetches nor for a slow upstream, and continues when the client disconnects.
  *
  * Services may be each other's upstreams. The key of an entry therefore includes the list of services that forwarded
- * the request: each service appends its own name to its requests, and answers a request that carries its name from its
- * store alone. A request thus waits only for requests with a longer list, which rules out deadlock. A miss for a
+ * the request: each service appends its own name to its requests, and answers a request that carries its name only from
+ * its store. A request thus waits only for requests with a longer list, which rules out deadlock. A miss for a
  * forwarded request is inconclusive, since the forwarding services were not queried, and is cached only as long as an
- * error; a miss for a direct request holds for all. A forwarded request that exceeds its limit of client fetches
- * (federation_internal.h) waits in the queue, so that services whose threads all wait for each other still answer.
+ * error; a miss for a direct request applies to all. A forwarded request that exceeds its limit of client fetches
+ * (federation_internal.h) is queued, so that services whose threads all wait for each other still respond.
  */
 #include "debuginfo-store/federation.h"
 
@@ -27,11 +27,11 @@
 #include "debuginfo-store/part_cache.h"
 
 static struct metric fetched = METRIC_COUNTER("cairn_federation_fetches_total",
-                                              "Build-ids looked for at upstreams, by outcome.", "outcome=\"found\"");
+                                              "Build-ids requested from upstreams, by outcome.", "outcome=\"found\"");
 static struct metric missed = METRIC_COUNTER("cairn_federation_fetches_total",
-                                             "Build-ids looked for at upstreams, by outcome.", "outcome=\"missing\"");
+                                             "Build-ids requested from upstreams, by outcome.", "outcome=\"missing\"");
 static struct metric failed = METRIC_COUNTER("cairn_federation_fetches_total",
-                                             "Build-ids looked for at upstreams, by outcome.", "outcome=\"failed\"");
+                                             "Build-ids requested from upstreams, by outcome.", "outcome=\"failed\"");
 
 /* ---- one fetch ---- */
 
@@ -40,7 +40,7 @@ struct fetch_context {
         struct fetch_entry *entry;
 };
 
-/* Let waiting clients read the download; NULL: it ended. */
+/* Publish the download to waiting clients; NULL: it ended. */
 static void publish_download(void *context, struct download *d)
 {
         struct fetch_context *v = context;
@@ -62,8 +62,7 @@ static void report_outcome(struct federation *f, const struct fetch_entry *entry
                 f->options.failed(f->options.context, &entry->id, err);
 }
 
-/* False when the requested id is an alias: the object is stored under its build-id, where waiting clients do not look.
- */
+/* False if the requested id is an alias: the object is stored under its build-id, where waiting clients do not look. */
 static bool is_requested_object_stored(struct federation *f, const struct fetch_entry *entry)
 {
         struct stored_object have;
@@ -73,8 +72,7 @@ static bool is_requested_object_stored(struct federation *f, const struct fetch_
                debuginfo_store_find(f->upstreams.store, &entry->id, kind, &have, NULL) != ST_NOT_FOUND;
 }
 
-/* Fetch an entry's resource. Called with the lock held, which is released meanwhile; the entry may be freed.
- */
+/* Fetch an entry's resource. Caller holds the lock; it is released during the fetch, and the entry may be freed. */
 static void execute_fetch(struct federation *f, struct fetch_entry *entry)
 {
         struct fetch_context context = { f, entry };
@@ -101,7 +99,7 @@ static void execute_fetch(struct federation *f, struct fetch_entry *entry)
                 entry->state = outcome == FEDERATION_MISSING ? FETCH_ENTRY_MISSING : FETCH_ENTRY_FAILED;
                 entry->forget_ns = monotonic_ns() + (int64_t)wait_s * 1000000000;
                 if (upstream_changes != f->upstream_changes)
-                        entry->forget_ns = 0; /* others may have it */
+                        entry->forget_ns = 0; /* other upstreams may have it */
         }
         pthread_cond_broadcast(&f->changed);
 }
@@ -148,7 +146,7 @@ static void *run_background_fetches(void *context)
         return NULL;
 }
 
-/* Called with the lock held, so that an object being stored is found in the table or in the store. */
+/* Caller holds the lock, so that an object being stored is found either in the table or in the store. */
 static void request_object(struct federation *f, const struct build_id *id, enum object_kind kind,
                            const struct forward_list *route)
 {
@@ -177,7 +175,7 @@ void federation_request(struct federation *f, const struct build_id *ids, size_t
         }
 }
 
-/* ---- client_fetches ---- */
+/* ---- client fetches ---- */
 
 static unsigned count_forwarding_services(const struct fetch_entry *entry)
 {
@@ -334,7 +332,7 @@ void federation_stop(struct federation *f)
 
 #define CANCEL_POLL_NS 100000000
 
-/* Called with the lock held. Add a client's request; NULL: the table is full. */
+/* Add a client's request; NULL: the table is full. Caller holds the lock. */
 static struct fetch_entry *begin_client_fetch(struct federation *f, const struct build_id *id, const char *resource,
                                               const struct forward_list *route)
 {
@@ -345,7 +343,7 @@ static struct fetch_entry *begin_client_fetch(struct federation *f, const struct
         return entry;
 }
 
-/* Called with the lock held. Cancellation is not signalled, so a caller that may stop waiting polls. */
+/* Caller holds the lock. Cancellation is not signalled, so a caller that may stop waiting polls. */
 static void wait_for_federation(struct federation *f, const struct federation_client *client)
 {
         if (client->cancel || client->until_ns)
@@ -372,7 +370,7 @@ static enum status find_stored_resource(struct federation *f, const struct clien
                      : debuginfo_store_find(f->upstreams.store, q->id, q->kind, &have, err);
 }
 
-/* Called with the lock held. Find or add the entry, and start its fetch if possible; NULL: there is none. */
+/* Find or add the entry, and start its fetch if possible; NULL: none. Caller holds the lock. */
 static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struct client_wait *q, bool is_over)
 {
         struct fetch_entry *entry = fetch_queue_find(&f->table, q->id, q->resource, &q->route);

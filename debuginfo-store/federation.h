@@ -25,21 +25,21 @@ struct federation;
 struct federation_options {
         size_t size;
         const char *const *urls;    /* copied; queried in this order */
-        const char *const *headers; /* a header for each upstream, NULL none, as in struct fetch_request; copied. NULL:
+        const char *const *headers; /* a header (or NULL) for each upstream, as in struct fetch_request; copied. NULL:
                                        no headers */
         size_t url_count;
-        const char *tenant; /* for whom: a label of metrics, when one process has several; NULL: none. Borrowed */
-        uint64_t timeout_s; /* an upstream may be silent for this long; 0: 90 */
-        uint64_t miss_s;    /* how long "not found" is cached; 0: 600 */
-        uint64_t error_s;   /* 0: 30 */
-        unsigned threads;   /* for background fetches; 0: 2 */
+        const char *tenant;        /* label of metrics, if one process has several; NULL: none. Borrowed */
+        uint64_t timeout_s;        /* maximum silence of an upstream; 0: 90 */
+        uint64_t miss_s;           /* how long "not found" is cached; 0: 600 */
+        uint64_t error_s;          /* how long transient failures are cached; 0: 30 */
+        unsigned threads;          /* for background fetches; 0: 2 */
         unsigned breaker_failures; /* see upstream.h */
         uint64_t breaker_pause_s;
-        /* Called for each object that was stored, on the thread that fetched it, without a lock. */
+        /* Called for each object that was stored, on the thread that fetched it, without locks. */
         void (*arrived)(void *context, const struct stored_object *object);
-        /* Called when a fetch failed other than with "not found"; likewise. */
+        /* Called if a fetch failed other than with "not found"; likewise. */
         void (*failed)(void *context, const struct build_id *id, const struct error *err);
-        /* Called when an upstream's circuit breaker opens or closes; likewise. May be NULL. */
+        /* Called if an upstream's circuit breaker opened or closed; likewise. May be NULL. */
         void (*upstream_changed)(void *context, const struct upstream_status *status);
         void *context;
 };
@@ -55,14 +55,14 @@ void federation_request(struct federation *f, const struct build_id *ids, size_t
 /** The client on whose behalf a request is made. */
 struct federation_client {
         const char *forwarded_for; /* the client's X-Forwarded-For, or NULL; see forward_loop.h */
-        const atomic_bool *cancel; /* polled; true ends the wait with ST_BUSY, but not the fetch. NULL: never */
-        int64_t until_ns;          /* monotonic_ns(); so does this time. 0: never */
+        const atomic_bool *cancel; /* polled; true ends the wait, but not the fetch, with ST_BUSY. NULL: never */
+        int64_t until_ns;          /* monotonic_ns() at which the wait ends likewise. 0: never */
 };
 
 /**
  * Wait for one object on behalf of a client.
  * @param coming_ret if not NULL, return ST_OK as soon as the first bytes have arrived, with the download in *coming_ret
- * (download_unref()); *coming_ret is NULL when the object is in the store.
+ * (download_unref()); *coming_ret is NULL if the object is in the store.
  * @return ST_OK: it is stored or being downloaded. ST_NOT_FOUND: no upstream has it, or the request has passed too many
  * servers. ST_BUSY: transient failure.
  */
@@ -74,14 +74,14 @@ enum status federation_fetch(struct federation *f, const struct build_id *id, en
  * Wait for a section or a source file. The result is cached (part_cache.h) and not verified.
  * @param part   "section/NAME" or "source/PATH", escaped as in a URL.
  * @param fd_ret the file, owned.
- * @return as federation_fetch(). Also ST_BUSY when an upstream does not support sections.
+ * @return as federation_fetch(). Also ST_BUSY if an upstream does not support sections.
  */
 enum status federation_fetch_part(struct federation *f, const struct build_id *id, const char *part,
                                   const struct federation_client *client, int *fd_ret, struct error *err) MUST_CHECK;
 
 /**
- * Replace the upstreams. One whose URL stays keeps its circuit breaker and statistics; requests that run go on with the
- * previous ones. With a new URL, cached results of resources that were not found are forgotten: it may have them.
+ * Replace the upstreams. One whose URL is unchanged keeps its circuit breaker and statistics; running requests continue
+ * with the previous ones. A new URL clears the negative cache, because that upstream may have the resources.
  * @param headers  as in federation_options.
  */
 enum status federation_set_upstreams(struct federation *f, const char *const *urls, const char *const *headers,
@@ -92,26 +92,26 @@ struct federation_status {
         size_t queued, in_flight, missing, failed; /* fetch entries by state; the last two are cached results */
 };
 void federation_get_status(struct federation *f, struct federation_status *ret);
-/** @param i in query order.  @return false past the last one. */
+/** @param i in query order.  @return false beyond the last one. */
 bool federation_get_upstream(struct federation *f, size_t i, struct upstream_status *ret);
 
 /** A request to all upstreams that names no single object; the caller merges the answers. */
 struct federation_query {
         const char *path;   /* path after the upstream's URL, escaped: "metadata?key=file&value=/x" */
-        uint64_t total_s;   /* for each answer */
-        uint64_t max_bytes; /* of each answer */
-        /* Called for each answer, a borrowed file. Returns other than ST_OK when the answer is invalid. */
+        uint64_t total_s;   /* per response */
+        uint64_t max_bytes; /* per response */
+        /* Called for each response, a borrowed file. Returns other than ST_OK if the response is invalid. */
         enum status (*answered)(void *context, int fd, struct error *err);
-        /* Called for each upstream that failed to answer. */
+        /* Called for each upstream that failed to respond. */
         void (*failed)(void *context, const char *url_text, const struct error *why);
         void *context;
 };
 
 /**
  * Query all upstreams whose circuit breaker is not open, in parallel. The callbacks run on the caller's thread after
- * all answers, in the order of the upstreams. Nothing is cached.
- * @return ST_OK: each upstream answered, or the request has passed too many servers. ST_BUSY: some upstream did not
- * answer, or sent an invalid answer.
+ * all responses, in the order of the upstreams. Nothing is cached.
+ * @return ST_OK: all upstreams responded, or the request has passed too many servers. ST_BUSY: some upstream did not
+ * respond, or its response was invalid.
  */
 enum status federation_query_all(struct federation *f, const struct federation_query *question,
                                  const struct federation_client *client, struct error *err) MUST_CHECK;

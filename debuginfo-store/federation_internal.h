@@ -9,7 +9,7 @@
 
 /* ---- queries to upstreams (federation_query.c) ---- */
 
-/* Upstreams in the order in which they are asked. Never changes: a reload makes another one. */
+/* Upstreams in the order in which they are queried. Immutable: a reload creates another set. */
 struct upstream_set {
         atomic_uint references;
         size_t count;
@@ -20,10 +20,10 @@ struct upstream_set {
 struct federation_upstreams {
         struct debuginfo_store *store;
         uint64_t timeout_s;
-        const char *tenant;        /* of new upstreams; borrowed */
-        unsigned breaker_failures; /* of new upstreams, as is the next */
+        const char *tenant;        /* label of new upstreams; borrowed */
+        unsigned breaker_failures; /* of new upstreams, like the next */
         uint64_t breaker_pause_s;
-        pthread_mutex_t lock; /* of the pointer */
+        pthread_mutex_t lock; /* protects the pointer */
         struct upstream_set *set;
         void (*upstream_changed)(void *context, const struct upstream_status *status);
         void *context;
@@ -33,7 +33,7 @@ enum status federation_upstreams_init(struct federation_upstreams *a, struct deb
                                       const struct federation_options *options, struct error *err) MUST_CHECK;
 void federation_upstreams_deinit(struct federation_upstreams *a); /* also after a failed init */
 
-/* A reference to those of now. */
+/* A reference to the current set. */
 struct upstream_set *acquire_upstream_set(struct federation_upstreams *a);
 void release_upstream_set(struct upstream_set *set); /* takes NULL */
 
@@ -41,13 +41,13 @@ enum federation_outcome {
         FEDERATION_STORED,
         FEDERATION_MISSING, /* no upstream has it */
         FEDERATION_REFUSED, /* an upstream sent a file that failed verification, and no other upstream has it */
-        FEDERATION_FAILED   /* an upstream that may have it did not answer, or cancel was set */
+        FEDERATION_FAILED   /* an upstream that may have it did not respond, or cancel was set */
 };
 
 /**
  * Query the upstreams in their order until one has the resource, and store it.
  * @param entry  id, resource and forwarded_for are read.
- * @param show   called with a download once its first bytes have arrived, and with NULL when it ended.
+ * @param show   called with a download once its first bytes have arrived, and with NULL at its end.
  * @param ret    set with FEDERATION_STORED.
  * @param err    set with FEDERATION_REFUSED and FEDERATION_FAILED.
  */
@@ -66,7 +66,7 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
  * ring could all be full of requests that wait for each other.
  */
 #define FEDERATION_CLIENT_FETCHES_MAX 32   /* not forwarded, or forwarded once */
-#define FEDERATION_FORWARDED_FETCHES_MAX 8 /* for each further number */
+#define FEDERATION_FORWARDED_FETCHES_MAX 8 /* for each larger number */
 
 struct federation {
         struct federation_upstreams upstreams;
@@ -75,9 +75,10 @@ struct federation {
         pthread_mutex_t lock;
         pthread_cond_t changed; /* an entry's state, client_fetches, or stop */
         struct fetch_queue table;
-        uint64_t upstream_changes; /* how often upstreams were added, or their headers changed: old answers are void */
+        uint64_t upstream_changes; /* how often upstreams were added or their headers changed, which invalidates older
+                                      results */
         struct fetch_entry *queue_first, **queue_last;
-        unsigned client_fetches; /* threads that run one */
+        unsigned client_fetches; /* threads running one */
         unsigned client_fetches_by_hops[FORWARD_LIMIT];
         atomic_bool stop;
         pthread_t threads[FEDERATION_THREADS_MAX];

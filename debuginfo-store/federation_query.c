@@ -11,7 +11,7 @@
 #include "debuginfo-store/part_cache.h"
 #include "debuginfo-store/store_internal.h"
 
-#define TIMEOUT_S 90 /* as libdebuginfod */
+#define TIMEOUT_S 90 /* as in libdebuginfod */
 
 /* ---- the upstreams ---- */
 
@@ -43,7 +43,7 @@ static struct upstream *find_upstream(const struct upstream_set *set, const char
         return NULL;
 }
 
-/* @param old  upstreams to take over, NULL none. */
+/* @param old  set whose upstreams are reused; may be NULL. */
 static enum status make_upstream_set(const struct federation_upstreams *a, const struct federation_options *o,
                                      const struct upstream_set *old, struct upstream_set **ret, struct error *err)
 {
@@ -157,7 +157,7 @@ static enum status store_fetched_object(struct federation_upstreams *a, const st
         bool same;
         enum status st;
 
-        err = err ? err : &own; /* its reason is needed */
+        err = err ? err : &own; /* its reason is used */
         st = object_upload_begin(a->store, &claim, &upload, err);
         if (st)
                 return st;
@@ -239,7 +239,7 @@ static enum federation_outcome federation_outcome_from(enum upstream_outcome out
         }
 }
 
-/* Fetch and store. A failure to store a good file is the service's and does not count against the upstream. */
+/* Fetch and store. A failure to store a valid file is the service's and does not count against the upstream. */
 static enum upstream_outcome fetch_and_store(struct federation_upstreams *a, struct upstream *u,
                                              const struct fetch_entry *entry, const atomic_bool *cancel,
                                              struct arrival *arrival, struct fetch_response *response,
@@ -279,7 +279,7 @@ static enum federation_outcome query_upstream(struct federation_upstreams *a, st
                 upstream_get_status(u, &status);
                 a->upstream_changed(a->context, &status);
         }
-        if (arrival->is_shown) /* this ends the clients' reads, so the statistics are updated before */
+        if (arrival->is_shown) /* the statistics are updated first, because this ends the clients' reads */
                 arrival->show(arrival->context, NULL);
         if (arrival->download)
                 download_finish(arrival->download, outcome == UPSTREAM_FOUND);
@@ -287,7 +287,7 @@ static enum federation_outcome query_upstream(struct federation_upstreams *a, st
         return federation_outcome_from(outcome);
 }
 
-/* Of several upstreams' outcomes the least certain counts: FAILED before REFUSED before MISSING. */
+/* Of the outcomes of several upstreams the least certain one applies: FAILED before REFUSED before MISSING. */
 enum federation_outcome federation_query_upstreams(struct federation_upstreams *a, const struct fetch_entry *entry,
                                                    const atomic_bool *cancel,
                                                    void (*show)(void *context, struct download *d), void *context,
@@ -315,7 +315,7 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
 /* ---- queries to all upstreams ---- */
 
 /*
- * Any client can send arbitrary requests of this kind, so their outcome says little about an upstream: a timeout or an
+ * Any client can send arbitrary requests of this kind, so the outcome says little about the upstream: a timeout or an
  * HTTP error, which servers without this route return, leaves the circuit breaker unchanged, so that a client cannot
  * open it with slow requests. An unreachable upstream counts as failed.
  */
@@ -327,12 +327,12 @@ struct upstream_poll {
         struct federation *f;
         const struct federation_query *question;
         const struct forward_list *route;
-        const atomic_bool *cancel; /* of the client, which is set when the service is stopping too, or f->stop */
+        const atomic_bool *cancel; /* of the client, also set when the service is stopping, or f->stop */
         struct upstream *upstream;
         uint64_t epoch;
         pthread_t thread;
         bool is_asked, has_thread;
-        int fd; /* -1 none */
+        int fd; /* -1: none */
         struct fetch_response response;
         uint64_t took_ms;
         enum status st;

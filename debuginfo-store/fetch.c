@@ -15,7 +15,7 @@
 #include "debuginfo-store/fetch_internal.h"
 #include "sandbox/worker.h"
 
-#define FETCH_DATA_BYTES MiB(64) /* of one worker; at most LIMIT_HTTP_WAITING run at one time */
+#define FETCH_DATA_BYTES MiB(64) /* of one worker; at most LIMIT_HTTP_WAITING run concurrently */
 
 /* ---- messages of the worker ---- */
 
@@ -116,8 +116,8 @@ static enum status convert_message(const struct fetch_request *request, const st
         }
 }
 
-/* Pass the URL in a memory file and not as an argument, since arguments are visible to all users and a URL may have a
- * password. The header is the second line. */
+/* Pass the URL in a memory file rather than an argument: arguments are visible to all users, and a URL may contain a
+ * password. The second line is the header. */
 static enum status write_url_file(const char *url, const char *header, int *ret, struct error *err)
 {
         _cleanup_close_ int fd = memfd_create("upstream", MFD_CLOEXEC);
@@ -169,7 +169,7 @@ enum status fetch_object(const struct fetch_request *request, int out, const ato
         if (st)
                 return st;
         if (pipe2(fds, O_CLOEXEC))
-                return error_os(err, errno, "cannot make a pipe");
+                return error_os(err, errno, "cannot create a pipe");
         heard = fds[0];
         said = fds[1];
         fcntl(heard, F_SETFL, O_NONBLOCK);

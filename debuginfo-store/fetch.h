@@ -7,7 +7,7 @@
  * Fetch one file from one upstream: a GET of the debuginfod web API in a separate worker process (`cairn worker
  * fetch`), which isolates the service from TLS, HTTP and the upstream's response.
  *
- * It uses libcurl and not libdebuginfod, which reports every status of 400 and above and truncated responses as "not
+ * It uses libcurl instead of libdebuginfod, which reports every status of 400 and above and truncated responses as "not
  * found", hides Retry-After, follows redirects to any host, and returns a file only when it is complete.
  */
 #include <stdatomic.h>
@@ -21,21 +21,21 @@
 /** The upstream's response; updated while it arrives. */
 struct fetch_response {
         unsigned http_status;       /* 0: no response */
-        uint64_t retry_after_s;     /* at most LIMIT_UPSTREAM_PAUSE_S; 0: not given */
+        uint64_t retry_after_s;     /* at most LIMIT_UPSTREAM_PAUSE_S; 0: none */
         uint64_t size_bytes;        /* announced; 0: unknown */
         uint64_t received_bytes;    /* in the file so far */
-        char name[FETCH_NAME_SIZE]; /* X-DEBUGINFOD-FILE; "" none */
+        char name[FETCH_NAME_SIZE]; /* X-DEBUGINFOD-FILE; "": none */
 };
 
 struct fetch_request {
         const char *url;           /* of the upstream */
         const char *header;        /* sent to that origin only: "Authorization: Bearer x"; NULL: none */
-        const struct build_id *id; /* NULL: the request names no object */
+        const struct build_id *id; /* NULL: the request does not name an object */
         const char *resource;      /* URL path after the build-id, escaped: "debuginfo", "section/.text"; without an id,
                                       after the upstream's URL: "metadata?key=file&value=/x" */
-        const char *forwarded_for; /* X-Forwarded-For to send, "" none */
-        uint64_t timeout_s;        /* the upstream may be silent for this long */
-        uint64_t total_s;          /* limit of the whole transfer; 0: fetch_set_time_limit() */
+        const char *forwarded_for; /* X-Forwarded-For to send; "": none */
+        uint64_t timeout_s;        /* maximum silence of the upstream */
+        uint64_t total_s;          /* time limit of the transfer; 0: fetch_set_time_limit() */
         uint64_t max_bytes;        /* 0: LIMIT_OBJECT_BYTES */
         /* Called on the calling thread while the file grows, at least for its first bytes. May be NULL. */
         void (*progress)(void *context, const struct fetch_response *response);
@@ -57,11 +57,11 @@ enum status fetch_object(const struct fetch_request *request, int out, const ato
  */
 void fetch_set_authorities(const char *path);
 
-/** Limit of a whole transfer that names none, from now on. 0: LIMIT_UPSTREAM_S. */
+/** Default time limit of a transfer. 0: LIMIT_UPSTREAM_S. */
 void fetch_set_time_limit(uint64_t seconds);
 
 #define FETCH_URL_TEXT 128
-/** The URL for messages: without user and password, cut to FETCH_URL_TEXT. Returns ret. */
+/** The URL for messages: without user and password, truncated to FETCH_URL_TEXT. Returns ret. */
 const char *fetch_url_redact(const char *url, char ret[static FETCH_URL_TEXT]);
 
 /* Descriptors of the worker. */

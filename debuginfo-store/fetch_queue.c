@@ -80,10 +80,10 @@ void fetch_queue_expire(struct fetch_queue *t)
 {
         for (size_t i = 0; i < FETCH_QUEUE_BUCKETS; i++)
                 for (struct fetch_entry *entry = t->buckets[i]; entry; entry = entry->next)
-                        entry->forget_ns = 0; /* read of cached results only */
+                        entry->forget_ns = 0; /* only used for cached results */
 }
 
-/* Evict an answered entry, so that a client with very many requests does not block those of others. */
+/* Evict a cached result, so that a client with very many requests does not block those of others. */
 static void evict_answered_entry(struct fetch_queue *t)
 {
         for (size_t i = 0; i < FETCH_QUEUE_BUCKETS; i++, t->hand = (t->hand + 1) % FETCH_QUEUE_BUCKETS) {

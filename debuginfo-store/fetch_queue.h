@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Requests of the federation: an entry for each resource that is queued, in flight, or cached as missing or failed
- * until its expiry. Expired entries are removed during a lookup in their bucket; answered ones are evicted when there
- * are FETCH_QUEUE_MAX entries. Clients choose build-ids and resources, so buckets are chosen by keyed_hash().
+ * Single flight and negative cache of upstream requests: an entry for each resource that is queued, in flight, or
+ * cached as missing or failed until its expiry. Expired entries are removed during a lookup in their bucket; cached
+ * results are evicted at FETCH_QUEUE_MAX entries. Clients choose build-ids and resources, so buckets are chosen by
+ * keyed_hash().
  *
  * Threads: the caller's lock.
  */
@@ -49,11 +50,11 @@ void fetch_queue_deinit(struct fetch_queue *t);
  * found nothing. NULL: none. */
 struct fetch_entry *fetch_queue_find(struct fetch_queue *t, const struct build_id *id, const char *resource,
                                      const struct forward_list *route);
-/** Add an entry in state FETCH_ENTRY_QUEUED. NULL when the table is full of pending entries, or memory is out. */
+/** Add an entry in state FETCH_ENTRY_QUEUED. NULL if the table is full of pending entries, or when out of memory. */
 struct fetch_entry *fetch_queue_add(struct fetch_queue *t, const struct build_id *id, const char *resource,
                                     const struct forward_list *route);
 void fetch_queue_remove(struct fetch_queue *t, struct fetch_entry *entry);
-/** Let all cached results expire now; those pending stay. */
+/** Let all cached results expire now; pending entries stay. */
 void fetch_queue_expire(struct fetch_queue *t);
 
 #endif

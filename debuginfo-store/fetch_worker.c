@@ -3,7 +3,7 @@
  * The worker that fetches one file from one upstream.
  *
  *  1. Only the body of a 200 response is written to the file, and never more than the limit.
- *  2. Redirects are followed to the same host only, and never from https to http.
+ *  2. Redirects are followed only to the same host, and never from https to http.
  *  3. Only 404 and 410 mean "not found".
  *
  * Source: elfutils, debuginfod(8); RFC 9110, 15.4 and 10.2.3.
@@ -73,7 +73,7 @@ static bool may_follow_redirect(const char *from, const char *to)
         return may;
 }
 
-/* Whether the host is this machine, for which no proxy is used. A name such as 127.evil.example is not. */
+/* Whether the host is a loopback address, for which no proxy is used. A name such as 127.evil.example is not. */
 static bool is_loopback_upstream(const char *url)
 {
         CURLU *u = curl_url();
@@ -106,7 +106,7 @@ static bool is_loopback_upstream(const char *url)
 
 struct download {
         CURL *curl;
-        struct curl_slist *headers, *with_secret; /* the second for the upstream only; its tail is the first */
+        struct curl_slist *headers, *with_secret; /* with_secret: for the upstream only; its tail is headers */
         int out, answer;
         uint64_t max_bytes, told_bytes, ignored_bytes;
         bool is_too_big;
@@ -212,7 +212,7 @@ static void configure_curl(struct download *d, uint64_t timeout_s, uint64_t tota
         curl_easy_setopt(curl, CURLOPT_WRITEDATA, d);
 }
 
-/* An empty file trusts no authority. */
+/* With an empty file no authority is trusted. */
 static void set_authorities(CURL *curl, const struct file_map *authorities)
 {
         struct curl_blob blob = { .data = authorities->size ? (void *)(uintptr_t)authorities->data
@@ -225,7 +225,7 @@ static void set_authorities(CURL *curl, const struct file_map *authorities)
         curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
 }
 
-/* Send the request and follow redirects. @param refused a redirect was not followed. */
+/* Send the request and follow redirects. @param refused set if a redirect was not followed. */
 static CURLcode follow_redirects(struct download *d, const char *first, bool *refused)
 {
         _cleanup_free_ char *url = strdup(first);
@@ -277,18 +277,18 @@ static enum status send_result(struct download *d, CURLcode rc, bool refused, co
         else if (status == 404 || status == 410)
                 return send_message(d, FETCH_MISSING);
         else if (refused)
-                snprintf(m->text, sizeof m->text, "it redirects to another host, which is not followed");
+                snprintf(m->text, sizeof m->text, "it redirects to another host, which is not allowed");
         else if (status >= 400)
-                snprintf(m->text, sizeof m->text, "it answered with status %u", status);
+                snprintf(m->text, sizeof m->text, "it responded with status %u", status);
         else if (rc && m->response.received_bytes)
-                snprintf(m->text, sizeof m->text, "its answer was cut off after %" PRIu64 " bytes: %.120s",
+                snprintf(m->text, sizeof m->text, "its response was truncated after %" PRIu64 " bytes: %.120s",
                          m->response.received_bytes, curl_text);
         else if (rc)
                 snprintf(m->text, sizeof m->text, "%.190s", curl_text);
         else if (status != 200)
-                snprintf(m->text, sizeof m->text, "it answered with status %u", status);
+                snprintf(m->text, sizeof m->text, "it responded with status %u", status);
         else if (m->response.received_bytes == 0)
-                snprintf(m->text, sizeof m->text, "its answer is empty");
+                snprintf(m->text, sizeof m->text, "its response is empty");
         else
                 return send_message(d, FETCH_FOUND);
         return send_message(d, FETCH_FAILED);
@@ -325,7 +325,7 @@ static void free_headers(struct download *d)
         curl_slist_free_all(d->headers);
 }
 
-/* The URL of the file, and the header for it or NULL; owned. */
+/* The URL of the file, and its header or NULL; owned. */
 static enum status read_url(const char *path, char **ret, char **header_ret, struct error *err)
 {
         _cleanup_file_map_ struct file_map base = { 0 };

@@ -14,7 +14,7 @@ enum status forward_loop_make_name(char ret[static FORWARDED_NAME_SIZE], struct 
         uint64_t random;
 
         if (getrandom(&random, sizeof random, 0) != sizeof random)
-                return error_os(err, errno, "cannot draw a name for this service");
+                return error_os(err, errno, "cannot generate a name for this service");
         snprintf(ret, FORWARDED_NAME_SIZE, NAME_PREFIX "%016" PRIx64, random);
         return ST_OK;
 }

@@ -29,7 +29,7 @@ struct cached_frame {
         uint64_t at;
         size_t size;
         void *bytes;    /* owned */
-        unsigned users; /* references; the cache has one */
+        unsigned users; /* references, including that of the cache */
 };
 
 struct frame_cache {
@@ -39,7 +39,7 @@ struct frame_cache {
         size_t bytes, max_bytes;
 };
 
-static _Atomic size_t bytes_of_all; /* of all caches */
+static _Atomic size_t bytes_of_all; /* total of all caches */
 
 enum status frame_cache_create(size_t max_bytes, struct frame_cache **ret, struct error *err)
 {
@@ -106,7 +106,7 @@ static struct cached_frame *find_frame(struct frame_cache *f, const uint8_t *sha
         return one;
 }
 
-/* All frames of a file but the last have one size, which was larger in older versions. */
+/* All frames of a file but the last have the same size, which was larger in older versions. */
 static struct cached_frame *find_frame_around(struct frame_cache *f, const uint8_t *sha256, uint64_t offset)
 {
         for (uint64_t size = SEEKABLE_FRAME_BYTES; size <= SEEKABLE_FRAME_MAX_BYTES; size *= 2) {
@@ -169,7 +169,7 @@ void frame_cache_insert(struct frame_cache *f, const uint8_t sha256[static SHA25
         one->users = 1;
         memcpy(one->sha256, sha256, SHA256_SIZE);
         pthread_mutex_lock(&f->lock);
-        if (frame_cost(one) > f->max_bytes || find_frame(f, sha256, at)) { /* another thread decompressed it too */
+        if (frame_cost(one) > f->max_bytes || find_frame(f, sha256, at)) { /* too large, or inserted meanwhile */
                 release_frame(one);
         } else {
                 atomic_fetch_add(&bytes_of_all, frame_cost(one));

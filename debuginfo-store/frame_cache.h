@@ -19,18 +19,18 @@
 struct frame_cache;
 
 /**
- * @param max_bytes of all frames, including the bookkeeping, and of those of other caches in the process: past it this
- *                  cache keeps its newest frame only.
+ * @param max_bytes of all frames, including bookkeeping and the frames of other caches in the process: beyond it this
+ *                  cache keeps only its newest frame.
  */
 enum status frame_cache_create(size_t max_bytes, struct frame_cache **ret, struct error *err) MUST_CHECK;
-/** NULL is fine. */
+/** NULL is allowed. */
 void frame_cache_destroy(struct frame_cache *f);
 
 /** Copy cached bytes of the content from offset, up to the first byte that is not cached. @return number of bytes
  * copied, at most n. */
 size_t frame_cache_read(struct frame_cache *f, const uint8_t sha256[static 32], void *to, size_t n, uint64_t offset);
 
-/** Insert the frame at content offset `at`. @param bytes from malloc(); taken. */
+/** Insert the frame at content offset `at`. Takes bytes, from malloc(). */
 void frame_cache_insert(struct frame_cache *f, const uint8_t sha256[static 32], uint64_t at, void *bytes, size_t n);
 
 #endif

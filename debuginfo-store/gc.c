@@ -45,7 +45,7 @@ static bool parse_file_kind(const char *file, enum object_kind *ret)
         return object_kind_parse(kind, ret);
 }
 
-/* Called with the publish lock held, so a file without a record cannot get one. */
+/* The caller holds the publish lock, so that no record for the file can be created. */
 static enum status sweep_file(struct sweep *s, int dir, const struct build_id *id, const char *file)
 {
         _cleanup_free_ char *path = NULL;
@@ -156,7 +156,7 @@ const char *gc_reason_name(enum gc_reason r)
         return names[r];
 }
 
-/* Whether a stored object needs this one. */
+/* Whether a stored object requires this one. */
 static bool is_needed_companion(struct collection *c, const struct stored_object *o)
 {
         struct object_name name = { o->build_id, o->kind };
@@ -184,7 +184,7 @@ static bool is_protected_object(struct collection *c, const struct stored_object
         return true;
 }
 
-/* @param removed_ret false: it was replaced, pinned or used meanwhile. */
+/* @param removed_ret false: it was replaced, pinned or used since it was listed. */
 static enum status collect_object(struct collection *c, const struct stored_object *o, enum gc_reason why,
                                   bool *removed_ret)
 {
@@ -251,12 +251,12 @@ static enum status apply_age_rules(void *context, const struct stored_object *o)
         }
         count_kept(c, o);
         c->rule_bytes[rule] += o->stored_bytes;
-        if (!p->rules[rule].size_bytes || is_old || is_unused) /* an object protected above is protected here too */
+        if (!p->rules[rule].size_bytes || is_old || is_unused) /* protected above, also from these */
                 return ST_OK;
         return add_gc_candidate(c, o, rule);
 }
 
-/* Objects that upstreams can supply again first, then least recently used. */
+/* Objects that can be fetched from upstreams again first, then least recently used. */
 static int compare_candidates(const void *a, const void *b)
 {
         const struct candidate *x = a, *y = b;
@@ -340,7 +340,7 @@ static bool is_in_aliases(const struct build_id *ids, size_t count, const struct
         return count > 0;
 }
 
-/* Whether each alias of the symbol file is an alias of the debuginfo or executable too. */
+/* Whether each alias of the symbol file is also an alias of the debuginfo or executable. */
 static enum status shares_aliases(struct debuginfo_store *store, const struct build_id *id, bool *ret,
                                   struct error *err)
 {

@@ -7,14 +7,14 @@
  * Garbage collection: removes objects that the retention rules expire, orphaned files without a record, and abandoned
  * resumable uploads (partial.h).
  *
- * Objects beyond a rule's age or unused time are removed first. Then, for each rule with a size, objects that upstreams
- * can supply again, then the least recently used ones, until the rest fits. Pinned objects, objects that are not
- * indexed yet and companions of stored objects are kept; they count towards the size.
+ * Objects beyond a rule's age or unused time are removed first. Then, for each rule with a size, objects that can be
+ * fetched from upstreams again, then the least recently used ones, until the rest fits. Pinned objects, objects that
+ * are not indexed yet and companions of stored objects are kept; they count towards the size.
  *
  * The record is removed durably before the file; a crash in between leaves an orphan, which the next collection
  * removes.
  *
- * Memory: 120 bytes for each object that a rule with a size selects.
+ * Memory: 120 bytes for each object selected by a rule with a size.
  * Threads: any, concurrently with uploads and readers.
  */
 #include "debuginfo-store/retention.h"
@@ -28,34 +28,34 @@ struct gc_options {
         const struct retention_rule *rules; /* borrowed */
         size_t rule_count;
         int64_t now_unix_s;
-        bool dry_run; /* report only, remove nothing */
-        /* Whether the object still has to be indexed. NULL: none. */
+        bool dry_run; /* report only */
+        /* Whether the object is still required, because it is not indexed. NULL: none is. */
         bool (*needed)(void *context, const struct stored_object *object);
-        bool sweep; /* remove orphans too, which walks all folders */
+        bool sweep; /* also remove orphans, which walks all folders */
         /* Called for each object that was removed, or would be in a dry run. May be NULL. */
         void (*removed)(void *context, const struct stored_object *object, enum gc_reason why);
         void *context;
 };
 
 struct gc_result {
-        uint64_t objects, bytes; /* that are kept; all bytes here are on disk */
+        uint64_t objects, bytes; /* kept; all byte counts are on disk */
         uint64_t removed[GC_REASON_COUNT], removed_bytes;
-        uint64_t pinned, needed,
-                companions; /* kept although a rule expires them: pinned, not indexed yet, needed by a stored object */
-        uint64_t strays, stray_bytes; /* files without a record */
+        uint64_t pinned, needed, companions; /* kept although a rule expires them: pinned, not indexed yet, required by
+                                                a stored object */
+        uint64_t strays, stray_bytes;        /* files without a record */
 };
 
 enum status debuginfo_store_collect_garbage(struct debuginfo_store *store, const struct gc_options *options,
                                             struct gc_result *ret, struct error *err) MUST_CHECK;
 
 /**
- * Remove a symbol file that debuginfo or an executable of the same build-id superseded: symbol files are read by the
- * indexer only, and the index has symbols as good from the other object.
+ * Remove a symbol file superseded by debuginfo or an executable of the same build-id: only the indexer reads symbol
+ * files, and the index has equally good symbols from the other object.
  *
- * The file stays when no such object of its quality is stored (it may be in a scanned tree, which may go), when it is
- * pinned or a retention rule says keep, and when an alias leads to the build-id through it alone.
- * @param symbols as they were when the index was compared.
- * @return ST_OK, durable; ST_NOT_FOUND when the file stays, or is gone.
+ * The file is kept if no such object of its quality is stored (it may be in a scanned tree, which may be removed), if
+ * it is pinned or a retention rule says keep, and if it is the only object with one of its aliases.
+ * @param symbols its record when the index was compared.
+ * @return ST_OK, durable; ST_NOT_FOUND if the file is kept, or no longer exists.
  */
 enum status debuginfo_store_remove_superseded(struct debuginfo_store *store, const struct stored_object *symbols,
                                               const struct retention_rule *rules, size_t rule_count,

@@ -84,9 +84,10 @@ static void encode_links(struct buf *b, const struct object_links *l)
         }
 }
 
-/* ---- owners of an alias ----
+/*
+ * ---- owners of an alias ----
  *
- * The values of an alias sort in order of precedence: claimed, since when (big-endian), kind, build-id.
+ * The values of an alias are sorted by precedence: claimed, time since it has the alias (big-endian), kind, build-id.
  */
 
 #define OWNER_AT (1 + 8)
@@ -113,7 +114,7 @@ static bool is_owned_by(const MDB_val *value, const struct object_name *name)
                memcmp(bytes + OWNER_AT + 1, name->build_id.bytes, name->build_id.size) == 0;
 }
 
-/* Remove an object's entry of an alias. @param since_ret since when it had the alias; untouched when it did not. */
+/* Remove an object's entry of an alias. @param since_ret since when it had the alias; untouched if it did not. */
 static int delete_alias(const struct link_databases *d, MDB_txn *txn, const struct build_id *alias,
                         const struct object_name *name, uint64_t *since_ret)
 {
@@ -168,7 +169,7 @@ static int find_links(const struct link_databases *d, MDB_txn *txn, const struct
         return !rc && !parse_links(&value, ret) ? MDB_CORRUPTED : rc;
 }
 
-/* @param since set for the aliases that the object keeps: since when it has them */
+/* @param since set for aliases that the object keeps: since when it has them */
 static int delete_aliases(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
                           const struct object_links *keeps, uint64_t *since)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Links between objects: aliases and needed companions. Two LMDB databases beside the records, changed in the same
- * transaction as the record (docs/formats/debuginfo-store.md, "Links").
+ * Links between objects: aliases and required companions. Two LMDB databases in the environment of the records, changed
+ * in the same transaction as the record (docs/formats/debuginfo-store.md, "Links").
  *
  * An alias resolves to the first object that had it; aliases found in the content take precedence over claimed ones.
  * When that object is removed, the alias resolves to the next object that has it.
@@ -18,7 +18,7 @@
 
 struct object_alias {
         struct build_id id;
-        bool is_claimed; /* by the uploader; otherwise found in the file */
+        bool is_claimed; /* claimed by the uploader; otherwise found in the file */
 };
 
 struct object_links {
@@ -30,10 +30,10 @@ struct object_links {
 
 struct link_databases {
         MDB_dbi links, aliases;
-        bool are_open; /* false for a store of an older version that is opened read-only */
+        bool are_open; /* false for a store of an older version opened read-only */
 };
 
-/** @return an LMDB code, as all functions below. */
+/** @return an LMDB code, like all functions below. */
 int links_open(MDB_txn *txn, bool read_only, struct link_databases *ret);
 
 /** Replace the links of an object. */
@@ -41,14 +41,14 @@ int links_put(const struct link_databases *d, MDB_txn *txn, const struct object_
               const struct object_links *links);
 int links_remove(const struct link_databases *d, MDB_txn *txn, const struct object_name *name);
 
-/** MDB_NOTFOUND when no object has the alias. */
+/** MDB_NOTFOUND if no object has the alias. */
 int links_resolve(const struct link_databases *d, MDB_txn *txn, const struct build_id *alias, struct build_id *ret);
 
 /** The aliases of one object, including those that resolve to another one. */
 int links_list_aliases(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
                        struct build_id ret[static OBJECT_ALIASES_MAX], size_t *count_ret);
 
-/** The companions of one object; MDB_NOTFOUND when it has no record of links. @param ret owned. */
+/** The companions of one object; MDB_NOTFOUND if its links were not recorded. @param ret owned. */
 int links_get_companions(const struct link_databases *d, MDB_txn *txn, const struct object_name *name,
                          struct object_name **ret, size_t *count_ret);
 

@@ -24,7 +24,7 @@ static MDB_val make_meta_key(uint8_t out[static RECORD_KEY_MAX], const struct bu
 
 struct section_notes {
         MDB_dbi dbi;
-        bool is_open; /* false for a store of an older version that is opened read-only */
+        bool is_open; /* false for a store of an older version opened read-only */
 };
 
 static int section_notes_open(MDB_txn *txn, bool read_only, struct section_notes *ret)
@@ -331,7 +331,7 @@ enum status meta_remove(struct meta *m, const struct build_id *id, enum object_k
                   : end_meta_write(m, txn, remove_meta_record(m, txn, &(struct object_name){ *id, kind }, err), err);
 }
 
-/* Compared in the transaction that removes the record, since other transactions record uses at any time. */
+/* Compare inside the transaction that removes the record: other transactions record uses at any time. */
 enum status meta_remove_if_unchanged(struct meta *m, const struct stored_object *object, struct error *err)
 {
         const struct object_name name = { object->build_id, object->kind };
@@ -344,7 +344,7 @@ enum status meta_remove_if_unchanged(struct meta *m, const struct stored_object 
         st = get_meta_record(m, txn, &name.build_id, name.kind, &now, err);
         if (!st && (memcmp(now.sha256, object->sha256, sizeof now.sha256) != 0 || now.is_pinned ||
                     now.used_unix_s != object->used_unix_s))
-                st = error_set(err, ST_NOT_FOUND, "the object was changed meanwhile");
+                st = error_set(err, ST_NOT_FOUND, "the object was changed concurrently");
         return end_meta_write(m, txn, st ? st : remove_meta_record(m, txn, &name, err), err);
 }
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The records of stored objects: an LMDB environment in DIR/meta, one record
- * per (build-id, kind). docs/formats/debuginfo-store.md has the layout.
+ * Records of stored objects: an LMDB environment in DIR/meta, one record per (build-id, kind). Layout:
+ * docs/formats/debuginfo-store.md.
  *
  * Threads: any; LMDB serializes writers.
  */
@@ -14,9 +14,9 @@
 struct meta;
 
 /**
- * Offsets of an object's sections, as the verifying worker wrote them (elf-image/section_list.h). An LMDB database
- * beside the records, changed in the transaction that changes the record. A list carries the SHA-256 of its content, so
- * that a stale one is ignored.
+ * Section offsets of an object, from the verifying worker (elf-image/section_list.h). An LMDB database in the
+ * environment of the records, changed in the same transaction as the record. A list includes the SHA-256 of the
+ * object's content, so that stale ones are ignored.
  */
 struct section_note {
         const void *list; /* borrowed */
@@ -35,11 +35,10 @@ enum status meta_get(struct meta *m, const struct build_id *id, enum object_kind
 enum status meta_put(struct meta *m, const struct stored_object *object, const struct object_links *links,
                      const struct section_note *note, struct error *err) MUST_CHECK;
 
-/** Find a section of exactly this content. ST_NOT_FOUND when it has no such section; ST_UNSUPPORTED when no list is
- * stored. */
+/** Find a section of exactly this content. ST_NOT_FOUND: no such section; ST_UNSUPPORTED: no list is stored. */
 enum status meta_find_section(struct meta *m, const struct stored_object *object, const char *name,
                               uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
-/** Store the section list of a stored object; does nothing when the object was replaced by other content. */
+/** Store the section list of a stored object; no effect if the object was replaced by other content. */
 enum status meta_store_sections(struct meta *m, const struct stored_object *object, const struct section_note *note,
                                 struct error *err) MUST_CHECK;
 
@@ -57,7 +56,7 @@ enum status meta_remove_if_unchanged(struct meta *m, const struct stored_object 
 enum status meta_begin_links_read(struct meta *m, MDB_txn **txn_ret, const struct link_databases **ret,
                                   struct error *err) MUST_CHECK;
 
-/** Records with a key greater than (after, kind), at most n; for listing without a long read transaction. */
+/** Records with a key greater than (after, kind), at most n; lists without a long read transaction. */
 enum status meta_list_next(struct meta *m, const struct stored_object *after, struct stored_object *ret, size_t n,
                            size_t *count_ret, struct error *err) MUST_CHECK;
 

@@ -11,9 +11,8 @@
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
 
-static struct metric unpacked_objects =
-        METRIC_COUNTER("cairn_debuginfo_unpacked_total",
-                       "Stored objects that were decompressed as a whole, for a worker to read.", "");
+static struct metric unpacked_objects = METRIC_COUNTER("cairn_debuginfo_unpacked_total",
+                                                       "Stored objects that were fully decompressed for a worker.", "");
 
 struct object_reader {
         struct debuginfo_store *store;
@@ -57,7 +56,7 @@ enum status object_reader_open(struct debuginfo_store *store, const struct build
         }
         if (seekable_get_size(r->seekable) != r->object.size_bytes) {
                 seekable_close(r->seekable);
-                return error_set(err, ST_BAD_DATA, "stored object '%s' does not have the size in its record",
+                return error_set(err, ST_BAD_DATA, "stored object '%s' does not have the recorded size",
                                  r->object.name);
         }
         r->store = store;
@@ -184,7 +183,7 @@ static enum status hash_stored_object(struct object_reader *r, const struct stor
         sha256_final(&sha, found);
         return memcmp(found, object->sha256, sizeof found) == 0
                        ? ST_OK
-                       : error_set(err, ST_BAD_DATA, "its content does not have the SHA-256 in its record");
+                       : error_set(err, ST_BAD_DATA, "its content does not have the recorded SHA-256");
 }
 
 enum status debuginfo_store_check_object(struct debuginfo_store *store, const struct object_name *name,

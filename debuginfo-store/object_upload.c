@@ -3,11 +3,11 @@
  * Receiving one object.
  *
  * The uncompressed bytes are counted, hashed and written to an unlinked file in DIR/incoming, or for a resumable upload
- * to a file in DIR/partial; a resumed upload is hashed again when it is complete. object_upload_finish() has the file
- * verified by a confined worker, compresses it to a temporary file, syncs and renames it, and then commits the record.
- * The file's name contains its hash, so:
+ * to a file in DIR/partial; a resumed upload is rehashed when it is complete. object_upload_finish() lets a confined
+ * worker verify the file, compresses it to a temporary file, syncs and renames it, and then commits the record. The
+ * file's name contains its hash, so:
  *
- *  1. a record always refers to a file that was complete and synced before;
+ *  1. a record always refers to a file that was completed and synced before;
  *  2. a crash before the commit leaves the old record and its old file;
  *  3. an orphaned file is removed by the next upload of the object (sweep()).
  */
@@ -37,13 +37,13 @@ struct object_upload {
         char name[sizeof(((struct stored_object *)0)->name)];
         char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE];
         int fd;
-        char *partial;               /* path of a resumable upload's file, until it is stored or refused; else NULL */
-        struct active_upload active; /* when partial */
+        char *partial;               /* path of a resumable upload's file until it is stored or refused; else NULL */
+        struct active_upload active; /* if partial is set */
         bool is_active;
         uint64_t size;
         struct sha256 sha;
         ZSTD_DCtx *zstd;
-        size_t zstd_left;                 /* bytes that the decoder expects of the current frame; 0: between frames */
+        size_t zstd_left;                 /* bytes expected by the decoder for the current frame; 0: between frames */
         struct memory_reservation memory; /* of zstd and unpacked */
         void *unpacked;
         size_t unpacked_capacity;
@@ -165,8 +165,8 @@ static enum status append_unpacked(struct object_upload *u, const void *data, si
         return file_write_all(u->fd, data, n, u->partial ? u->partial : u->store->dir, err);
 }
 
-/* A frame's header selects the window size: reserve the largest window before it, and the decoder's actual size after
- * it. */
+/* A frame header selects the window size: reserve the largest window before it, and the actual size of the decoder
+ * after it. */
 static enum status reserve_decoder_window(struct object_upload *u, struct error *err)
 {
         return u->zstd_left ? ST_OK : memory_resize(&u->memory, LIMIT_ZSTD_CONTEXT_BYTES, err);
@@ -275,7 +275,7 @@ static enum status hash_file_chunk(void *context, const void *data, size_t n, st
         return ST_OK;
 }
 
-/* Hash the whole file: another connection received a part of it. */
+/* Hash the whole file: part of it was received by another connection. */
 static enum status rehash_upload(struct object_upload *u, struct error *err)
 {
         uint64_t size;
@@ -284,13 +284,13 @@ static enum status rehash_upload(struct object_upload *u, struct error *err)
         sha256_deinit(&u->sha);
         if (sha256_init(&u->sha, err))
                 return ST_NO_MEMORY;
-        st = file_read_chunks(u->fd, "an upload again", hash_file_chunk, &u->sha, &size, err);
+        st = file_read_chunks(u->fd, "an upload for hashing", hash_file_chunk, &u->sha, &size, err);
         if (!st && size != u->size)
-                st = error_os(err, EIO, "cannot read an upload again");
+                st = error_os(err, EIO, "cannot read an upload for hashing");
         return st;
 }
 
-/* The file that another process or thread may read and not change; -1 and err on failure. */
+/* A descriptor with which another process or thread can read but not change the file; -1 and err on failure. */
 static int reopen_read_only(int fd, struct error *err)
 {
         char path[48];
@@ -414,8 +414,8 @@ static enum status publish_object(struct object_upload *u, const struct stored_o
 }
 
 /*
- * Compare a verified object with the stored one. @param have the stored object of its kind; zero: none. @return ST_OK
- * to store it, ST_BUSY when the same content is stored, else to refuse it.
+ * Compare a verified object with the stored one. @param have the stored object of its kind; zero: none. @return ST_OK:
+ * store it; ST_BUSY: the same content is stored; other: refuse it.
  */
 static enum status compare_with_stored(struct object_upload *u, const struct stored_object *object,
                                        struct stored_object *have, struct error *err)
@@ -450,12 +450,12 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         struct error own = { 0 };
         enum status st;
 
-        err = err ? err : &own; /* its reason is needed */
+        err = err ? err : &own; /* its reason is used */
         if (fd_ret)
                 *fd_ret = -1;
         if (!unregister_upload(u)) {
-                free(steal_ptr(u->partial)); /* the file belongs to the other connection */
-                return error_set(err, ST_BUSY, "another connection has taken this upload over");
+                free(steal_ptr(u->partial)); /* the file now belongs to the other connection */
+                return error_set(err, ST_BUSY, "another connection took over this upload");
         }
         st = check_upload_claim(u, &object, &judged, err);
         if (!st)
@@ -463,7 +463,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         if (!st)
                 st = stage_compressed(u, &object, &tmp, &fd, err);
         if (!st) {
-                /* Another thread may have stored one meanwhile: compare again under the lock. */
+                /* Another thread may have stored one since: compare again under the lock. */
                 pthread_mutex_lock(&u->store->publish);
                 st = compare_with_stored(u, &object, &have, err);
                 if (!st) {

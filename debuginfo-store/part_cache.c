@@ -19,8 +19,8 @@
 
 #define EVICT_EACH_BYTES (LIMIT_PIECES_BYTES / 16)
 
-/* DIR/pieces/ab/cdef...: the hash of build-id and part, so that client input never becomes a path. Owned; NULL: out of
- * memory. */
+/* DIR/pieces/ab/cdef...: the hash of build-id and part, so that client input is never used as a path. Owned; NULL: out
+ * of memory. */
 static char *format_part_path(const struct debuginfo_store *store, const struct build_id *id, const char *part)
 {
         _cleanup_sha256_ struct sha256 sha = { 0 };
@@ -50,7 +50,7 @@ enum status part_cache_open(struct debuginfo_store *store, const struct build_id
                 return error_set(err, ST_NOT_FOUND, "the part is not cached");
         if (fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
-        (void)!utimensat(AT_FDCWD, path, NULL, 0); /* mark as used */
+        (void)!utimensat(AT_FDCWD, path, NULL, 0); /* update the time of last use */
         *fd_ret = fd;
         return ST_OK;
 }
@@ -60,7 +60,7 @@ static enum status write_part_chunk(void *context, const void *data, size_t n, s
         return file_write_all(*(const int *)context, data, n, "piece", err);
 }
 
-/* Runs at the first insertion too, for files of the previous process. */
+/* Also runs at the first insertion, for files of the previous process. */
 static void evict_parts(const struct debuginfo_store *store, uint64_t added)
 {
         static _Atomic uint64_t unseen = EVICT_EACH_BYTES;

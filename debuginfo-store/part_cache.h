@@ -5,13 +5,13 @@
 /**
  * @file
  * LRU cache of sections and source files fetched from upstreams, in DIR/pieces, at most LIMIT_PIECES_BYTES. They cannot
- * be verified, so they are served as bytes and never parsed or stored as objects.
+ * be verified, so they are served as opaque bytes, never parsed or stored as objects.
  *
  * Threads: any.
  */
 #include "debuginfo-store/store.h"
 
-/** @param part as federation_fetch_part(). @param fd_ret at the start of the file. @return ST_NOT_FOUND. */
+/** @param part as for federation_fetch_part(). @param fd_ret at the start of the file. @return ST_NOT_FOUND. */
 enum status part_cache_open(struct debuginfo_store *store, const struct build_id *id, const char *part, int *fd_ret,
                             struct error *err) MUST_CHECK;
 /** Insert the whole content of fd. */

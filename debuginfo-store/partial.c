@@ -43,7 +43,7 @@ enum status partial_find_size(const struct debuginfo_store *store, const struct 
         return ST_OK;
 }
 
-/* Open and lock the file. ST_NOT_FOUND when the previous holder of the lock unlinked it. */
+/* Open and lock the file. ST_NOT_FOUND if the previous holder of the lock unlinked it. */
 static enum status open_partial_locked(const char *path, int *ret, struct stat *st, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -89,7 +89,7 @@ struct oldest {
         int64_t at_unix_s;
 };
 
-/* Remove a file unless a connection has it locked, or unlinked it meanwhile: the name may then belong to a new file. */
+/* Remove a file unless a connection holds its lock or has unlinked it: the name may then belong to a new file. */
 static void remove_idle_partial(int dir, const char *name)
 {
         _cleanup_close_ int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -137,7 +137,7 @@ void partial_expire(const struct debuginfo_store *store, int64_t now_unix_s)
                 return;
         }
         d = opendir(path);
-        /* Ends when the oldest file is locked by a connection. */
+        /* Ends if the oldest file is locked by a connection. */
         while (d && (bytes = expire_and_measure(d, now_unix_s, &oldest)) > LIMIT_PARTIAL_BYTES && bytes < before &&
                oldest.name[0]) {
                 remove_idle_partial(dirfd(d), oldest.name);

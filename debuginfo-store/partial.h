@@ -21,7 +21,7 @@ enum status partial_find_size(const struct debuginfo_store *store, const struct 
 /**
  * Open or create the file for appending.
  * @param path_ret owned; unlink the file once it is stored or refused.
- * @return ST_BUSY when another connection appended to it in the last LIMIT_PARTIAL_IDLE_S; ST_OS.
+ * @return ST_BUSY if another connection appended to it in the last LIMIT_PARTIAL_IDLE_S; ST_OS.
  */
 enum status partial_open(struct debuginfo_store *store, const struct object_claim *claim, int *fd_ret, char **path_ret,
                          uint64_t *size_ret, struct error *err) MUST_CHECK;

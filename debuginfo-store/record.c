@@ -9,7 +9,7 @@
 #define RECORD_VERSION 2
 #define FLAG_PINNED 1u
 
-/* The build-id comes first, so that the records of one build-id are adjacent. */
+/* The key begins with the build-id, so that the records of one build-id are adjacent. */
 size_t record_make_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id *id, enum object_kind kind)
 {
         assert(id->size <= BUILD_ID_MAX && kind < OBJECT_KIND_COUNT);

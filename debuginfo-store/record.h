@@ -19,7 +19,7 @@ size_t record_make_key(uint8_t out[static RECORD_KEY_MAX], const struct build_id
 
 void record_encode(struct buf *to, const struct stored_object *o);
 
-/** Decode untrusted bytes. @return ST_BAD_DATA when they are damaged; ST_UNSUPPORTED for a newer version. */
+/** Decode untrusted bytes. @return ST_BAD_DATA: damaged; ST_UNSUPPORTED: a newer version. */
 enum status record_decode(const void *key, size_t key_size, const void *value, size_t value_size,
                           struct stored_object *ret, struct error *err) MUST_CHECK;
 

@@ -75,10 +75,11 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
                 if (!value && strcmp(part, "keep") == 0)
                         keep = true;
                 else if (!value || !parse_rule_part(part, value, &r))
-                        return error_set(err, ST_USAGE,
-                                         "retention rule '%.200s': '%.60s%s%.60s' is none of label=GLOB, token=GLOB, "
-                                         "source=upload|upstream, kind=KIND, age=90d, unused=4w, size=200G, keep",
-                                         text, part, value ? "=" : "", value ? value : "");
+                        return error_set(
+                                err, ST_USAGE,
+                                "retention rule '%.200s': '%.60s%s%.60s' is not one of label=GLOB, token=GLOB, "
+                                "source=upload|upstream, kind=KIND, age=90d, unused=4w, size=200G, keep",
+                                text, part, value ? "=" : "", value ? value : "");
         }
         if (keep == (r.age_s || r.unused_s || r.size_bytes))
                 return error_set(err, ST_USAGE, "retention rule '%.200s' %s", text,
@@ -88,7 +89,7 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
         return ST_OK;
 }
 
-/* source and kind are static names, so that equal ones are one text. */
+/* source and kind are static strings, so pointers can be compared. */
 bool retention_rules_are_equal(const struct retention_rule *a, const struct retention_rule *b)
 {
         return strcmp(a->label, b->label) == 0 && strcmp(a->token, b->token) == 0 && a->source == b->source &&

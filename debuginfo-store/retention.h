@@ -20,9 +20,9 @@
 #define RETENTION_RULES_MAX 64
 
 struct retention_rule {
-        char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE]; /* glob(7) patterns; "" any */
-        const char *source, *kind;                               /* static names; NULL any */
-        uint64_t age_s, unused_s;                                /* 0: no bound, also of size_bytes */
+        char label[OBJECT_LABEL_SIZE], token[OBJECT_LABEL_SIZE]; /* glob(7) patterns; "": any */
+        const char *source, *kind;                               /* static names; NULL: any */
+        uint64_t age_s, unused_s;                                /* 0: no bound, also for size_bytes */
         uint64_t size_bytes;
 };
 
@@ -30,11 +30,11 @@ enum status retention_rule_parse(const char *text, struct retention_rule *ret, s
 
 bool retention_rules_are_equal(const struct retention_rule *a, const struct retention_rule *b);
 
-/** Parse all rules; ST_USAGE when there are more than RETENTION_RULES_MAX. */
+/** Parse all rules; ST_USAGE if there are more than RETENTION_RULES_MAX. */
 enum status retention_rules_parse(const char *const *texts, size_t count,
                                   struct retention_rule ret[static RETENTION_RULES_MAX], struct error *err) MUST_CHECK;
 
-/** Index of the rule that applies to the object; count when none does. */
+/** Index of the rule that applies to the object; count if none does. */
 size_t retention_find_rule(const struct retention_rule *rules, size_t count, const struct stored_object *object);
 
 #endif

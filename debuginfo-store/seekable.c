@@ -109,7 +109,7 @@ struct seekable_reader {
         uint64_t *unpacked_at; /* frame_count + 1 entries */
         ZSTD_DCtx *ctx;        /* created for the first frame */
         uint8_t *unpacked;
-        uint32_t cached;            /* frame in unpacked; UINT32_MAX: none */
+        uint32_t cached;            /* index of the decompressed frame; UINT32_MAX: none */
         struct frame_cache *frames; /* NULL: no shared cache */
         const uint8_t *sha256;
 };
@@ -182,8 +182,8 @@ static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size
         if (r->unpacked_at[frames] > LIMIT_OBJECT_BYTES)
                 return error_set(err, ST_TOO_BIG, "'%s' unpacks to more than %zu bytes", r->name, LIMIT_OBJECT_BYTES);
         if (r->packed_at[frames] != table_at)
-                return error_set(err, ST_BAD_DATA, "'%s' has frames up to 0x%llx, its seek table is at 0x%llx", r->name,
-                                 (unsigned long long)r->packed_at[frames], (unsigned long long)table_at);
+                return error_set(err, ST_BAD_DATA, "'%s' has frames up to 0x%llx, but its seek table is at 0x%llx",
+                                 r->name, (unsigned long long)r->packed_at[frames], (unsigned long long)table_at);
         r->frame_count = frames;
         return ST_OK;
 }

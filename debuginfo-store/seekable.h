@@ -33,7 +33,7 @@ uint64_t seekable_get_size(const struct seekable_reader *r);
 /** Read frames through a cache. Both arguments are borrowed. */
 void seekable_use_cache(struct seekable_reader *r, struct frame_cache *frames, const uint8_t sha256[static 32]);
 
-/** Read uncompressed bytes at offset, fewer only at the end; -1 and err when the file is damaged. */
+/** Read uncompressed bytes at offset, fewer only at the end; -1 and err if the file is damaged. */
 ssize_t seekable_pread(struct seekable_reader *r, void *to, size_t n, uint64_t offset, struct error *err);
 
 #endif

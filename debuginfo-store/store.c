@@ -294,7 +294,7 @@ static enum status find_offer_incumbent(struct debuginfo_store *store, const str
                                       : debuginfo_store_find(store, id, kind, ret, err);
 }
 
-/* @param rival_ret the stored object of at least this quality, when the offer is not wanted. */
+/* @param rival_ret the stored object of at least this quality, if the offer is not wanted. */
 static enum status assess_offer(struct debuginfo_store *store, struct object_offer *q, struct object_name *rival_ret,
                                 struct error *err)
 {
@@ -330,14 +330,14 @@ enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct 
         }
         if (!st)
                 st = debuginfo_store_note_use(store, rivals, n, err);
-        for (size_t i = 0; !st && i < n; i++) /* objects removed before their use was recorded are wanted after all */
+        for (size_t i = 0; !st && i < n; i++) /* objects removed before their use was recorded are wanted */
                 st = assess_offer(store, unwanted[i], &rivals[i], err);
         return st;
 }
 
 /* ---- removal ---- */
 
-/* Called with the publish lock held. Readers that have the file open can still read it. */
+/* The caller holds the publish lock. Readers that have the file open can still read it. */
 static enum status remove_object_locked(struct debuginfo_store *store, const struct stored_object *object, bool exactly,
                                         struct error *err)
 {
@@ -395,7 +395,7 @@ static bool update_use_time(void *context, struct stored_object *object)
         return true;
 }
 
-/* Most objects have a recent use recorded, which a read transaction can tell without the writer's lock. */
+/* Most objects have a recent use recorded, which a read transaction can check without the writer's lock. */
 static enum status select_use_due(struct debuginfo_store *store, const struct object_name *names, size_t count,
                                   int64_t now, struct object_name *ret, size_t *count_ret, struct error *err)
 {

@@ -6,7 +6,7 @@
  * @file
  * Durable store of objects by build-id.
  *
- * DIR/objects/ab/cdef.../KIND-HASH.zst           seekable zstd, one file an object
+ * DIR/objects/ab/cdef.../KIND-HASH.zst           seekable zstd, one file per object
  * DIR/partial/                                   resumable uploads (partial.h)
  * DIR/meta/                                      LMDB records (docs/formats/debuginfo-store.md)
  *
@@ -38,7 +38,7 @@ enum object_kind {
         OBJECT_SYMBOLS,       /* a symbol file (symbolizer/formats/portable_symbols.h), for the index only */
         OBJECT_KIND_COUNT
 };
-/** "debuginfo, executable, source, ...", for messages. */
+/** For messages. */
 #define OBJECT_KIND_NAMES "debuginfo, executable, source, supplementary, dwp, dwo or symbols"
 const char *object_kind_name(enum object_kind k);
 bool object_kind_parse(const char *name, enum object_kind *ret);
@@ -61,7 +61,7 @@ struct stored_object {
         enum object_kind kind;
         enum object_source source;
         enum symbol_quality quality;
-        uint64_t size_bytes; /* unpacked */
+        uint64_t size_bytes; /* uncompressed */
         uint64_t stored_bytes;
         uint8_t sha256[32];
         int64_t stored_unix_s;
@@ -77,8 +77,8 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
 void debuginfo_store_close(struct debuginfo_store *store);
 
 /**
- * Find the object that serves a request: of this kind, or for debuginfo a supplementary file of that id and vice versa,
- * since debuginfod clients request both in the same way. @return ST_NOT_FOUND.
+ * Find the object that serves a request: of this kind, or for debuginfo a supplementary file with that id and vice
+ * versa, since debuginfod clients request both in the same way. @return ST_NOT_FOUND.
  */
 enum status debuginfo_store_find(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                  struct stored_object *ret, struct error *err) MUST_CHECK;
@@ -92,14 +92,14 @@ struct object_offer {
         struct build_id build_id;
         enum object_kind kind;
         enum symbol_quality quality;
-        bool is_wanted;     /* the answer: the uploader should send it */
-        const char *reason; /* static text for the uploader; if set by the caller, the offer is already answered */
+        bool is_wanted;     /* result: the uploader should send it */
+        const char *reason; /* static text for the uploader; if set by the caller, the offer is already decided */
 };
 
 /**
- * Decide for each offer whether the file would improve the store. A symbol file does not where debuginfo or an
- * executable has the same quality. A stored object that makes an offer unwanted is marked as used
- * (debuginfo_store_note_use()), so that a running garbage collection does not remove it.
+ * Decide for each offer whether the file would improve the store. A symbol file does not if debuginfo or an executable
+ * has the same quality. A stored object that makes an offer unwanted is marked as used (debuginfo_store_note_use()), so
+ * that a running garbage collection does not remove it.
  */
 enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *questions, size_t count,
                                           struct error *err) MUST_CHECK;
@@ -113,22 +113,22 @@ struct object_claim {
         enum object_kind kind;
         enum object_source source;
         uint64_t size_bytes; /* uncompressed; 0: not claimed */
-        uint64_t max_bytes;  /* longer objects are refused; 0: LIMIT_OBJECT_BYTES, the most */
+        uint64_t max_bytes;  /* larger objects are refused; 0: LIMIT_OBJECT_BYTES, the maximum */
         uint8_t sha256[32];  /* of the uncompressed content; all zero: not claimed */
-        const char *name;    /* may be NULL, as are label and token; copied */
+        const char *name;    /* may be NULL, like label and token; copied */
         const char *label, *token;
         struct build_id htlhash; /* htlhash of the executable that the debuginfo was split from; size 0: not claimed */
-        bool has_quality;        /* quality is claimed; used for symbol files only */
+        bool has_quality;        /* quality is claimed; only for symbol files */
         enum symbol_quality quality;
-        bool is_zstd;      /* the appended bytes are compressed */
+        bool is_zstd;      /* appended bytes are compressed */
         bool force;        /* replace an object of the same or better quality */
-        bool is_resumable; /* keep the received part for a day if the upload breaks off; needs size and sha256 */
-        uint64_t offset;   /* uncompressed bytes received before; the appended bytes continue them */
+        bool is_resumable; /* keep the received part for a day if the upload is interrupted; requires size and sha256 */
+        uint64_t offset;   /* uncompressed bytes already received; the appended bytes follow them */
 };
 
 /** Why an upload was refused: error.reason of the functions below. The names are part of the protocol. */
 enum refusal {
-        REFUSED_NOT, /* failures of the service */
+        REFUSED_NOT, /* a failure of the service */
         REFUSED_NOT_ELF,
         REFUSED_TRUNCATED,
         REFUSED_BUILD_ID,
@@ -142,8 +142,8 @@ enum refusal {
         REFUSED_NOT_SYMBOLS,
         REFUSED_QUALITY,   /* the symbols do not have the claimed quality */
         REFUSED_KIND,      /* a companion of another kind, or not a companion */
-        REFUSED_OFFSET,    /* offset does not match the bytes received before */
-        REFUSED_INCOMPLETE /* not an error: the received part was kept */
+        REFUSED_OFFSET,    /* offset does not match the received bytes */
+        REFUSED_INCOMPLETE /* not an error: the received part is kept */
 };
 const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_mismatch", ... */
 
@@ -151,12 +151,12 @@ const char *refusal_name(enum refusal r); /* "not_elf", "truncated", "build_id_m
 enum status object_upload_find_offset(struct debuginfo_store *store, const struct object_claim *claim, uint64_t *ret,
                                       struct error *err) MUST_CHECK;
 
-/** ST_BUSY when another connection sends the same resumable upload. */
+/** ST_BUSY if another connection sends the same resumable upload. */
 enum status object_upload_begin(struct debuginfo_store *store, const struct object_claim *claim,
                                 struct object_upload **ret, struct error *err) MUST_CHECK;
 /**
  * Append some of *n bytes and set *n to the number consumed: a call decompresses, hashes and writes about
- * LIMIT_UPLOAD_STEP_BYTES, which bounds its duration. ST_BUSY when the memory budget of uploads is exhausted.
+ * LIMIT_UPLOAD_STEP_BYTES, which bounds its duration. ST_BUSY if the memory budget of uploads is exhausted.
  */
 enum status object_upload_append_some(struct object_upload *u, const void *data, size_t *n,
                                       struct error *err) MUST_CHECK;
@@ -164,27 +164,27 @@ enum status object_upload_append_some(struct object_upload *u, const void *data,
 enum status object_upload_append(struct object_upload *u, const void *data, size_t n, struct error *err) MUST_CHECK;
 
 /**
- * Verify in a confined worker, store and sync. @param u taken, also on failure.
- * @param same_ret set when the same content was stored before.
+ * Verify in a confined worker, store and sync. Takes u, also on failure.
+ * @param same_ret set if the same content was already stored.
  */
 enum status object_upload_finish(struct object_upload *u, struct stored_object *ret, bool *same_ret,
                                  struct error *err) MUST_CHECK;
 /**
- * The same, with the uploaded file for a further reader.
- * @param fd_ret read-only descriptor of the uncompressed content when it was stored now, owned; else -1.
+ * The same, and return the uploaded file.
+ * @param fd_ret read-only descriptor of the uncompressed content, owned, if it was stored by this call; else -1.
  */
 enum status object_upload_finish_open(struct object_upload *u, struct stored_object *ret, bool *same_ret, int *fd_ret,
                                       struct error *err) MUST_CHECK;
 /** Discard the upload. The received part of a resumable upload is kept. */
 void object_upload_abort(struct object_upload *u);
-/** Uncompressed bytes so far. */
+/** Uncompressed bytes received so far. */
 uint64_t object_upload_get_size(const struct object_upload *u);
 
 /* ---- reading ---- */
 
 struct object_reader; /* one thread */
 
-/** Open the object that debuginfo_store_find() returns. */
+/** Open the object found by debuginfo_store_find(). */
 enum status object_reader_open(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                struct object_reader **ret, struct stored_object *object_ret,
                                struct error *err) MUST_CHECK;
@@ -196,11 +196,10 @@ void object_reader_close(struct object_reader *r);
  */
 void object_reader_use_cache(struct object_reader *r);
 
-/** Find a section's offset and size. ST_NOT_FOUND when there is no such section; ST_UNSUPPORTED when no list is stored.
- */
+/** Find a section's offset and size. ST_NOT_FOUND: no such section; ST_UNSUPPORTED: no list is stored. */
 enum status object_reader_find_section(const struct object_reader *r, const char *name, uint64_t *offset_ret,
                                        uint64_t *size_ret, struct error *err) MUST_CHECK;
-/** Store the section list (elf-image/section_list.h) of an object that an older version stored without one. Durable. */
+/** Store the section list (elf-image/section_list.h) of an object stored by an older version. Durable. */
 enum status object_reader_store_sections(const struct object_reader *r, const void *list, size_t n,
                                          struct error *err) MUST_CHECK;
 
@@ -208,9 +207,9 @@ enum status object_reader_store_sections(const struct object_reader *r, const vo
 
 /**
  * Read a section from the frame cache, without disk access.
- * @param object as debuginfo_store_find() returned it.
+ * @param object from debuginfo_store_find().
  * @param ret    owned, free(); untouched on failure.
- * @return ST_NOT_FOUND when the object has no such section; ST_BUSY when an object_reader is needed.
+ * @return ST_NOT_FOUND: no such section; ST_BUSY: an object_reader is required.
  */
 enum status debuginfo_store_read_cached_section(struct debuginfo_store *store, const struct stored_object *object,
                                                 const char *name, void **ret, size_t *size_ret,
@@ -222,7 +221,7 @@ enum status debuginfo_store_unpack(struct debuginfo_store *store, const struct b
 
 /**
  * Decompress a stored object and compare its SHA-256 with its record.
- * @return ST_BAD_DATA when it is damaged, ST_NOT_FOUND when it is not stored any more.
+ * @return ST_BAD_DATA: it is damaged; ST_NOT_FOUND: it is no longer stored.
  */
 enum status debuginfo_store_check_object(struct debuginfo_store *store, const struct object_name *name,
                                          struct error *err) MUST_CHECK;
@@ -232,8 +231,8 @@ enum status debuginfo_store_check_object(struct debuginfo_store *store, const st
 #define OBJECT_ALIASES_MAX 3
 
 /**
- * Resolve an alias: returns id itself when an object is stored under it, else the build-id of the object with that
- * alias (docs/formats/debuginfo-store.md, "Aliases"). @return ST_NOT_FOUND.
+ * Resolve an alias: returns id itself if an object is stored under it, else the build-id of the object with that alias
+ * (docs/formats/debuginfo-store.md, "Aliases"). @return ST_NOT_FOUND.
  */
 enum status debuginfo_store_resolve_alias(struct debuginfo_store *store, const struct build_id *id,
                                           struct build_id *ret, struct error *err) MUST_CHECK;
@@ -242,15 +241,16 @@ enum status debuginfo_store_resolve_alias(struct debuginfo_store *store, const s
 enum status debuginfo_store_list_aliases(struct debuginfo_store *store, const struct build_id *id, struct build_id *ret,
                                          size_t max, size_t *count_ret, struct error *err) MUST_CHECK;
 
-/** The companions that stored objects need, whether stored or not, sorted by object_name_compare(). @param ret owned.
+/**
+ * The companions required by stored objects, whether stored or not, sorted by object_name_compare(). @param ret owned.
  */
 enum status debuginfo_store_list_companions(struct debuginfo_store *store, struct object_name **ret, size_t *count_ret,
                                             struct error *err) MUST_CHECK;
 int object_name_compare(const void *a, const void *b);
 
 /**
- * The companions that one stored object needs, as its verification found them. @param ret owned, free().
- * @return ST_NOT_FOUND when nothing was recorded, as by versions without links.
+ * The companions required by one stored object, as found by its verification. @param ret owned, free().
+ * @return ST_NOT_FOUND: not recorded, as by versions without links.
  */
 enum status debuginfo_store_get_companions(struct debuginfo_store *store, const struct object_name *name,
                                            struct object_name **ret, size_t *count_ret, struct error *err) MUST_CHECK;
@@ -260,7 +260,7 @@ typedef enum status debuginfo_store_each(void *context, const struct stored_obje
 enum status debuginfo_store_list(struct debuginfo_store *store, debuginfo_store_each *each, void *context,
                                  struct error *err) MUST_CHECK;
 
-/** A use is recorded only when the last recorded one is this old, so that serving an object rarely writes. */
+/** A use is recorded only if the last recorded one is this old, so that serving an object rarely writes. */
 #define OBJECT_USE_STEP_S 3600
 
 /** Whether the next use has to be recorded. */
@@ -270,14 +270,14 @@ bool object_is_use_due(const struct stored_object *object);
 enum status debuginfo_store_note_use(struct debuginfo_store *store, const struct object_name *names, size_t count,
                                      struct error *err) MUST_CHECK;
 
-/** Pin or unpin an object. ST_NOT_FOUND when it is not stored. */
+/** Pin or unpin an object. ST_NOT_FOUND if it is not stored. */
 enum status debuginfo_store_set_pin(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                     bool pinned, struct error *err) MUST_CHECK;
 
 /** Whether the text is a valid label: letters, digits and "._-/:@+", fewer than OBJECT_LABEL_SIZE. */
 bool object_label_is_valid(const char *text);
 
-/** Remove an object: durably its record, then its file. */
+/** Remove an object: first its record, durably, then its file. */
 enum status debuginfo_store_remove(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,
                                    struct error *err) MUST_CHECK;
 

@@ -24,10 +24,10 @@ char *object_format_path(const struct debuginfo_store *store, const struct store
 /** Create an unlinked temporary file in DIR/incoming; -1 and err on failure. */
 int object_create_temporary(const struct debuginfo_store *store, struct error *err);
 
-/** Make the metrics of reading objects appear. */
+/** Register the metrics of reading objects. */
 void object_reader_register_metrics(void);
 
-/** Remove an object if it was not replaced, pinned or used meanwhile; otherwise ST_NOT_FOUND. */
+/** Remove an object if it was not replaced, pinned or used since it was read; otherwise ST_NOT_FOUND. */
 enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, const struct stored_object *object,
                                                 struct error *err) MUST_CHECK;
 
@@ -35,7 +35,7 @@ enum status debuginfo_store_remove_if_unchanged(struct debuginfo_store *store, c
 enum status object_upload_append_file(struct object_upload *u, int fd, struct error *err) MUST_CHECK;
 
 /**
- * Find the best stored object that a new object of this kind has to improve on: of its kind, and for a symbol file also
+ * Find the best stored object that a new object of this kind must improve on: of its kind, and for a symbol file also
  * debuginfo and executable. @return ST_NOT_FOUND.
  */
 enum status object_find_incumbent(struct debuginfo_store *store, const struct build_id *id, enum object_kind kind,

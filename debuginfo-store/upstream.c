@@ -21,15 +21,15 @@ enum { SKIPPED = UPSTREAM_OUTCOME_COUNT, MILLISECONDS, BYTES, IN_FLIGHT, OPEN, M
 
 struct upstream {
         atomic_uint references;
-        char *url, *header; /* header: with lock */
+        char *url, *header; /* header: protected by lock */
         unsigned failures_max;
         uint64_t first_pause_s;
         pthread_mutex_t lock;
         struct upstream_status status;
-        uint64_t pause_s;     /* when it opens next */
-        int64_t ask_again_ns; /* monotonic; while open */
-        bool is_probed;       /* half open and a probe of this epoch is in flight */
-        uint64_t epoch;       /* number of times it opened, or got another header */
+        uint64_t pause_s;     /* when the breaker opens next */
+        int64_t ask_again_ns; /* end of the pause, monotonic; while open */
+        bool is_probed;       /* half-open, and a probe of this epoch is in flight */
+        uint64_t epoch;       /* incremented when the breaker opens or the header changes */
         uint64_t recent_ms[RECENT];
         uint64_t answered, answered_ms;
         struct metric metrics[METRIC_COUNT];
@@ -69,18 +69,18 @@ static enum status make_upstream_metrics(struct upstream *u, const char *tenant,
         static const struct {
                 const char *name, *help, *type, *outcome;
         } kinds[METRIC_COUNT] = {
-                [UPSTREAM_FOUND] = { requests, "Questions to an upstream, by outcome.", "counter", "found" },
-                [UPSTREAM_MISSING] = { requests, "Questions to an upstream, by outcome.", "counter", "missing" },
-                [UPSTREAM_REFUSED] = { requests, "Questions to an upstream, by outcome.", "counter", "refused" },
-                [UPSTREAM_FAILED] = { requests, "Questions to an upstream, by outcome.", "counter", "failed" },
-                [UPSTREAM_UNSURE] = { requests, "Questions to an upstream, by outcome.", "counter", "unsure" },
-                [SKIPPED] = { requests, "Questions to an upstream, by outcome.", "counter", "skipped" },
-                [MILLISECONDS] = { "cairn_upstream_milliseconds_total", "Time that questions to an upstream took.",
+                [UPSTREAM_FOUND] = { requests, "Requests to an upstream, by outcome.", "counter", "found" },
+                [UPSTREAM_MISSING] = { requests, "Requests to an upstream, by outcome.", "counter", "missing" },
+                [UPSTREAM_REFUSED] = { requests, "Requests to an upstream, by outcome.", "counter", "refused" },
+                [UPSTREAM_FAILED] = { requests, "Requests to an upstream, by outcome.", "counter", "failed" },
+                [UPSTREAM_UNSURE] = { requests, "Requests to an upstream, by outcome.", "counter", "unsure" },
+                [SKIPPED] = { requests, "Requests to an upstream, by outcome.", "counter", "skipped" },
+                [MILLISECONDS] = { "cairn_upstream_milliseconds_total", "Duration of requests to an upstream.",
                                    "counter", NULL },
-                [BYTES] = { "cairn_upstream_bytes_total", "Bytes that came from an upstream.", "counter", NULL },
-                [IN_FLIGHT] = { "cairn_upstream_in_flight", "Questions that wait for an upstream.", "gauge", NULL },
-                [OPEN] = { "cairn_upstream_open", "1 while an upstream is not asked, since it failed too often.",
-                           "gauge", NULL },
+                [BYTES] = { "cairn_upstream_bytes_total", "Bytes received from an upstream.", "counter", NULL },
+                [IN_FLIGHT] = { "cairn_upstream_in_flight", "Requests in flight to an upstream.", "gauge", NULL },
+                [OPEN] = { "cairn_upstream_open", "1 while the circuit breaker of an upstream is open.", "gauge",
+                           NULL },
         };
 
         for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -173,7 +173,7 @@ enum status upstream_begin_request(struct upstream *u, uint64_t *epoch_ret, stru
         return st;
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static enum upstream_change close_breaker(struct upstream *u)
 {
         bool was_closed = u->status.state == UPSTREAM_CLOSED;
@@ -185,7 +185,7 @@ static enum upstream_change close_breaker(struct upstream *u)
         return was_closed ? UPSTREAM_UNCHANGED : UPSTREAM_RETURNED;
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static bool has_equal_header(const struct upstream *u, const char *header)
 {
         return u->header && header ? strcmp(u->header, header) == 0 : !u->header && !header;
@@ -211,7 +211,7 @@ enum status upstream_set_header(struct upstream *u, const char *header, bool *is
         return ST_OK;
 }
 
-/* Called with the lock held, for a request that began after the breaker last opened. */
+/* For a request that began after the breaker last opened. Caller holds the lock. */
 static enum upstream_change count_breaker_failure(struct upstream *u, uint64_t retry_after_s)
 {
         struct upstream_status *s = &u->status;
@@ -229,7 +229,7 @@ static enum upstream_change count_breaker_failure(struct upstream *u, uint64_t r
         return was_closed ? UPSTREAM_LOST : UPSTREAM_UNCHANGED;
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static void note_answer_time(struct upstream *u, uint64_t took_ms)
 {
         u->recent_ms[u->answered++ % RECENT] = took_ms;

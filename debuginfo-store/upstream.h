@@ -7,8 +7,8 @@
  * One upstream debuginfod server: its circuit breaker and statistics.
  *
  * After failures_max consecutive failures the breaker opens: the upstream is skipped for a pause that doubles with each
- * further failure, or for its Retry-After. Then one probe request is allowed: an answer closes the breaker, a failure
- * opens it again. "Not found" counts as an answer.
+ * further failure, or for its Retry-After. Then one probe request is allowed: a response closes the breaker, a failure
+ * opens it again. "Not found" counts as a response.
  *
  * Threads: any.
  */
@@ -27,7 +27,7 @@ enum upstream_outcome {
         UPSTREAM_MISSING,
         UPSTREAM_REFUSED, /* its file failed verification or was too large */
         UPSTREAM_FAILED,
-        UPSTREAM_UNSURE, /* cancelled, or a result that does not tell whether the upstream works */
+        UPSTREAM_UNSURE, /* cancelled, or a result that does not show whether the upstream works */
         UPSTREAM_OUTCOME_COUNT
 };
 
@@ -37,43 +37,43 @@ struct upstream_status {
         unsigned failures;   /* consecutive */
         uint64_t retry_in_s; /* while open */
         uint64_t answers[UPSTREAM_OUTCOME_COUNT];
-        uint64_t skipped; /* requests not sent because of an open breaker */
+        uint64_t skipped; /* requests not sent because the breaker was open */
         uint64_t bytes;   /* received */
         unsigned in_flight;
         uint64_t slowest_ms;       /* of the last 100 requests */
-        uint64_t mean_ms;          /* of all requests it answered */
-        int64_t last_error_unix_s; /* 0 none */
+        uint64_t mean_ms;          /* of all answered requests */
+        int64_t last_error_unix_s; /* 0: none */
         char last_error[200];
 };
 
 struct upstream_options {
         const char *url;       /* copied */
-        const char *tenant;    /* a label of its metrics; NULL: none */
-        const char *header;    /* as in struct fetch_request; copied; NULL none */
+        const char *tenant;    /* label of its metrics; NULL: none */
+        const char *header;    /* as in struct fetch_request; copied; NULL: none */
         unsigned failures_max; /* consecutive failures that open the breaker; 0: 5 */
-        uint64_t pause_s;      /* how long it stays open the first time; 0: 30 */
+        uint64_t pause_s;      /* how long it first stays open; 0: 30 */
 };
 
 enum status upstream_create(const struct upstream_options *options, struct upstream **ret,
                             struct error *err) MUST_CHECK;
 struct upstream *upstream_ref(struct upstream *u);      /* returns u */
-void upstream_unref(struct upstream *u);                /* upstream_create() gives the first reference; takes NULL */
-const char *upstream_get_url(const struct upstream *u); /* borrowed; may hold a password */
+void upstream_unref(struct upstream *u);                /* the first reference is from upstream_create(); takes NULL */
+const char *upstream_get_url(const struct upstream *u); /* borrowed; may contain a password */
 /**
- * Replace the header; requests that run have the previous one. Another header closes the breaker, as what failed may
- * have been the previous one.
- * @param header  copied; NULL none.
- * @param is_changed_ret  whether it is another one than before.
+ * Replace the header; running requests keep the previous one. A changed header closes the breaker, since the previous
+ * header may have caused the failures.
+ * @param header  copied; NULL: none.
+ * @param is_changed_ret  whether the header changed.
  */
 enum status upstream_set_header(struct upstream *u, const char *header, bool *is_changed_ret,
                                 struct error *err) MUST_CHECK;
-/** The header of now, owned; NULL in ret: none. */
+/** The current header, owned; NULL in ret: none. */
 enum status upstream_copy_header(struct upstream *u, char **ret, struct error *err) MUST_CHECK;
 
 /**
- * Ask the breaker for permission to send a request. After ST_OK call upstream_end_request().
+ * Check whether the breaker permits a request. After ST_OK call upstream_end_request().
  * @param epoch_ret for upstream_end_request(): how often the breaker has opened so far.
- * @return ST_BUSY when its breaker is open.
+ * @return ST_BUSY if its breaker is open.
  */
 enum status upstream_begin_request(struct upstream *u, uint64_t *epoch_ret, struct error *err) MUST_CHECK;
 

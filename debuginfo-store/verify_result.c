@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoding and decoding of the verifying worker's result. Apart from verify_worker.c, so that tests can replace the
+/* Encoding and decoding of the verifying worker's result. Separate from verify_worker.c, so that tests can replace the
  * worker. */
 #include <assert.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool read_verify_head(struct reader *r, struct verify_result *v)
         return form < VERIFIED_FORM_COUNT && quality <= QUALITY_DWARF && v->companion_count <= LIMIT_COMPANIONS + 1;
 }
 
-/* The content of the list is checked where it is used. */
+/* The content of the list is checked by its readers. */
 static bool read_verified_sections(struct reader *r, struct verify_result *v)
 {
         const uint8_t *bytes;
@@ -110,7 +110,7 @@ enum status verify_result_decode(const void *bytes, size_t n, struct verify_resu
                 ok = read_verified_companion(&r, &v.companions[i]);
         if (!ok || !read_verified_sections(&r, &v)) {
                 verify_result_deinit(&v);
-                return error_set(err, ST_BAD_DATA, "the verifier's answer is damaged");
+                return error_set(err, ST_BAD_DATA, "the verifier's result is damaged");
         }
         *ret = v;
         return ST_OK;

@@ -58,7 +58,7 @@ static enum status find_companions(const struct elf_image *img, struct verify_re
                        : ST_OK;
 }
 
-/* A list that is too long, or does not fit in memory, is left out. */
+/* A list that is too long, or does not fit in memory, is omitted. */
 static void list_file_sections(const struct elf_image *img, struct verify_result *v)
 {
         struct buf list;
@@ -156,7 +156,7 @@ static enum status verify_symbol_file(int in, struct verify_result *v, struct er
         enum status st = portable_symbols_read(in, "symbol file", &table, &v->go_id, err);
 
         if (st)
-                return st == ST_UNSUPPORTED || st == ST_TOO_BIG ? error_prefix(err, ST_BAD_DATA, "not taken") : st;
+                return st == ST_UNSUPPORTED || st == ST_TOO_BIG ? error_prefix(err, ST_BAD_DATA, "unsupported") : st;
         v->form = VERIFIED_SYMBOLS;
         v->build_id = table.build_id;
         v->quality = table.range_count ? table.quality : QUALITY_NONE;
@@ -200,11 +200,11 @@ enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, 
         enum status st;
 
         if (out < 0)
-                return error_os(err, errno, "cannot make a memory file");
+                return error_os(err, errno, "cannot create a memory file");
         st = worker_run(&(struct worker_job){ .args = args, .fds = (const int[]){ fd, out, other }, .fd_count = 3 },
                         err);
         if (!st)
-                st = file_map_fd(out, VERIFY_ANSWER_MAX, "the verifier's answer", &answer, err);
+                st = file_map_fd(out, VERIFY_ANSWER_MAX, "the verifier's result", &answer, err);
         if (st)
                 return st;
         st = verify_result_decode(answer.data, answer.size, ret, err);

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Verification of an uploaded file by a confined worker (`cairn worker verify`; descriptor 3: the file, 4: the answer,
+ * Verification of an uploaded file by a confined worker (`cairn worker verify`; descriptor 3: the file, 4: the result,
  * 5: the file that a package of split DWARF is claimed to belong to).
  */
 #include "common/buf.h"
@@ -30,8 +30,8 @@ struct verify_result {
         enum symbol_quality quality;
         bool has_code;                  /* has the content of executable sections */
         uint32_t package_units;         /* of a package: number of units, and */
-        uint32_t asked_units;           /* how many of them the other file references */
-        struct object_name *companions; /* needed supplementary and .dwo files; owned */
+        uint32_t asked_units;           /* how many of them are referenced by the other file */
+        struct object_name *companions; /* required supplementary and .dwo files; owned */
         uint32_t companion_count;
         uint8_t *sections; /* elf-image/section_list.h; owned; NULL: unknown */
         uint32_t sections_bytes;
@@ -42,9 +42,9 @@ void verify_result_deinit(struct verify_result *v);
 
 /**
  * Run a worker on the file.
- * @param other the file that a package may belong to; -1 none.
+ * @param other the file that a package may belong to; -1: none.
  * @param ret   verify_result_deinit().
- * @return ST_BAD_DATA with the reason when it has no known form, or it crashed the worker.
+ * @return ST_BAD_DATA with the reason if its form is unknown, or it crashed the worker.
  */
 enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, struct error *err) MUST_CHECK;
 
@@ -52,7 +52,7 @@ enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, 
 enum status verify_worker_run(int in, int out, int other, struct error *err) MUST_CHECK;
 
 /*
- * The answer in bytes, little-endian: form, quality and code (u8 each), units of a package and how many of them are
+ * Encoding of the result, little-endian: form, quality and code (u8 each), units of a package and how many of them are
  * referenced (u32 each), build-id and Go build-id (u8 size, bytes), number of companions (u32), of each its kind (u8)
  * and id (u8 size, bytes), size of the section list (u32) and the list.
  */
@@ -61,7 +61,7 @@ enum status verify_worker_run(int in, int out, int other, struct error *err) MUS
 
 void verify_result_encode(struct buf *to, const struct verify_result *v);
 
-/** The answer is untrusted: the worker may be compromised. @param ret verify_result_deinit(). */
+/** The bytes are untrusted: the worker may be compromised. @param ret verify_result_deinit(). */
 enum status verify_result_decode(const void *bytes, size_t n, struct verify_result *ret, struct error *err) MUST_CHECK;
 
 #endif

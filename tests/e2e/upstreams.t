@@ -127,7 +127,7 @@ if command -v debuginfod-find >/dev/null; then
         DEBUGINFOD_CACHE_PATH=$tmp/cache DEBUGINFOD_URLS=$url debuginfod-find debuginfo "$(id_of 5)" >/dev/null 2>&1
         ok "  a client remembers no miss" test ! -e "$tmp/cache/$(id_of 5)/debuginfo"
 fi
-wait_for "the log" grep -Eq "$(id_of 5): cannot fetch .* its answer was cut off after [0-9]+ bytes" "$server_log"
+wait_for "the log" grep -Eq "$(id_of 5): cannot fetch .* its response was truncated after [0-9]+ bytes" "$server_log"
 pass "  the log says why"
 
 mode first page
