@@ -59,10 +59,10 @@ cpu = sum(flat for _, _, flat, _ in results["Top functions by CPU time"][1])
 says(cpu >= total > 0, "the view top has all of them", (cpu, total))
 by_version = {version: value for version, _, value, percent in results["Cost by a label"][0]}
 says(by_version.get("1") == by_version.get("2") is not None, "the same profile twice costs the same", by_version)
-says(all(abs(before - after) < 1e-9 for _, before, after in results["Two versions side by side"][0]), "and no function's share differs")
+says(all(abs(before - after) < 1e-9 for _, before, after in results["Comparing two versions"][0]), "and no function's share differs")
 says(sum(value for _, value in results["Over time"][0]) >= total, "the minutes have all of it")
 missing = {(m["build_id"], m["samples"]) for m in json.loads(read(directory + "/missing.json")) if m["state"] != "sender"}
-found = {(build_id or "", samples) for build_id, _, _, samples in results["What has no names"][0]}
+found = {(build_id or "", samples) for build_id, _, _, samples in results["Unresolved addresses"][0]}
 says(missing and missing <= found, "what has no names is what cairn query --missing has", (missing, found))
 folded = dict(line.rsplit(" ", 1) for line in read(directory + "/stacks.folded").splitlines())
 cairn = dict(line.rsplit(" ", 1) for line in read(directory + "/cairn.folded").splitlines())
