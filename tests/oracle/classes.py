@@ -35,9 +35,9 @@ def plain(name):
 # ---- names: case, our frame's number, our name and linkage name, theirs and their linkage name ----
 
 @add(NAME_TESTS, "clone suffix", "both",
-     "the symbol's name with what the compiler adds for clones (`.isra.0`, `.constprop.0`, `.part.0`, `.cold`, "
-     "`.lto_priv.0`); ours is the DIE's. Holds when a symbol that covers the address has the peer's name and loses "
-     "only the suffix")
+     "the symbol's name with the suffix that the compiler adds for clones (`.isra.0`, `.constprop.0`, `.part.0`, "
+     "`.cold`, `.lto_priv.0`); ours is the DIE's name. Holds when a symbol that covers the address has the peer's "
+     "name, and the names differ only in the suffix")
 def clone_suffix(c, i, ours, mangled, theirs, their_mangled):
     raw = {s.name for s in c.covering}
     for name, mine in ((their_mangled or theirs, mangled or ours), (theirs, ours)):
@@ -52,17 +52,17 @@ def constructor(name):
 
 
 @add(NAME_TESTS, "constructor kind", "both",
-     "another of the names of one constructor or destructor (`C1`, `C2`, `D0`...) that stand at one address. Holds when "
-     "the mangled names differ in that digit only")
+     "another of the names of one constructor or destructor (`C1`, `C2`, `D0`...) that share one address. Holds "
+     "when the mangled names differ in that digit only")
 def constructor_kind(c, i, ours, mangled, theirs, their_mangled):
     return bool(mangled and their_mangled) and mangled != their_mangled and \
         constructor(no_suffix(mangled)) == constructor(no_suffix(their_mangled))
 
 
 @add(NAME_TESTS, "alias", "both",
-     "the name of another symbol at the address where the function begins (weak and versioned aliases, `__GI_` names, "
-     "functions folded into one). Holds when a symbol that covers the address has the peer's name, and one that begins "
-     "at the same address has ours or the function's DIE names no symbol")
+     "the name of another symbol at the address where the function begins (weak and versioned aliases, `__GI_` "
+     "names, folded functions). Holds when a symbol that covers the address has the peer's name, and one that "
+     "begins at the same address has ours or the function's DIE names no symbol")
 def alias(c, i, ours, mangled, theirs, their_mangled):
     for s in c.covering:
         if s.kind == "NOTYPE" or not {theirs, their_mangled} & c.facts.spellings([s]):
@@ -74,8 +74,9 @@ def alias(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "label", "ours",
-     "a symbol without type, which is no function (`.L` labels, `file.c.1a2b3c`, `_init` over the PLT). Holds when the "
-     "peer's name is of such a symbol at or before the address and ours is of the DIE, or of the stub")
+     "a symbol without type, which is not a function (`.L` labels, `file.c.1a2b3c`, `_init` over the PLT). Holds "
+     "when the peer's name is that of such a symbol at or before the address and ours is from the DIE, or that of "
+     "the stub")
 def label(c, i, ours, mangled, theirs, their_mangled):
     named = [s for s in c.covering + c.before if s.name == (their_mangled or theirs) or s.name == theirs]
     return any(s.kind == "NOTYPE" or not s.size or c.in_section(".plt") for s in named)
@@ -88,17 +89,17 @@ def demangler(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "plain name", "ours",
-     "the DIE's name without its namespaces and classes, where no linkage name says them. Holds when the DIE has no "
-     "linkage name and the peer's name is its DW_AT_name, with which ours ends")
+     "the DIE's name without its namespaces and classes, if it has no linkage name that contains them. Holds when "
+     "the DIE has no linkage name and the peer's name is its DW_AT_name, with which ours ends")
 def plain_name(c, i, ours, mangled, theirs, their_mangled):
     return not mangled and ours.endswith("::" + theirs) and \
         any(len(chain) > i and chain[i].name == theirs and not chain[i].linkage for chain in c.chains)
 
 
 @add(NAME_TESTS, "names of the dwz file lost", "ours",
-     "no name for a function that is described, or whose name stands, in the supplementary file; or the name of what stands "
-     "at that offset of the program's own file; or its plain name, when only its linkage name stands there. Holds when the "
-     "DIE's origin or name leads to that file and the peer has no name or one of these")
+     "no name for a function that is described, or whose name is, in the supplementary file; or the name found at "
+     "that offset of the program's own file; or its plain name, when only its linkage name is there. Holds when "
+     "the DIE's origin or name refers to that file and the peer has no name or one of these")
 def lost_names(c, i, ours, mangled, theirs, their_mangled):
     return any(len(chain) > i and chain[i].scope and "alt" in (chain[i].scope.origin, chain[i].scope.text) and
                (theirs == "??" or theirs == chain[i].scope.wrong_name or chain[i].scope.wrong_linkage in (theirs, their_mangled) or
@@ -106,16 +107,16 @@ def lost_names(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "names of other units lost", "ours",
-     "the name of the symbol around an inlined call whose function is described in another unit (LTO). Holds when the "
-     "call's DIE has its abstract origin there and the peer's name is of a symbol that covers the address")
+     "the name of the symbol around an inlined call whose function is described in another unit (LTO). Holds when "
+     "the call's DIE has its abstract origin there and the peer's name is that of a symbol that covers the address")
 def lost_unit_names(c, i, ours, mangled, theirs, their_mangled):
     return any(len(chain) > i and chain[i].scope and (chain[i].scope.kind, chain[i].scope.origin) == ("inlined", "unit")
                for chain in c.chains) and bool({theirs, their_mangled} & c.facts.spellings(c.covering))
 
 
 @add(NAME_TESTS, "no name for padding", "both",
-     "nothing for bytes that no DIE, row or sized symbol covers, and that the pclntab counts to the function before. Holds "
-     "when the program's own runtime names that function there")
+     "nothing for bytes that no DIE, row or sized symbol covers, and that the pclntab assigns to the preceding "
+     "function. Holds when the program's own runtime names that function there")
 def no_padding_name(c, i, ours, mangled, theirs, their_mangled):
     return theirs == "??" and c.address in c.facts.runtime and c.is_padding() and c.facts.runtime[c.address][0][0] == ours
 
@@ -127,8 +128,8 @@ def no_stub(c, i, ours, mangled, theirs, their_mangled):
 
 
 @add(NAME_TESTS, "padding named", "ours",
-     "the function before, for bytes between functions. Holds when no DIE and no sized symbol covers the address, and "
-     "ours is unknown")
+     "the preceding function, for bytes between functions. Holds when no DIE and no sized symbol covers the "
+     "address, and ours is unknown")
 def padding(c, i, ours, mangled, theirs, their_mangled):
     return ours == "??" and not c.scopes and not any(s.size for s in c.covering)
 
@@ -136,7 +137,7 @@ def padding(c, i, ours, mangled, theirs, their_mangled):
 # ---- places: case, our frame's number, our path and line, theirs ----
 
 @add(PLACE_TESTS, "path spelling", "both",
-     "the same path with `dir/../`, `./` or `//` taken out")
+     "the same path without `dir/../`, `./` or `//`")
 def path_spelling(c, i, ours, theirs):
     return ours[1] == theirs[1] and bool(theirs[0]) and same_place(ours[0], theirs[0])
 
@@ -151,16 +152,16 @@ def no_directory(c, i, ours, theirs):
 
 
 @add(PLACE_TESTS, "file symbol", "both",
-     "the name of an STT_FILE symbol for code without lines. Holds when no row covers the address, the peer's file is such a "
-     "name or empty, with line 0, and ours is nothing, or of a Go program what its runtime prints")
+     "the name of an STT_FILE symbol for code without lines. Holds when no row covers the address, the peer's file"
+     " is such a name or empty, with line 0, and ours is empty, or in a Go program equal to its runtime's output")
 def file_symbol(c, i, ours, theirs):
     return not c.sequences and theirs[1] == 0 and (not theirs[0] or theirs[0] in c.facts.symbols.files) and \
         (not ours[0] or c.address in c.facts.runtime)
 
 
 @add(PLACE_TESTS, "another entry of the file table", "ours",
-     "the right line, in the file or directory before or after in the table of files. Holds when the peer's path is made "
-     "of the entry and the directory at most one off in the unit's table")
+     "the right line, with the file or directory before or after the right one in the file table. Holds when the "
+     "peer's path consists of the entry and the directory with an index that is off by at most one")
 def file_off_by_one(c, i, ours, theirs):
     if ours[1] != theirs[1] or not theirs[0]:
         return False
@@ -169,23 +170,24 @@ def file_off_by_one(c, i, ours, theirs):
 
 
 @add(PLACE_TESTS, "no line where no function", "both",
-     "nothing for bytes that a row covers but no function (padding at the end of a sequence). Holds when no DIE covers "
-     "the address, a row does, and the peer has no file")
+     "nothing for bytes that a row covers but no function (padding at the end of a sequence). Holds when no DIE "
+     "covers the address, a row does, and the peer has no file")
 def no_line(c, i, ours, theirs):
     return not c.scopes and bool(c.sequences) and theirs == ("", 0)
 
 
 @add(PLACE_TESTS, "DWARF for pclntab", "both",
-     "the place in the DWARF of the unstripped Go program, where the pclntab of the stripped one says another: of an "
-     "inlined call, of a wrapper that the compiler made up, or of an instruction. Holds when the peer's place follows from "
-     "rows and DIEs, and ours is what the program's own runtime prints")
+     "the place in the DWARF of the unstripped Go program, where the pclntab of the stripped one has another: of "
+     "an inlined call, of a wrapper generated by the compiler, or of an instruction. Holds when the peer's place "
+     "follows from rows and DIEs, and ours is equal to the output of the program's own runtime")
 def dwarf_for_pclntab(c, i, ours, theirs):
     return c.address in c.facts.runtime and any(
         len(chain) > i and chain[i].line == theirs[1] and same_place(chain[i].path, theirs[0]) for chain in c.chains)
 
 
 @add(PLACE_TESTS, "another sequence's row", "both",
-     "the row of another sequence of the unit that covers the address too (functions folded into one). Holds when it is that")
+     "the row of another sequence of the unit that also covers the address (folded functions). Holds when it is "
+     "that row")
 def other_sequence(c, i, ours, theirs):
     sequences = c.due_sequences()
     return i == 0 and len(sequences) > 1 and any(
@@ -193,8 +195,8 @@ def other_sequence(c, i, ours, theirs):
 
 
 @add(PLACE_TESTS, "row after its end", "ours",
-     "the last row of a sequence that has ended. Holds when no row covers the address and the peer's place is the last "
-     "row before")
+     "the last row of a sequence that has ended. Holds when no row covers the address and the peer's place is the "
+     "last row before it")
 def ended(c, i, ours, theirs):
     last = c.facts.lines.last_before(c.address)
     return not c.sequences and not ours[0] and bool(last) and last.line == theirs[1] and same_place(last.path, theirs[0])
@@ -216,30 +218,32 @@ def subsequence(short, long, same):
 
 
 @add(CHAIN_TESTS, "runtime's omission", "both",
-     "no type arguments, no wrapper around what was inlined into it, no name for the pclntab's first function, or the "
-     "function before for bytes that are padding")
+     "no type arguments, no wrapper around a function inlined into it, no name for the pclntab's first function, "
+     "or the preceding function for padding bytes")
 def omission(c, ours, theirs, linkage, their_linkage):
     return theirs == c.facts.runtime.get(c.address)
 
 
 @add(CHAIN_TESTS, "inlines of other units lost", "ours",
-     "inlined frames are left out whose function is described in another unit (LTO). Holds when the rest is the same, "
-     "or of the classes above, and the DIE of a missing frame has its abstract origin in another unit")
+     "the stack without inlined frames whose function is described in another unit (LTO). Holds when the other "
+     "frames are the same, or differ by the classes above, and the DIE of a missing frame has its abstract origin "
+     "in another unit")
 def lost_unit(c, ours, theirs, linkage, their_linkage):
     return lost(c, ours, theirs, linkage, their_linkage, "unit")
 
 
 @add(CHAIN_TESTS, "inlines of the dwz file lost", "ours",
-     "inlined frames are left out whose function is described in the supplementary file. Holds when the rest is the same, "
-     "or of the classes above, and the DIE of a missing frame has its abstract origin there")
+     "the stack without inlined frames whose function is described in the supplementary file. Holds when the other"
+     " frames are the same, or differ by the classes above, and the DIE of a missing frame has its abstract origin"
+     " there")
 def lost_alt(c, ours, theirs, linkage, their_linkage):
     return lost(c, ours, theirs, linkage, their_linkage, "alt")
 
 
 @add(CHAIN_TESTS, "scopes below others lost", "ours",
-     "the scopes only to which a walk comes that goes down from the unit through DIEs that cover the address; namespaces, "
-     "classes and other functions around a function do not. Holds when the peer's frames are exactly those, or the symbol "
-     "alone when there are none, and the walk misses some")
+     "only the scopes that are reached from the unit through DIEs that cover the address; namespaces, classes and "
+     "other functions around a function do not cover it. Holds when the peer's frames are exactly those, or only "
+     "the symbol if there are none, and some scopes are not reached")
 def lost_below(c, ours, theirs, linkage, their_linkage):
     return c.facts.peer == "eu-addr2line" and any(
         walked(c, chain) and is_rest(c, frames, walked(c, chain), theirs, their_linkage)
@@ -247,8 +251,8 @@ def lost_below(c, ours, theirs, linkage, their_linkage):
 
 
 @add(CHAIN_TESTS, "scopes with indexed ranges lost", "ours",
-     "the frames from the first scope on whose ranges are not of DW_FORM_rnglistx. Holds when the innermost scope's are, and "
-     "the peer's frames are exactly those, or the symbol alone when there are none")
+     "the frames starting with the first scope whose ranges are not of DW_FORM_rnglistx. Holds when the innermost "
+     "scope's ranges are, and the peer's frames are exactly those, or only the symbol if there are none")
 def lost_indexed(c, ours, theirs, linkage, their_linkage):
     for chain in c.scopes if c.facts.peer == "addr2line" else ():
         first = next((i for i, x in enumerate(chain) if x.ranges != "indexed"), len(chain))
@@ -296,8 +300,9 @@ def lost(c, ours, theirs, linkage, their_linkage, origin=None):
 
 
 @add(CHAIN_TESTS, "DWARF not read", "ours",
-     "the symbol only, where rows or DIEs cover the address (units that the peer cannot read, or finds only through "
-     ".debug_aranges). Holds when the peer has one frame, named as the outermost one or as a symbol there, without a line")
+     "the symbol only, where rows or DIEs cover the address (units that the peer cannot read, or finds only "
+     "through .debug_aranges). Holds when the peer has one frame, named like the outermost one or a symbol there, "
+     "without a line")
 def not_read(c, ours, theirs, linkage, their_linkage):
     return bool(c.sequences or c.scopes) and len(theirs) == 1 and theirs[0][2] == 0 and any(o[1] for o in ours) and \
         "/" not in theirs[0][1] and (theirs[0][0] == ours[-1][0] or bool(
@@ -312,9 +317,9 @@ def overlap(c, ours, theirs, linkage, their_linkage):
 
 
 @add(CHAIN_TESTS, "a later unit", "ours",
-     "the frames of a unit whose copy of the function the linker dropped: it keeps the first, and ld.bfd and gold give "
-     "copies of the same size its address. Holds when the peer's frames are the DIEs and rows of a unit behind the first "
-     "that covers the address; plain names will do")
+     "the frames of a unit whose copy of the function the linker dropped: the linker keeps the first copy, and "
+     "ld.bfd and gold assign its address to copies of the same size. Holds when the peer's frames are the DIEs and"
+     " rows of a unit after the first that covers the address; plain names are accepted")
 def later_unit(c, ours, theirs, linkage, their_linkage):
     def is_frame(i, frame):
         name, path, line = theirs[i]
@@ -325,9 +330,9 @@ def later_unit(c, ours, theirs, linkage, their_linkage):
 
 
 AT_ROW = Class("calls of the row's address", "ours",
-               "the calls around the address where the line row begins, not around the one that was asked for. Holds when the outer "
-               "frames are exactly those to which a walk as of `scopes below others lost` comes there, and the innermost is that "
-               "to which it comes here")
+               "the calls around the address where the line row begins, instead of those around the requested address. Holds"
+               " when the outer frames are exactly those reached as in `scopes below others lost` at that address, and the "
+               "innermost is that reached at the requested one")
 CLASSES[AT_ROW.key] = AT_ROW
 
 
