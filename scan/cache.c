@@ -14,21 +14,21 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 
-#define CANCEL_POLL_NS 200000000 /* how often cancel is polled */
-#define MAKERS_MAX 4             /* files being generated concurrently */
+#define CANCEL_POLL_NS 200000000 /* polling interval of cancel */
+#define MAKERS_MAX 4             /* concurrent makers */
 #define ENTRIES_MAX 4096         /* cached files; lookups are linear */
 
 static struct metric files_made = METRIC_COUNTER("cairn_scan_unpacked_total",
-                                                 "Files that were taken out of scanned archives, or made of such.", "");
+                                                 "Files extracted from scanned archives, or generated from them.", "");
 static struct metric cache_hits =
-        METRIC_COUNTER("cairn_scan_cache_hits_total", "Requests that found them still there.", "");
+        METRIC_COUNTER("cairn_scan_cache_hits_total", "Requests served from the cache of these files.", "");
 static struct metric cached_bytes = METRIC_GAUGE("cairn_scan_cache_bytes", "Size of the cached files.", "");
 
 struct cache_entry {
         struct cache_entry *newer, *older;
         char key[SCAN_CACHE_KEY_SIZE];
         uint64_t size;
-        bool is_ready; /* otherwise it is being generated */
+        bool is_ready; /* false: being generated */
         bool is_gone;  /* not in the list: the last waiting thread frees it, and waiting threads retry unless it failed
                         */
         unsigned waiting;
@@ -83,7 +83,7 @@ static struct cache_entry *find_cache_entry(struct scan_cache *c, const char *ke
         return e;
 }
 
-/* Evict entries beyond the limits, but not those being generated. */
+/* Evict entries beyond the limits, except those being generated. */
 static void evict_entries(struct scan_cache *c)
 {
         for (struct cache_entry *e = c->oldest; e && (c->used_bytes > c->max_bytes || c->count > ENTRIES_MAX);) {
@@ -154,14 +154,14 @@ static enum status set_stopped_error(struct error *err)
         return error_set(err, ST_BUSY, "the service is stopping");
 }
 
-/* Create a new file in any case: the old one may still be read or mapped. */
+/* Always create a new file: the old one may still be read or mapped. */
 static int create_cache_file(struct scan_cache *c, const struct cache_entry *e)
 {
         (void)unlinkat(c->dir_fd, e->key, 0);
         return openat(c->dir_fd, e->key, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Called without the lock. */
+/* The caller does not hold the lock. */
 static enum status make_cache_file(struct scan_cache *c, struct cache_entry *e, scan_cache_make *make, void *context,
                                    const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
@@ -189,7 +189,7 @@ static enum status make_cache_file(struct scan_cache *c, struct cache_entry *e, 
         return ST_OK;
 }
 
-/* Called with the lock held by the first requester. */
+/* Called by the first requester, which holds the lock. */
 static enum status make_cache_entry(struct scan_cache *c, struct cache_entry *e, scan_cache_make *make, void *context,
                                     const atomic_bool *cancel, int *fd_ret, struct error *err)
 {
@@ -221,7 +221,7 @@ static enum status make_cache_entry(struct scan_cache *c, struct cache_entry *e,
         return st;
 }
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static enum status wait_for_entry(struct scan_cache *c, struct cache_entry *e, const atomic_bool *cancel,
                                   bool *again_ret, struct error *err)
 {
@@ -243,7 +243,7 @@ static enum status wait_for_entry(struct scan_cache *c, struct cache_entry *e, c
         return st;
 }
 
-/* ST_NOT_FOUND when the file was removed from the folder; the entry is removed then. */
+/* ST_NOT_FOUND if the file was removed from the folder; then removes the entry. */
 static enum status open_cache_entry(struct scan_cache *c, struct cache_entry *e, int *fd_ret, struct error *err)
 {
         int fd = openat(c->dir_fd, e->key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

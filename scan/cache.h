@@ -5,7 +5,7 @@
 /**
  * @file
  * LRU cache of files that are generated on demand, such as members of archives. Single flight: concurrent requests for
- * a file wait for its one generation. The cache is emptied at each start.
+ * a file wait for its one generation. The cache is emptied at start.
  *
  * Threads: any.
  */
@@ -33,12 +33,12 @@ typedef enum status scan_cache_make(void *context, int out, const atomic_bool *c
 /**
  * @param key    a file name, shorter than SCAN_CACHE_KEY_SIZE.
  * @param fd_ret owned; the file remains readable after its eviction.
- * @return the status of make; ST_BUSY when cancelled; ST_OS when a file cannot be created or opened.
+ * @return the status of make; ST_BUSY when cancelled; ST_OS if a file cannot be created or opened.
  */
 enum status scan_cache_get(struct scan_cache *c, const char *key, scan_cache_make *make, void *context,
                            const atomic_bool *cancel, int *fd_ret, struct error *err) MUST_CHECK;
 
-/** Open a file if it is cached. ST_NOT_FOUND when it is not; ST_OS when it cannot be opened. */
+/** Open a file if it is cached. ST_NOT_FOUND if it is not; ST_OS if it cannot be opened. */
 enum status scan_cache_open_ready(struct scan_cache *c, const char *key, int *fd_ret) MUST_CHECK;
 
 #endif

@@ -56,7 +56,7 @@ static bool read_scan_object(struct reader *r, struct scan_object *o)
         return build_id_from_bytes(&o->build_id, id, size);
 }
 
-/* False for an invalid record. @param memory_ret false when out of memory */
+/* False for an invalid record. @param memory_ret false if out of memory */
 static bool read_contents_record(struct reader *r, struct scan_contents *f, bool *end_ret, bool *memory_ret)
 {
         uint8_t what;
@@ -90,7 +90,7 @@ enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret,
                 if (read_contents_record(&r, &f, &end, &memory))
                         continue;
                 scan_contents_deinit(&f);
-                return memory ? error_at(err, ST_BAD_DATA, r.pos, "the worker's answer is damaged")
+                return memory ? error_at(err, ST_BAD_DATA, r.pos, "the worker's result is damaged")
                               : error_no_memory(err);
         }
         *ret = f;

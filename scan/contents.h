@@ -5,7 +5,7 @@
 /**
  * @file
  * Contents of one scanned file, encoded by a confined worker and decoded by the service: the objects with a build-id,
- * and the other members of an archive, which may be source files, by the hash of their path.
+ * and the path hashes of the other members of an archive, which may be source files.
  *
  * Threads: a value belongs to one thread.
  */
@@ -25,7 +25,7 @@ struct scan_object {
         uint64_t size_bytes;
         uint32_t ordinal;        /* of the archive member */
         const char *path;        /* of the member, "/usr/bin/x"; "": the file itself. Borrowed from the bytes */
-        const void *sections;    /* section list (elf-image/section_list.h), borrowed from the bytes; */
+        const void *sections;    /* section list (elf-image/section_list.h), borrowed from the bytes */
         uint32_t sections_bytes; /* 0: unknown */
 };
 
@@ -35,7 +35,7 @@ struct scan_source {
 };
 
 struct scan_contents {
-        struct scan_object *objects; /* owned, also sources */
+        struct scan_object *objects; /* owned, like sources */
         size_t object_count, object_capacity;
         struct scan_source *sources;
         size_t source_count, source_capacity;
@@ -52,14 +52,14 @@ void scan_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken);
 
 /* ---- reading ---- */
 
-/** @param bytes from malloc(), taken, also on failure. @return ST_BAD_DATA when they are damaged. */
+/** Takes bytes (from malloc()), also on failure. @return ST_BAD_DATA if they are damaged. */
 enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret, struct error *err) MUST_CHECK;
 void scan_contents_deinit(struct scan_contents *f);
 
 /** "/a/./b/../c//d" to "/a/c/d", in place. ".." at the root is ignored. */
 void scan_path_normalise(char *path);
 
-/** The hash that source files are indexed by, of the normalised path. */
+/** The key of source files in the index: a hash of the normalised path. */
 uint64_t scan_path_hash(const char *path);
 
 #endif

@@ -119,7 +119,7 @@ static void cleanup_scan_index(struct scan_index **ix)
         scan_index_close(*ix);
 }
 
-/* MDB_VERSION_MISMATCH when the databases have another version. */
+/* MDB_VERSION_MISMATCH if the databases have another version. */
 static int open_scan_databases(struct scan_index *ix, MDB_txn *txn)
 {
         const struct {

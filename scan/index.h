@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Index of scanned files in LMDB (docs/formats/scan.md): which file or archive member has which build-id, and which
- * archives have a source file with which path. It persists across restarts and is rebuilt when it is missing, damaged
- * or of another version.
+ * Index of scanned files in LMDB (docs/formats/scan.md): the build-ids of files and archive members, and the archives
+ * that contain a source path. It persists across restarts and is rebuilt if it is missing, damaged or of another
+ * version.
  *
  * Threads: any; LMDB serializes writers.
  */
@@ -24,7 +24,7 @@ struct scan_file {
         int64_t mtime_ns;
         uint64_t size_bytes, inode;
         enum scan_file_class class;
-        bool is_of_use;   /* ELF or an archive, and at least partly readable */
+        bool is_of_use;   /* ELF or an archive, at least partly readable */
         const char *path; /* absolute */
 };
 
@@ -33,7 +33,7 @@ struct scan_file scan_file_from_stat(const struct stat *info);
 /** Whether the file is unchanged. */
 bool scan_file_matches(const struct scan_file *f, const struct stat *info);
 
-/** Whether this file, unchanged, is in the index. */
+/** Whether this file is in the index and unchanged. */
 enum status scan_index_is_known(struct scan_index *ix, const char *path, const struct stat *info, bool *ret,
                                 struct error *err) MUST_CHECK;
 
@@ -42,7 +42,7 @@ struct scan_result {
         struct scan_contents contents;
 };
 
-/** Replace the entries of these files by path, in one durable commit. */
+/** Replace the entries of these files, by path, in one durable commit. */
 enum status scan_index_put(struct scan_index *ix, const struct scan_result *results, size_t count,
                            struct error *err) MUST_CHECK;
 
@@ -64,16 +64,16 @@ struct scan_place {
 };
 void scan_places_free(struct scan_place *places, size_t count);
 
-/** All places of a build-id, at most LIMIT_SCAN_PLACES. ST_NOT_FOUND when there is none. */
+/** All places of a build-id, at most LIMIT_SCAN_PLACES. ST_NOT_FOUND if there is none. */
 enum status scan_index_find(struct scan_index *ix, const struct build_id *id, struct scan_place **ret,
                             size_t *count_ret, struct error *err) MUST_CHECK;
-/** All archives with a source file of that path. */
+/** All archives with a source file of this path. */
 enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret,
                                    size_t *count_ret, struct error *err) MUST_CHECK;
 
 /**
  * Find a section of a member (ordinal 0: of the file itself).
- * @return ST_NOT_FOUND when the object has no such section; ST_UNSUPPORTED when its sections are unknown.
+ * @return ST_NOT_FOUND: no such section; ST_UNSUPPORTED: its sections are unknown.
  */
 enum status scan_index_find_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,
                                     uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;

@@ -10,7 +10,7 @@
 struct scan_index {
         MDB_env *env;
         MDB_dbi paths, files, contents, objects, sources, sections;
-        atomic_uint next_number; /* numbers are unique while the service runs */
+        atomic_uint next_number; /* numbers are unique during the lifetime of the service */
 };
 
 #define SCAN_KEY_MAX (1 + BUILD_ID_MAX + 8)

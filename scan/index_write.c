@@ -8,7 +8,7 @@
 #include "common/reader.h"
 #include "scan/index_internal.h"
 
-/* Encode the keys to delete with a file: for each object size, build-id, ordinal; then the hashes of sources. */
+/* Encode the keys to delete with a file: size, build-id and ordinal of each object; then the path hashes of sources. */
 static void encode_contents_keys(struct buf *to, const struct scan_contents *f)
 {
         buf_append_u32(to, (uint32_t)f->object_count);
@@ -77,7 +77,7 @@ static int delete_sources(struct scan_index *ix, MDB_txn *txn, struct reader *r,
         return rc;
 }
 
-/* Remove a file's records. Its keys are copied first, because deleting moves LMDB pages. */
+/* Remove a file's records. Its keys are copied first, because deletions move LMDB pages. */
 static int remove_indexed_file(struct scan_index *ix, MDB_txn *txn, uint32_t number)
 {
         _cleanup_free_ void *copy = NULL;

@@ -16,7 +16,7 @@
 #include "scan/contents.h"
 #include "scan/inspector.h"
 
-/* Report the last file and receive the next. @param fd_ret -1: there is no further file. */
+/* Report the last file and receive the next. @param fd_ret -1: no more files. */
 static enum status request_next_file(int socket, const struct inspector_answer *answer, int *fd_ret, struct error *err)
 {
         enum status st = file_write_all(socket, answer, sizeof *answer, "socket", err);
@@ -96,7 +96,7 @@ static enum status buffer_member(struct inspection *in, struct gathered *g, cons
 {
         enum status st = ST_OK;
 
-        if (offset < g->size) /* formats that seek back are rejected */
+        if (offset < g->size) /* formats that seek backwards are rejected */
                 return error_set(err, ST_BAD_DATA, "a member overlaps itself");
         if (!g->in_file && (offset > LIMIT_SCAN_MEMBER_BYTES || n > LIMIT_SCAN_MEMBER_BYTES - offset)) {
                 st = write_member_at(in->scratch, in->memory, (size_t)g->size, 0, err);
@@ -162,7 +162,7 @@ static enum status inspect_member(void *context, struct archive_member *m, struc
         return st == ST_NOT_FOUND ? inspect_buffered_member(in, &g, m, path, err) : st;
 }
 
-/* Objects found before a failure are returned. */
+/* Objects found before a failure are also returned. */
 static enum status inspect_file(struct inspection *in, int fd, int out, uint64_t *size_ret, struct error *err)
 {
         const struct archive_visitor visitor = { .member = inspect_member, .context = in };

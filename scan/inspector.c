@@ -13,14 +13,14 @@
 #include "sandbox/fd_pass.h"
 #include "sandbox/worker.h"
 
-/* a worker gets no further file after this time, because its CPU limit covers all its files */
+/* a worker gets no more files after this time, because its CPU limit covers all its files */
 #define BATCH_NS 30000000000ll
 
 struct inspector_run_state {
         const struct inspector_options *o;
         int64_t start_ns;
         int socket, contents_fd;
-        bool has_file; /* the worker is inspecting one */
+        bool has_file; /* the worker is inspecting a file */
         bool is_over;
 };
 
@@ -32,7 +32,7 @@ static enum status read_worker_contents(const struct inspector_run_state *b, siz
         if (!bytes)
                 return error_no_memory(err);
         if (pread(b->contents_fd, bytes, n, 0) != (ssize_t)n)
-                return error_set(err, ST_BAD_DATA, "the worker's answer is truncated");
+                return error_set(err, ST_BAD_DATA, "the worker's result is truncated");
         return scan_contents_read(steal_ptr(bytes), n, ret, err);
 }
 
@@ -44,7 +44,7 @@ static void handle_inspector_answer(struct inspector_run_state *b, const struct 
 
         b->has_file = false;
         if (a->size > LIMIT_SCAN_FOUND_BYTES)
-                st = error_set(&err, ST_BAD_DATA, "the worker's answer is damaged");
+                st = error_set(&err, ST_BAD_DATA, "the worker's result is damaged");
         if (!st && a->size)
                 st = read_worker_contents(b, (size_t)a->size, &contents, &err);
         if (!st && a->status) {
@@ -85,7 +85,7 @@ enum status inspector_run(const struct inspector_options *options, struct error 
         if (contents < 0 || scratch < 0)
                 return error_os(err, errno, "cannot create a temporary file in '%s'", options->scratch_dir);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-                return error_os(err, errno, "cannot make a socket for a worker");
+                return error_os(err, errno, "cannot create a socket for a worker");
         theirs = ends[0];
         ours = ends[1];
         st = worker_run(&(struct worker_job){ .args = args,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open the file of a build-id: the best place whose file is unchanged, extracting archive members into the cache. */
+/*
+ * Opens the file of a build-id: the best place whose file is unchanged; archive members are extracted into the cache.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +22,9 @@ struct unpack_job {
         struct timespec mtime;
 };
 
-/* Forking a worker takes a twentieth of the time of starting the program. The nursery runs one worker at a time. */
+/*
+ * Forking a worker takes a twentieth of the time of executing the program. The fork server runs one worker at a time.
+ */
 static enum status run_in_nursery(struct scan *s, const struct worker_job *job, struct error *err)
 {
         enum status st;
@@ -64,7 +68,7 @@ static void set_identity(const struct scan_place *p, struct scan_opened *o)
         snprintf(o->identity, sizeof o->identity, "scan-%016" PRIx64, hash_bytes64(&all, sizeof all));
 }
 
-/* Open a file in its tree. A changed file is not found until the next walk. */
+/* Open a file in its tree. A changed file is not found before the next walk. */
 static enum status open_scanned_file(struct scan *s, const struct scan_place *p, const struct scan_wait *wait,
                                      int *fd_ret, struct stat *info_ret, struct error *err)
 {
@@ -129,7 +133,7 @@ static enum status open_place(struct scan *s, const struct scan_place *p, const 
         return ST_OK;
 }
 
-/* Better symbols first, then files outside of archives, then newer ones. */
+/* Better symbols first, then files that are not in archives, then newer ones. */
 static int compare_places(const void *a, const void *b)
 {
         const struct scan_place *x = a, *y = b;
@@ -143,7 +147,7 @@ static int compare_places(const void *a, const void *b)
 
 /* A request for one of the places of a build-id. */
 struct place_request {
-        uint8_t kinds;       /* SCAN_DEBUGINFO or SCAN_EXECUTABLE; 0 none */
+        uint8_t kinds;       /* SCAN_DEBUGINFO or SCAN_EXECUTABLE; 0: none */
         const char *section; /* NULL: the file */
         const struct scan_wait *wait;
 };
@@ -210,7 +214,7 @@ enum status scan_open_section(struct scan *s, const struct build_id *id, enum ob
 /* ---- sources ---- */
 
 /*
- * Source files. Debuginfo of the build-id, from a tree or from elsewhere, must name the path; then the file is opened
+ * Source files. Debuginfo of the build-id, from a tree or another source, must name the path; then the file is opened
  * in a scanned tree or extracted from an archive.
  */
 
@@ -218,9 +222,9 @@ enum status scan_open_section(struct scan *s, const struct build_id *id, enum ob
 
 /* Debuginfo whose source names are checked: a place in a tree, or external debuginfo. */
 struct name_source {
-        char key[SCAN_CACHE_KEY_SIZE]; /* cache key of its names */
+        char key[SCAN_CACHE_KEY_SIZE]; /* cache key of the name hashes */
         uint32_t number;               /* of the file that contains it; 0: none */
-        const char *like;              /* path that the sources' package probably resembles; "": unknown */
+        const char *like;              /* path that probably resembles the source package's; "": unknown */
         enum status (*open)(const struct name_source *d, const atomic_bool *cancel, int *fd_ret, struct error *err);
         struct scan *scan;
         const struct scan_place *place;
@@ -258,8 +262,8 @@ static enum status list_source_names(void *context, int out, const atomic_bool *
                           err);
 }
 
-/* The debuginfo is opened first, because it may have to be extracted into the cache, and makers must not use the cache.
- */
+/* The debuginfo is opened first, because it may have to be extracted into the cache, and makers must not use the
+ * cache. */
 static enum status open_name_hashes(struct scan *s, const struct name_source *d, const atomic_bool *cancel, int *fd_ret,
                                     struct error *err)
 {
@@ -287,7 +291,7 @@ static bool contains_name_hash(int fd, uint64_t hash)
         return at < count && items[at] == hash;
 }
 
-/* ST_OK when the debuginfo names the source. */
+/* ST_OK if the debuginfo names the source. */
 static enum status check_source_is_named(struct scan *s, const struct name_source *d, uint64_t hash,
                                          const atomic_bool *cancel, struct error *err)
 {

@@ -15,9 +15,9 @@
 #define STOP_S 10 /* for files being inspected */
 
 static struct metric stalled =
-        METRIC_GAUGE("cairn_scan_stalled", "Whether the walk waits for a file system that does not answer.", "");
+        METRIC_GAUGE("cairn_scan_stalled", "Whether the walk is blocked by an unresponsive file system.", "");
 
-/* Called with the lock held. Wait until a walk is requested, the interval is over, or the scan stops. */
+/* Wait until a walk is requested, the interval has passed, or the scan stops. Caller holds the lock. */
 static void wait_for_pass_due(struct scan *s)
 {
         int64_t until = monotonic_ns() + (int64_t)s->options.interval_s * 1000000000;
@@ -94,7 +94,7 @@ enum status scan_create(const struct scan_options *options, struct scan **ret, s
         return ST_OK;
 }
 
-/* pthread_clockjoin_np() would do, but the thread sanitizer of GCC 12 does not know it. */
+/* pthread_clockjoin_np() would be simpler, but the thread sanitizer of GCC 12 does not support it. */
 static bool wait_for_scan_end(struct scan *s)
 {
         int64_t until = monotonic_ns() + STOP_S * INT64_C(1000000000);
@@ -139,9 +139,8 @@ void scan_check_progress(struct scan *s)
         pthread_mutex_unlock(&s->at_lock);
         if (is_stalled)
                 log_warn("scan",
-                         "'%s': a file system there has not answered for %d s and holds up the walk; see that its "
-                         "server "
-                         "answers, unmount it (umount -l), or leave it out of --scan",
+                         "'%s': a file system there has not responded for %d s and blocks the walk; check its server, "
+                         "unmount it (umount -l), or remove it from --scan",
                          at, STALL_S);
         else
                 log_info("scan", "the walk continues");
@@ -149,7 +148,7 @@ void scan_check_progress(struct scan *s)
 
 void scan_destroy(struct scan *s)
 {
-        if (!s || s->has_thread) /* the walk hangs, and may still return */
+        if (!s || s->has_thread) /* the walk hangs and may still return */
                 return;
         scan_cache_close(s->cache);
         scan_index_close(s->index);

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Serving directory trees of packages and ELF files by build-id.
+ * Serves directory trees of packages and ELF files by build-id.
  *
- * The trees are walked in the background: at the start, at each interval and on request; unchanged files are not opened
- * again. A confined worker inspects a file, and only its contents are indexed (scan/index.h). A file is served from its
- * tree, a member of an archive from a cache of bounded size (scan/cache.h).
+ * The trees are walked in the background: at start, periodically and on request; unchanged files are not opened again.
+ * A confined worker inspects a file, and only its contents are indexed (scan/index.h). A file is served from its tree,
+ * a member of an archive from a cache of bounded size (scan/cache.h).
  *
  * Threads: any, except opening the trees, start, stop and destroy.
  */
@@ -23,19 +23,21 @@ struct scan;
 struct scan_options {
         const char *const *dirs; /* the trees */
         size_t dir_count;
-        const char *dir;         /* for index/ and unpacked/ */
-        const char *scratch_dir; /* for temporary files */
-        uint64_t interval_s;     /* between two walks; 0: only on request */
-        uint64_t cache_bytes;    /* of unpacked/ */
-        struct fork_server
-                *nursery; /* forks workers that extract archive members; NULL: they are started as programs. Borrowed */
+        const char *dir;             /* for index/ and unpacked/ */
+        const char *scratch_dir;     /* for temporary files */
+        uint64_t interval_s;         /* between walks; 0: only on request */
+        uint64_t cache_bytes;        /* of unpacked/ */
+        struct fork_server *nursery; /* forks workers that extract archive members; NULL: the program is executed for
+                                        them. Borrowed */
         /* Called on the scan's thread after a walk that found new objects. May be NULL. */
         void (*found)(void *context);
         void *context;
 };
 
-/** Open the trees and the index; objects indexed by earlier runs can be served now. ST_OS or ST_USAGE when a tree is
- * not a directory. */
+/**
+ * Open the trees and the index; objects indexed by earlier runs can be served at once. ST_OS or ST_USAGE if a tree is
+ * not a directory.
+ */
 enum status scan_create(const struct scan_options *options, struct scan **ret, struct error *err) MUST_CHECK;
 /** Start walking. */
 enum status scan_start(struct scan *s, struct error *err) MUST_CHECK;
@@ -49,7 +51,8 @@ void scan_destroy(struct scan *s);
 
 /**
  * Detect a stalled walk; call about once a second from one thread. A file system that does not respond (an unreachable
- * NFS server) blocks the walk in a system call: the folder is logged, and cairn_scan_stalled is 1 meanwhile.
+ * NFS server) blocks the walk in a system call: the folder is logged, and cairn_scan_stalled is 1 as long as that
+ * lasts.
  */
 void scan_check_progress(struct scan *s);
 
@@ -59,13 +62,13 @@ void scan_request_run(struct scan *s);
 /** The kinds of objects of a build-id: SCAN_DEBUGINFO, SCAN_EXECUTABLE, both or 0. */
 uint8_t scan_find_kinds(struct scan *s, const struct build_id *id);
 
-/** As scan_index_find_prefix(). */
+/** Like scan_index_find_prefix(). */
 size_t scan_find_prefix(struct scan *s, const void *prefix, size_t n, struct build_id *ret, size_t max);
 
-/** Whether to wait for a worker that extracts an archive member; if not, a call that needs one returns ST_BUSY. */
+/** Whether to wait for a worker that extracts an archive member; if not, a call that requires one returns ST_BUSY. */
 struct scan_wait {
         bool never;
-        const atomic_bool *cancel; /* polled meanwhile; may be NULL */
+        const atomic_bool *cancel; /* polled while waiting; may be NULL */
 };
 
 /** A file to serve. */
@@ -78,19 +81,19 @@ struct scan_opened {
         char archive[512];           /* path of the archive; "": none */
 };
 
-/** Open the best file of a build-id. ST_NOT_FOUND when there is none, or it is gone. */
+/** Open the best file of a build-id. ST_NOT_FOUND if there is none, or it was removed. */
 enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
                       struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /**
- * Open the best file that has a section of that name, and find the section. Files without it are not opened.
- * @return ST_NOT_FOUND; ST_UNSUPPORTED when the sections of one of them are unknown.
+ * Open the best file with a section of that name, and find the section. Files without it are not opened.
+ * @return ST_NOT_FOUND; ST_UNSUPPORTED if the sections of one of the files are unknown.
  */
 enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
                               const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret,
                               uint64_t *size_ret, struct error *err) MUST_CHECK;
 
-/** Debuginfo of a build-id from outside of the trees. */
+/** Debuginfo of a build-id that is not from the trees. */
 struct scan_debuginfo {
         const char
                 *identity; /* equal for equal bytes; at least 32 letters and digits, of which the first 32 are used */
@@ -99,15 +102,15 @@ struct scan_debuginfo {
 };
 
 /**
- * Open a source file in an archive or a tree. Debuginfo of the build-id, from a tree or from other, must name it.
+ * Open a source file in an archive or a tree. Debuginfo of the build-id, from a tree or `other`, must name it.
  * @param path absolute; normalised first.
- * @param other NULL none.
+ * @param other may be NULL.
  */
 enum status scan_open_source(struct scan *s, const struct build_id *id, const char *path,
                              const struct scan_debuginfo *other, const atomic_bool *cancel, struct scan_opened *ret,
                              struct error *err) MUST_CHECK;
 
-/** As scan_index_list(). */
+/** Like scan_index_list(). */
 enum status scan_list(struct scan *s, const struct build_id *id, scan_index_each *each, void *context,
                       struct error *err) MUST_CHECK;
 

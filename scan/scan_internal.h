@@ -11,7 +11,7 @@
 struct scan {
         struct scan_options options;
         char *scratch_dir;
-        char *own_dir; /* of index and cache, without symbolic links; excluded from walks */
+        char *own_dir; /* folder of index and cache, without symbolic links; excluded from walks */
         struct scan_trees trees;
         struct scan_index *index;
         struct scan_cache *cache;
@@ -23,14 +23,14 @@ struct scan {
         _Atomic int64_t moved_ns; /* time of the walk's last progress; 0: no walk */
         pthread_mutex_t at_lock;
         char at[256];    /* the folder being read; protected by at_lock */
-        bool is_stalled; /* as last logged */
+        bool is_stalled; /* last logged state */
         pthread_t thread;
 };
 
-/** One walk of all trees. @param news_ret whether objects came. */
+/** One walk of all trees. @param news_ret whether new objects were found. */
 void scan_run_walk(struct scan *s, bool *news_ret);
 
-/** Make the metrics of walks appear. */
+/** Register the metrics of walks. */
 void scan_run_register_metrics(void);
 
 #endif

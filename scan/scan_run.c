@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk of the trees. The walking thread compares each file with the index and queues new and changed ones; a few
- * threads have workers inspect them; results are committed in batches. Then deleted files are removed from the index.
+ * threads run workers that inspect them; results are committed in batches. Then deleted files are removed from the
+ * index.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -29,10 +30,10 @@ struct queued_file {
 struct scan_run {
         struct scan *s;
         pthread_mutex_t lock;
-        pthread_cond_t changed; /* the queue or is_walked */
+        pthread_cond_t changed; /* the queue or is_walked changed */
         struct queued_file queue[RUN_QUEUE_MAX];
         size_t first, count;
-        bool is_walked; /* the walk ended; nothing more is queued */
+        bool is_walked; /* the walk ended; the queue no longer grows */
         struct scan_result results[RUN_COMMIT_COUNT];
         size_t result_count, item_count;
         int64_t committed_ns, told_ns;
@@ -44,20 +45,20 @@ struct scan_run {
 #define COMMIT_OBJECTS 100000 /* objects and sources per commit */
 
 static struct metric looked_at =
-        METRIC_COUNTER("cairn_scan_files_read_total", "Files that were new or changed, and were opened.", "");
-static struct metric archives = METRIC_COUNTER("cairn_scan_archives_read_total", "Archives among them.", "");
-static struct metric damaged = METRIC_COUNTER(
-        "cairn_scan_errors_total", "Files and members that could not be read on walks.", "reason=\"damaged\"");
-static struct metric too_big = METRIC_COUNTER(
-        "cairn_scan_errors_total", "Files and members that could not be read on walks.", "reason=\"too_big\"");
-static struct metric unreadable = METRIC_COUNTER(
-        "cairn_scan_errors_total", "Files and members that could not be read on walks.", "reason=\"unreadable\"");
-static struct metric odd_path = METRIC_COUNTER(
-        "cairn_scan_errors_total", "Files and members that could not be read on walks.", "reason=\"odd_path\"");
+        METRIC_COUNTER("cairn_scan_files_read_total", "New or changed files that were inspected.", "");
+static struct metric archives = METRIC_COUNTER("cairn_scan_archives_read_total", "Archives among these files.", "");
+static struct metric damaged =
+        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"damaged\"");
+static struct metric too_big =
+        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"too_big\"");
+static struct metric unreadable =
+        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"unreadable\"");
+static struct metric odd_path =
+        METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.", "reason=\"odd_path\"");
 static struct metric unwritten = METRIC_COUNTER("cairn_scan_unwritten_total",
-                                                "Files that were read and could not be put in the scan's index.", "");
-static struct metric broken = METRIC_COUNTER(
-        "cairn_scan_errors_total", "Files and members that could not be read on walks.", "reason=\"broken_member\"");
+                                                "Files that were read but could not be added to the scan's index.", "");
+static struct metric broken = METRIC_COUNTER("cairn_scan_errors_total", "Files and members that could not be read.",
+                                             "reason=\"broken_member\"");
 
 /* State of one inspection thread. */
 struct inspection_thread {
@@ -176,7 +177,7 @@ static enum look open_queued_file(struct inspection_thread *l, int *fd_ret)
         return LOOK_FILE;
 }
 
-/* @param wait until a file is queued. */
+/* @param wait wait until a file is queued. */
 static enum look dequeue_file(struct inspection_thread *l, bool wait)
 {
         struct scan_run *r = l->r;
@@ -281,14 +282,15 @@ static void *inspect_queued_files(void *arg)
 
 static struct metric seen =
         METRIC_COUNTER("cairn_scan_files_seen_total", "Files seen on walks of the scanned trees.", "");
-static struct metric gone = METRIC_COUNTER("cairn_scan_files_gone_total", "Files that went away.", "");
-static struct metric rounds = METRIC_COUNTER("cairn_scan_rounds_total", "Walks that ended.", "");
+static struct metric gone = METRIC_COUNTER("cairn_scan_files_gone_total", "Indexed files that were deleted.", "");
+static struct metric rounds = METRIC_COUNTER("cairn_scan_rounds_total", "Completed walks.", "");
 static struct metric running = METRIC_GAUGE("cairn_scan_running", "Whether the trees are being walked.", "");
-static struct metric seconds = METRIC_GAUGE("cairn_scan_seconds", "How long the last walk took, in whole seconds.", "");
-static struct metric files = METRIC_GAUGE("cairn_scan_files", "Files of the trees that are known, of use or not.", "");
+static struct metric seconds = METRIC_GAUGE("cairn_scan_seconds", "Duration of the last walk in whole seconds.", "");
+static struct metric files =
+        METRIC_GAUGE("cairn_scan_files", "Known files of the trees, including irrelevant ones.", "");
 static struct metric objects = METRIC_GAUGE("cairn_scan_objects", "Files and members of archives with a build-id.", "");
 static struct metric sources =
-        METRIC_GAUGE("cairn_scan_sources", "Other members of archives, which may be sources.", "");
+        METRIC_GAUGE("cairn_scan_sources", "Other archive members, which may be source files.", "");
 
 void scan_run_register_metrics(void)
 {
@@ -301,7 +303,7 @@ void scan_run_register_metrics(void)
 
 /* ---- walking ---- */
 
-/* Called with the lock held. */
+/* Caller holds the lock. */
 static void log_progress(struct scan_run *r)
 {
         int64_t now = monotonic_ns();
@@ -315,7 +317,7 @@ static void log_progress(struct scan_run *r)
                  r->seen, r->read, r->archives, r->objects, r->errors);
 }
 
-/* Wait up to a second for a change the queue or is_walked, then commit and log if due. Called with the lock held. */
+/* Wait up to a second for a change of the queue or is_walked, then commit and log if due. Caller holds the lock. */
 static void wait_for_queue_change(struct scan_run *r)
 {
         atomic_store(&r->s->moved_ns, monotonic_ns());
@@ -428,7 +430,7 @@ static enum status remove_gone_files(struct scan_run *r, uint64_t *count_ret, st
         return st;
 }
 
-/* ---- the pass ---- */
+/* ---- the walk ---- */
 
 static unsigned start_inspection_threads(struct scan_run *r, pthread_t threads[static THREADS_MAX])
 {
@@ -517,7 +519,7 @@ void scan_run_walk(struct scan *s, bool *news_ret)
                 metric_add(&rounds, 1);
                 log_info("scan",
                          "%" PRIu64 " files seen, %" PRIu64 " read, %" PRIu64 " of them archives, %" PRIu64
-                         " objects found, %" PRIu64 " files gone, %" PRIu64 " errors, in %" PRId64 " ms",
+                         " objects found, %" PRIu64 " files deleted, %" PRIu64 " errors, in %" PRId64 " ms",
                          r->seen, r->read, r->archives, r->objects, gone_count, r->errors,
                          (monotonic_ns() - start) / 1000000);
         }

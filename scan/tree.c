@@ -42,7 +42,7 @@ enum status scan_trees_init(struct scan_trees *t, const char *const *dirs, size_
         return st;
 }
 
-/* The path relative to the root, or NULL when it is not below it. */
+/* The path relative to the root; NULL if it is not below it. */
 static const char *path_below_root(const char *root, const char *path)
 {
         size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -107,7 +107,7 @@ static enum status handle_walk_entry(const struct scan_walk *walk, const FTSENT 
         case FTS_DNR:
         case FTS_ERR:
         case FTS_NS:
-                if (e->fts_errno == ENOENT) /* it was deleted meanwhile */
+                if (e->fts_errno == ENOENT) /* deleted during the walk */
                         return ST_OK;
                 error_os(&why, e->fts_errno, "cannot read '%s'", e->fts_path);
                 walk->problem(walk->context, e->fts_path, &why);

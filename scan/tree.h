@@ -16,11 +16,11 @@
 #include "common/error.h"
 
 struct scan_trees {
-        char **roots; /* owned; absolute, without links */
+        char **roots; /* owned; absolute, without symbolic links */
         size_t count;
 };
 
-/** ST_OS or ST_USAGE when one of them is not a directory. */
+/** ST_OS or ST_USAGE if one of them is not a directory. */
 enum status scan_trees_init(struct scan_trees *t, const char *const *dirs, size_t count, struct error *err) MUST_CHECK;
 void scan_trees_deinit(struct scan_trees *t);
 
@@ -29,20 +29,20 @@ bool scan_trees_contain(const struct scan_trees *t, const char *path);
 
 enum scan_links {
         SCAN_LINKS_NONE,
-        SCAN_LINKS_NONE_AT_ONCE, /* and do not wait for a disk or a network file system */
-        SCAN_LINKS_INSIDE,       /* follow symbolic links that stay inside of the tree */
+        SCAN_LINKS_NONE_AT_ONCE, /* and do not wait for a disk or network file system */
+        SCAN_LINKS_INSIDE,       /* follow symbolic links that stay inside the tree */
 };
 
 /**
- * Open a regular file by its absolute path. ST_NOT_FOUND when it is not a regular file below a tree; ST_BUSY when a
- * folder is not in the kernel's cache, and always on kernels before 5.12.
+ * Open a regular file by its absolute path. ST_NOT_FOUND if it is not a regular file below a tree; ST_BUSY if a folder
+ * is not in the kernel's cache, and always on kernels before 5.12.
  */
 enum status scan_trees_open(const struct scan_trees *t, const char *path, enum scan_links links, int *fd_ret,
                             struct stat *info_ret, struct error *err) MUST_CHECK;
 
 /**
- * Call file for each regular file of a tree that is not empty. Symbolic links are not followed.
- * @param file a status other than ST_OK ends the walk with it.
+ * Calls file for each non-empty regular file of a tree. Symbolic links are not followed.
+ * @param file a status other than ST_OK ends the walk and is its result.
  * @param problem called for each unreadable path; the walk continues.
  */
 struct scan_walk {

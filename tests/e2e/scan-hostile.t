@@ -180,7 +180,7 @@ if [ -w /dev/fuse ]; then
                 wait_for "the walk to hang" metric_equals cairn_scan_stalled 1
                 ok "while the walk hangs in a file system, the service is healthy" healthy
                 is_served 01 "  and serves"
-                wait_for "the log, which is written after the metric" grep -q "'$tree': a file system there has not answered.*umount" "$server_log"
+                wait_for "the log, which is written after the metric" grep -q "'$tree': a file system there has not responded.*umount" "$server_log"
                 pass "the log says where and what to do"
                 stop_server
         fi
