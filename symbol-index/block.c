@@ -173,7 +173,7 @@ static BLOCK_BODY void cursor_init(struct block_cursor *c, const struct block *b
         count_ones(&c->nodes, b->node_bits, b->node_count + b->scope_count);
 }
 
-/* The run of a row, from 1. */
+/* The run of a row, counted from 1. */
 static BLOCK_BODY uint32_t find_run(const struct block *b, const struct block_cursor *c, uint32_t row)
 {
         uint64_t word = load_le64(b->run_bits + row / 64 * 8);
@@ -181,7 +181,7 @@ static BLOCK_BODY uint32_t find_run(const struct block *b, const struct block_cu
         return c->runs.before[row / 64] + popcount64(word & low_mask(row % 64 + 1));
 }
 
-/* Number of zeros before the one number `index` (from 0); bit_count without such a one. */
+/* Number of zeros before the one with number `index` (from 0); bit_count if there is no such one. */
 static BLOCK_BODY uint32_t read_unary(const uint8_t *bits, const struct block_counts *c, uint32_t index, bool fast)
 {
         uint32_t word = 0, at = 0, left;
@@ -215,7 +215,7 @@ static BLOCK_BODY uint64_t read_low_bits(const struct block *b, uint32_t row)
         return load_bits(b->low, (uint64_t)row * b->low_width) & low_mask(b->low_width);
 }
 
-/* 64 of the high bits; bits past the end are 0. */
+/* 64 of the high bits; bits beyond the end are 0. */
 static BLOCK_BODY uint64_t load_high_word(const struct block *b, uint32_t bit)
 {
         uint64_t word = load_le64(b->high + bit / 8);
@@ -223,10 +223,7 @@ static BLOCK_BODY uint64_t load_high_word(const struct block *b, uint32_t bit)
         return b->high_bits - bit < 64 ? word & low_mask(b->high_bits - bit) : word;
 }
 
-/*
- * Move forward to the start of a bucket that exists: after the zero that ends
- * the bucket before it.
- */
+/* Move forward to the start of an existing bucket: after the zero that ends the previous bucket. */
 static BLOCK_BODY bool enter_bucket(const struct block *b, struct block_cursor *c, uint64_t bucket, bool fast)
 {
         uint64_t need = bucket - (c->bit - c->row);
@@ -351,7 +348,7 @@ static BLOCK_BODY enum status read_row_scope(const struct block *b, const struct
 struct site_fields {
         unsigned scope_bits, site_bits, file_at, start_at;
         uint64_t site_mask, line_mask, function_mask, file_mask, start_mask;
-        uint32_t counted_mask; /* of start lines in lines: all bits or none */
+        uint32_t counted_mask; /* for start lines in lines: all bits or none */
 };
 
 static BLOCK_BODY struct site_fields get_site_fields(const struct block *b)
@@ -370,7 +367,7 @@ static BLOCK_BODY struct site_fields get_site_fields(const struct block *b)
                                      .counted_mask = b->is_counted_from_start ? UINT32_MAX : 0 };
 }
 
-/* The frame of a scope, with the low bits of its line; false where it has none. */
+/* The frame of a scope, with the low bits of its line; false if it has none. */
 static BLOCK_BODY bool load_scope_frame(const struct block *b, const struct site_fields *f, uint32_t scope,
                                         uint32_t line_low, bool inlined, struct symbol_frame *ret)
 {
@@ -502,9 +499,8 @@ enum status block_get_frames(const struct block *b, const struct block_cursor *c
 /* ---- decoding all rows ---- */
 
 /*
- * Decoding a whole block into arrays, for batches with many keys in it. Every
- * table is read once, sequentially; the checks that decoding one row makes are
- * made here for each entry.
+ * Decoding a whole block into arrays, for batches with many keys in it. Every table is read once, sequentially; the
+ * checks that decoding one row makes are made for each entry.
  */
 
 static BLOCK_BODY bool unpack_starts(const struct block *b, struct block_rows *r)
@@ -591,7 +587,7 @@ static BLOCK_BODY bool unpack_runs(const struct block *b, struct block_rows *r)
         return true;
 }
 
-/* Branch-free: both the whole line and the difference are read for each row. */
+/* Branch-free: reads both the whole line and the difference of each row. */
 static BLOCK_BODY bool unpack_lines(const struct block *b, struct block_rows *r)
 {
         uint64_t line_mask = low_mask(b->line_width), delta_mask = low_mask(b->delta_width), word = 0;
@@ -603,7 +599,7 @@ static BLOCK_BODY bool unpack_lines(const struct block *b, struct block_rows *r)
                         r->row_lines[row] = (uint16_t)(load_bits(b->lines, (uint64_t)row * b->line_width) & line_mask);
                 return true;
         }
-        /* With equal counts no read goes beyond the entry after the last one. */
+        /* Equal counts guarantee that no read goes beyond the end of the table. */
         if (count_marked_rows(b, b->delta_bits) != b->delta_count)
                 return false;
         for (uint32_t row = 0; row < b->row_count; row++, word >>= 1) {

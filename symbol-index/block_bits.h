@@ -3,9 +3,8 @@
 #define CAIRN_SYMBOL_INDEX_BLOCK_BITS_H
 
 /*
- * Unaligned little-endian loads, and fields of up to 57 bits at any bit. A
- * field load touches the eight bytes from the field's first byte on.
- * Also the layout of a block's header, shared by reader and writer.
+ * Unaligned little-endian loads, and fields of up to 57 bits at any bit. A field load touches the eight bytes from the
+ * field's first byte on. Also the layout of a block header, shared by reader and writer.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +27,7 @@ static inline uint64_t load_bits(const uint8_t *p, uint64_t bit)
 }
 
 /**
- * Lines of consecutive rows differ by little: a code of `width` bits is a small difference, which is not 0.
+ * Lines of consecutive rows differ little: a code of `width` bits is a small nonzero difference.
  * @param width 2 to 4.
  */
 static inline unsigned line_codes_below(unsigned width)
@@ -41,7 +40,7 @@ static inline int32_t line_of_code(uint32_t code, unsigned below)
         return (int32_t)code - (int32_t)below + (code >= below);
 }
 
-/** Bits needed for values 0..max. */
+/** Bits required for values 0..max. */
 static inline unsigned bit_width(uint64_t max)
 {
         return max ? 64 - (unsigned)__builtin_clzll(max) : 0;
@@ -58,9 +57,8 @@ static inline unsigned popcount64(uint64_t v)
 }
 
 /*
- * Functions that count bits are compiled twice: with the instructions of most
- * processors since 2013 (popcnt, pdep) and without. Bodies are inlined into both
- * variants; BLOCK_HAS_BITS selects one at run time.
+ * Functions that count bits are compiled twice: with instructions available since 2013 (popcnt, pdep) and without.
+ * Bodies are inlined into both variants; BLOCK_HAS_BITS selects one at run time.
  */
 #if defined(__x86_64__)
 #define BLOCK_BITS_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt")))
@@ -72,7 +70,7 @@ static inline unsigned popcount64(uint64_t v)
 #endif
 #define BLOCK_BODY inline __attribute__((always_inline))
 
-/** Position of the n-th (from 1) set bit of v, which has at least n. @param fast where BLOCK_HAS_BITS. */
+/** Position of the n-th (from 1) set bit of v, which has at least n. @param fast if BLOCK_HAS_BITS. */
 static BLOCK_BODY unsigned select64(uint64_t v, unsigned n, bool fast)
 {
         unsigned at = 0;

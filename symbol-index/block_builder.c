@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds blocks range by range. The counts that determine a block's size are
- * maintained for every choice of line_width, so that the exact size is known
- * after each range; a range that does not fit is undone.
+ * Builds blocks range by range. The counts that determine a block's size are maintained for every choice of line_width,
+ * so that the exact size is known after each range; a range that does not fit is rolled back.
  */
 #include "symbol-index/block.h"
 
@@ -16,17 +15,17 @@
 
 /* ---- data structures ---- */
 
-#define BLOCK_CHOICES 8 /* of line_width */
+#define BLOCK_CHOICES 8 /* candidates for line_width */
 #define BLOCK_DELTAS 3  /* widths of differences: 2 to 4 */
 #define BLOCK_DELTA_LEAST 2
-#define BLOCK_SET_SLOTS 8192u /* a power of two, over twice BLOCK_RECORDS_MAX */
+#define BLOCK_SET_SLOTS 8192u /* a power of two, more than twice BLOCK_RECORDS_MAX */
 
-/* Of a scope: site, line, parent; of a node the same; of a site: function, file, start line. */
+/* A scope or node: site, line, parent; a site: function, file, start line. */
 struct block_key3 {
         uint32_t a, b, c;
 };
 
-/* Open addressing; a slot is in use when its epoch is the set's. The last insertion can be undone. */
+/* Open addressing; a slot is in use if its epoch is the set's. The last insertion can be undone. */
 struct block_set {
         struct {
                 struct block_key3 key;
@@ -36,9 +35,9 @@ struct block_set {
 };
 
 struct block_record {
-        uint32_t site; /* value in the set of sites */
+        uint32_t site; /* number in the set of sites */
         uint32_t line;
-        uint32_t parent; /* number of a node, 0 none */
+        uint32_t parent; /* number of a node; 0: none */
 };
 
 struct block_undo {
@@ -52,13 +51,13 @@ enum { SET_OF_NODES = BLOCK_CHOICES, SET_OF_SITES, BLOCK_SETS };
 struct block_choice {
         struct block_set scopes;
         uint32_t run_count;
-        uint32_t delta_counts[BLOCK_DELTAS]; /* rows whose line can be a difference, for each width of these */
-        uint32_t last_scope;                 /* of the last row: value in scopes, BLOCK_GAP for a gap */
-        int64_t least, most;                 /* high bits of lines from the declaration; least > most: none */
+        uint32_t delta_counts[BLOCK_DELTAS]; /* rows whose line can be a difference, for each of these widths */
+        uint32_t last_scope;                 /* scope of the last row; BLOCK_GAP for a gap */
+        int64_t least, most;                 /* high bits of lines relative to the declaration; least > most: none */
 };
 
 struct block_extremes {
-        struct block_frame min, max; /* of start lines those that are known */
+        struct block_frame min, max; /* for start lines: of the known ones */
 };
 
 struct block_builder {
@@ -69,13 +68,13 @@ struct block_builder {
         struct block_record nodes[BLOCK_RECORDS_MAX];
         uint32_t row_count, node_count;
         struct block_extremes extremes;
-        unsigned best; /* choice of line width with the least size */
+        unsigned best; /* the line width with the smallest size */
         uint32_t anchor;
         uint32_t undo_count;
         struct block_undo undo[BLOCK_SETS * (BLOCK_FRAMES_MAX + 1)];
         struct block_set node_set, site_set;
         struct block_choice choices[BLOCK_CHOICES];
-        /* Of block_builder_finish(): scopes and nodes in breadth-first order. */
+        /* For block_builder_finish(): scopes and nodes in breadth-first order. */
         struct block_key3 scopes[BLOCK_RECORDS_MAX], sites[BLOCK_RECORDS_MAX];
         uint16_t node_scope[BLOCK_RECORDS_MAX];
         uint16_t first_scope[BLOCK_RECORDS_MAX + 1], next_scope[BLOCK_RECORDS_MAX];
@@ -91,20 +90,20 @@ struct block_layout {
         unsigned low_width, line_width, site_width, scope_width, function_width, file_width, start_width,
                 line_high_width;
         unsigned delta_width;
-        bool is_counted_from_start; /* lines are, from that of the declaration */
+        bool is_counted_from_start; /* lines count from the line of the declaration */
         uint32_t line_base;
         uint32_t high_bits, run_count, scope_count, site_count, delta_count;
         size_t low, high, run_bits, runs, delta_bits, deltas, lines, scope_bits, scope_sites, node_bits, node_lines,
-                sites; /* bytes */
+                sites; /* sizes in bytes */
         size_t size;
 };
-/** Code of a line that follows another one in its run as a difference of `width` bits; UINT32_MAX when it has none. */
+/** Code for a line as a difference of `width` bits from the previous line of its run; UINT32_MAX if it has none. */
 static inline uint32_t block_line_code(uint32_t before, uint32_t line, uint32_t row, unsigned width)
 {
         int64_t difference = (int64_t)line - before, below = line_codes_below(width);
         int64_t code = difference + below - (difference > 0);
 
-        /* The first row of each 64 has a whole line, so that readers never look further back. */
+        /* The first row of each 64 has a whole line, so that readers need not look further back. */
         return row % 64 == 0 || difference == 0 || code < 0 || code >= 1 << width ? UINT32_MAX : (uint32_t)code;
 }
 
@@ -113,7 +112,7 @@ static inline struct block_key3 block_scope_key(const struct block_record *r, un
         return (struct block_key3){ r->site, r->line >> line_width, r->parent };
 }
 
-/* ---- gathering ranges ---- */
+/* ---- collecting ranges ---- */
 
 #define SPAN_MAX ((uint64_t)UINT32_MAX - 1)
 
@@ -226,7 +225,7 @@ uint32_t block_compute_anchor(uint64_t length, const struct block_frame *frames,
         return (uint32_t)(h >> 32);
 }
 
-/* Insert into set number `set`, with an undo entry in case the range does not fit. */
+/* Insert into set number `set`, recording an undo entry in case the range does not fit. */
 static uint32_t add_to_set(struct block_builder *b, struct block_set *s, unsigned set, const struct block_key3 *key,
                            bool *added)
 {
@@ -261,7 +260,7 @@ static void find_deltas(const struct block_builder *b, const struct block_record
                 can[i] = block_line_code(before, row->line, b->row_count, BLOCK_DELTA_LEAST + i) != UINT32_MAX;
 }
 
-/* High bits of 0, of line 0 as a rule, are not counted from the declaration: they have a code of their own. */
+/* High bits of 0 (usually line 0) do not count from the declaration: they have a separate code. */
 static void widen_counted_lines(struct block_choice *c, uint32_t line_high, uint32_t start_high)
 {
         int64_t n = (int64_t)line_high - start_high;
@@ -307,7 +306,7 @@ static struct block_record make_record(struct block_builder *b, const struct blo
         return (struct block_record){ add_to_set(b, &b->site_set, SET_OF_SITES, &site, &added), f->line, parent };
 }
 
-/* Number of the node (frame, parent), added if new. */
+/* The number of the node (frame, parent), which is added if it is new. */
 static uint32_t add_block_node(struct block_builder *b, const struct block_frame *f, uint32_t parent)
 {
         struct block_record node = make_record(b, f, parent);
@@ -499,7 +498,7 @@ enum status block_builder_add(struct block_builder *b, uint64_t start, uint64_t 
         }
         b->undo_count = 0;
         add_rows(b, start, frames, frame_count);
-        /* The other choices are computed only when the previous best does not fit. */
+        /* The other choices are computed only if the previous best does not fit. */
         if (builder_state.row_count > 0 && block_compute_layout(b, b->best).size > b->max_bytes &&
             block_builder_choose_line_width(b) > b->max_bytes) {
                 restore_builder_state(b, &builder_state);
@@ -515,7 +514,7 @@ enum status block_builder_add(struct block_builder *b, uint64_t start, uint64_t 
 
 #define NO_CHILD UINT16_MAX
 
-/* Number of a key that is in the set. */
+/* The number of a key, which is in the set. */
 static uint32_t find_set_value(struct block_set *s, const struct block_key3 *key)
 {
         bool added;
@@ -577,7 +576,7 @@ static void number_breadth_first(struct block_builder *b, struct block_set *scop
         assert(scope_count == scopes->count && node_count == b->node_count);
 }
 
-/* ORs bits into zeroed memory of at least eight more bytes. */
+/* Set bits in zeroed memory followed by at least eight more bytes. */
 static void store_bits(uint8_t *p, uint64_t bit, uint64_t value)
 {
         uint64_t word = load_le64(p + (bit >> 3)) | value << (bit & 7);
@@ -615,7 +614,7 @@ static void store_header(const struct block_builder *b, const struct block_layou
         p[52] = l->is_counted_from_start;
 }
 
-/* Output positions of lines: differences and whole lines. */
+/* Write positions for lines: differences and whole lines. */
 struct line_places {
         uint8_t *bits, *deltas, *lines;
         uint32_t delta_count, line_count;
@@ -672,7 +671,7 @@ static uint8_t *store_rows(struct block_builder *b, const struct block_layout *l
         return places.lines + l->lines;
 }
 
-/* The high bits of a scope's line as they are stored. */
+/* The high bits of a scope's line as stored. */
 static uint64_t make_line_code(const struct block_builder *b, const struct block_layout *l,
                                const struct block_key3 *scope)
 {

@@ -14,22 +14,20 @@
 #define FLAGS (DMGL_PARAMS | DMGL_ANSI)
 
 /*
- * libiberty's recursion limit rejects C++ names over 1,024 bytes, which real
- * template code exceeds; LIMIT_MANGLED_BYTES bounds the depth instead. In Rust
- * names back references create depth without length, so the limit stays.
+ * libiberty's recursion limit rejects C++ names over 1,024 bytes, which real template code exceeds; LIMIT_MANGLED_BYTES
+ * bounds the depth instead. In Rust names, back references create depth without length, so the limit is kept.
  */
 #define CPLUSPLUS_FLAGS (FLAGS | DMGL_NO_RECURSE_LIMIT)
 
 /*
- * A back reference of a D name may repeat a part that has two back references,
- * so the readable name can double with every second one.
+ * A back reference of a D name may repeat a part with two back references, so the readable name can double with every
+ * second one.
  */
 #define D_BACK_REFERENCES_MAX 24
 
 /*
- * libiberty's callbacks cannot stop the demangler; past the limit a longjmp
- * leaves it, which is safe since its callback interface allocates on the stack
- * only.
+ * libiberty's callbacks cannot stop the demangler; beyond the limit it is left by longjmp, which is safe since its
+ * callback interface allocates only on the stack.
  */
 struct sink {
         struct buf *buf;

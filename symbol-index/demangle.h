@@ -8,18 +8,16 @@
  * of `addr2line -C`; other names are returned unchanged.
  *
  * Linkage names are untrusted: a few bytes can expand to an unbounded name. Names over LIMIT_MANGLED_BYTES or with a
- * readable form over LIMIT_DEMANGLED_BYTES stay as they are.
+ * readable form over LIMIT_DEMANGLED_BYTES are returned unchanged.
  *
- * Threads: any number, with a stack of 2 MiB or more; a scratch buffer belongs
- * to one.
+ * Threads: any number, with a stack of 2 MiB or more; a scratch buffer belongs to one thread.
  */
 #include "common/buf.h"
 
 /**
  * @param scratch its content is replaced.
- * @return borrowed: the readable name inside scratch (valid until scratch
- *         changes), or linkage_name itself when it is not mangled, cannot be
- *         read, passes a limit, or memory ran out.
+ * @return borrowed: the readable name inside scratch (valid until scratch changes), or linkage_name itself if it is not
+ *         mangled, is malformed, exceeds a limit, or when out of memory.
  */
 const char *symbol_demangle(const char *linkage_name, struct buf *scratch);
 

@@ -41,7 +41,7 @@ enum status index_set_error(struct error *err, const struct symbol_index *index,
         case MDB_INCOMPATIBLE:
                 return error_set(err, ST_BAD_DATA, "%s ('%s'): %s", what, dir, mdb_strerror(rc));
         case MDB_PANIC:
-                return error_set(err, ST_OS, "%s ('%s'), since a write there failed; restart the service", what, dir);
+                return error_set(err, ST_OS, "%s ('%s'): an earlier write failed; restart the service", what, dir);
         case EIO: /* LMDB's error for a short write */
                 return error_os(err, rc, "%s ('%s'): the disk is full or failing; make room there and try again", what,
                                 dir);
@@ -120,8 +120,8 @@ static int write_index_format(struct symbol_index *index, MDB_txn *txn)
 }
 
 /*
- * Empty an index of an older format. The object number continues, since other
- * components store generations. Databases of the old format are deleted.
+ * Empty an index of an older format. Object numbers continue, since other components store generations. Databases of
+ * the old format are deleted.
  */
 static int reset_index(struct symbol_index *index, MDB_txn *txn)
 {
@@ -183,11 +183,11 @@ static enum status set_up_databases(struct symbol_index *index, struct error *er
                 mdb_txn_abort(txn);
                 return st;
         }
-        /* A commit also of a read-only transaction: it keeps the database handles. */
+        /* Read-only transactions are also committed: that keeps the database handles. */
         return index_set_error(err, index, mdb_txn_commit(txn), "cannot open the index");
 }
 
-/* The environment with as large a map as the address space allows. */
+/* Open the environment with as large a map as the address space allows. */
 static int open_env(struct symbol_index *index, unsigned flags)
 {
         int rc = ENOMEM;
@@ -254,7 +254,7 @@ static enum status open_for_reading(struct symbol_index *index, struct error *er
 {
         int rc = open_env(index, MDB_RDONLY);
 
-        /* No lock file can be made or written: read without the reader table. */
+        /* The lock file cannot be created or written: read without the reader table. */
         if (rc == EACCES || rc == EPERM || rc == EROFS)
                 rc = open_env(index, MDB_RDONLY | MDB_NOLOCK);
         if (rc == ENOENT)

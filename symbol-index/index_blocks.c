@@ -8,16 +8,16 @@
 #include "symbol-index/block_bits.h"
 
 #define ID_BYTES 8         /* big-endian anchor and number */
-#define ID_BYTES_FILLED 12 /* with what a B-tree's pages leave free */
+#define ID_BYTES_FILLED 12 /* including free space in the B-tree's pages */
 #define CANDIDATES_MAX 16  /* blocks compared per range */
 #define FILTER_BITS_LEAST (1u << 16)
 #define FILTER_BITS_MOST (1u << 30)
 
-/* Bloom filter with one hash: most anchors of a new table need no search in the database. */
+/* Bloom filter with one hash function: most anchors of a new table need no database lookup. */
 struct anchor_filter {
         uint64_t *words;
         uint32_t mask;
-        uint64_t count; /* anchors in it; rebuilt at one for every 8 bits */
+        uint64_t count; /* number of anchors; rebuilt at one per 8 bits */
 };
 
 static const uint8_t zero_key = 0;
@@ -67,7 +67,7 @@ static int anchor_filter_fill(struct index_write *w, struct anchor_filter *f)
         return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* The filter with every anchor of the database. */
+/* A filter with all anchors of the database. */
 static enum status get_anchor_filter(struct index_write *w, struct anchor_filter **ret, struct error *err)
 {
         struct anchor_filter *f = w->index->anchors;
@@ -143,7 +143,7 @@ enum status index_blocks_put(struct index_write *w, uint32_t number, uint32_t an
         return st;
 }
 
-/* Stored reference count: users besides the first. */
+/* Stored reference count: number of users minus one. */
 static int read_extra_users(struct index_write *w, const uint8_t number[static 4], uint32_t *ret)
 {
         MDB_val key = { 4, (void *)number }, value;

@@ -7,17 +7,16 @@
  * existing block equal to the next ranges of a table (docs/formats/index.md,
  * "Blocks and who uses them").
  *
- * At every commit, a block has exactly as many users as there are entries in
- * map pages with its number.
+ * Invariant at every commit: the users of a block are exactly the entries with its number in map pages.
  */
 #include "symbol-index/block.h"
 #include "symbol-index/index_internal.h"
 
-/** Filter of the anchors in the database, to skip most searches for shared blocks. */
+/** Filter of the anchors in the database, which avoids most searches for shared blocks. */
 struct anchor_filter;
 void anchor_filter_destroy(struct anchor_filter *f);
 
-/** The number that the next block gets. */
+/** The number of the next block. */
 enum status index_blocks_next_number(struct index_write *w, uint32_t *ret, struct error *err) MUST_CHECK;
 
 /** Write a new block with one user. */
@@ -32,7 +31,7 @@ enum status index_blocks_unref(struct index_write *w, uint32_t number, struct er
 
 /**
  * Search the blocks with an anchor.
- * @param matches called for each until it returns true for *number_ret; 0 if it never does.
+ * @param matches called for each until it returns true; *number_ret is that block, or 0.
  */
 enum status index_blocks_find(struct index_write *w, uint32_t anchor,
                               bool (*matches)(void *arg, const struct block *block), void *arg, uint32_t *number_ret,

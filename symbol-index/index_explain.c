@@ -18,7 +18,7 @@ static enum status find_map_page(struct symbol_view *view, uint32_t object, uint
         if (rc == 0 && (key.mv_size != MAP_KEY_BYTES || map_key_object(key.mv_data) != object))
                 rc = MDB_NOTFOUND;
         if (rc == MDB_NOTFOUND)
-                return error_set(err, ST_NOT_FOUND, "no map page holds the address");
+                return error_set(err, ST_NOT_FOUND, "no map page contains the address");
         if (rc)
                 return index_set_error(err, view->index, rc, "cannot read the index");
         return map_page_open(ret, key.mv_data, key.mv_size, value.mv_data, value.mv_size, err);

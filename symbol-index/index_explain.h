@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The block and the row of the index that resolve an address.
+ * The block and row of the index that resolve an address.
  *
  * Threads: those of the view.
  */
@@ -14,15 +14,15 @@ struct index_row_found {
         uint64_t page_last;               /* key of the map page: the last address it covers */
         uint32_t entry, entry_count;      /* of that page */
         uint32_t block, anchor;           /* numbers */
-        uint64_t block_start, block_last; /* addresses, in this object */
+        uint64_t block_start, block_last; /* addresses in this object */
         size_t block_bytes;
-        uint32_t users; /* map entries of all objects that name the block */
+        uint32_t users; /* map entries of all objects that refer to the block */
         uint32_t row, row_count;
-        uint64_t row_end;     /* first address behind the row */
+        uint64_t row_end;     /* first address after the row */
         uint32_t frame_count; /* 0: the row is a gap */
 };
 
-/** @return ST_NOT_FOUND when no block holds the address; ST_BAD_DATA for a damaged page or block. */
+/** @return ST_NOT_FOUND if no block contains the address; ST_BAD_DATA for a damaged page or block. */
 enum status symbol_view_explain(struct symbol_view *view, const struct build_id *id, uint64_t address,
                                 struct index_row_found *ret, struct error *err) MUST_CHECK;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads a symbol table: intern its texts, write its blocks (or share existing
- * equal ones) and a map of them under a new object number, then switch the
- * build-id to that number.
+ * Loads a symbol table: intern its texts, write its blocks (or share equal existing ones) and a map of them under a new
+ * object number, then switch the build-id to that number.
  *
  * Crash safety: the new number is garbage from the first transaction until the
  * last one, which also writes the object's record; so at every commit either
@@ -24,15 +23,15 @@
 /* ---- numbers of the texts of a table ---- */
 
 struct table_texts {
-        uint32_t *functions;                 /* number of each function of the table; 0 when no range needs it */
+        uint32_t *functions;                 /* number of each function of the table; 0 if it is unused */
         uint32_t *files;                     /* number of each frame's file */
-        uint64_t function_count, file_count; /* names and paths that are needed */
+        uint64_t function_count, file_count; /* used names and paths */
 };
 
 struct text_numbering {
         struct index_write *w;
         const struct symbol_table *table;
-        bool *frame_used; /* by a range */
+        bool *frame_used; /* used by a range */
         struct table_texts *ret;
 };
 
@@ -81,7 +80,7 @@ static size_t collect_file_offsets(const struct text_numbering *l, uint32_t *off
         return count;
 }
 
-/* List all functions in use; an unnamed one has the empty text. */
+/* List all used functions; an unnamed one has the empty text. */
 static void list_used_functions(const struct text_numbering *l, struct string_dict_item *items)
 {
         const struct symbol_table *t = l->table;
@@ -105,7 +104,7 @@ static void list_used_files(const struct text_numbering *l, const uint32_t *offs
         }
 }
 
-/* Functions of one name that are declared in several places share their number. */
+/* Functions with one name that are declared in several places share their number. */
 static uint64_t count_distinct_numbers(const struct string_dict_item *items, size_t count, uint32_t *scratch)
 {
         uint64_t distinct = 0;
@@ -139,7 +138,7 @@ static void store_text_numbers(struct text_numbering *l, const uint32_t *offsets
                 l->ret->file_count += files[i].number != 0;
 }
 
-/* Intern all texts in use; names of functions and paths of files share pages. */
+/* Intern all used texts; function names and file paths share pages. */
 static enum status intern_texts(struct text_numbering *l, struct error *err)
 {
         const struct symbol_table *t = l->table;
@@ -192,8 +191,8 @@ struct index_load {
         struct block_builder *builder;
         struct buf block;
         struct map_builder map;
-        uint32_t at;      /* range that is next */
-        uint32_t matched; /* ranges in the block found for it */
+        uint32_t at;      /* next range */
+        uint32_t matched; /* number of ranges matched by the block that was found */
         struct block_frame frames[BLOCK_FRAMES_MAX];
         struct symbol_frame found[BLOCK_RECORDS_MAX + 1 + BLOCK_CHAIN];
         struct block_rows rows;
@@ -286,7 +285,7 @@ static bool row_equals_range(struct index_load *l, uint32_t row, const struct sy
         return true;
 }
 
-/* True when a block equals the ranges from l->at on; l->matched is their number. */
+/* True if a block equals the ranges from l->at on; sets l->matched to their number. */
 static bool match_block(void *arg, const struct block *block)
 {
         struct index_load *l = arg;

@@ -4,22 +4,21 @@
 
 /**
  * @file
- * Writing side of the index. One writer thread in one process.
+ * Writer of the index: one thread in one process.
  */
 #include "symbol-index/lookup.h"
 #include "symbol-index/symbol_table.h"
 
 /**
- * Make a table the current symbols of its build-id, unless the index has better
- * ones (ST_OK, replaced_ret false): of better quality, or of equal quality and
- * complete where the table is partial. Durable when it returns.
- * Every load takes a new, greater generation.
+ * Make a table the current symbols of its build-id, unless the index has better ones (ST_OK, replaced_ret false): of
+ * better quality, or of equal quality and complete while the table is partial. Durable when it returns. Every load gets
+ * a new, greater generation.
  */
 enum status symbol_index_load(struct symbol_index *index, const struct symbol_table *table, bool *replaced_ret,
                               uint64_t *generation_ret, struct error *err) MUST_CHECK;
 
 /**
- * Record that an object is pending, or that its indexing failed. Symbols in use are kept.
+ * Record that an object is pending, or that its indexing failed. Current symbols are kept.
  * @param inputs the files that were read; NULL: unchanged.
  */
 enum status symbol_index_set_state(struct symbol_index *index, const struct build_id *id,
@@ -27,14 +26,13 @@ enum status symbol_index_set_state(struct symbol_index *index, const struct buil
                                    const struct symbol_inputs *inputs, struct error *err) MUST_CHECK;
 
 /*
- * Aliases: further ids of an object besides its build-id (the Go build-id, the
- * hash of both ends of the file). Looking up an id without symbols follows its
- * alias.
+ * Aliases: additional ids of an object (the Go build-id, the hash of both ends of the file). Looking up an id without
+ * symbols follows its alias.
  */
 
 /**
- * Make all aliases lead to an object, in place of the objects they led to.
- * @param changed_ret for each alias, whether it led elsewhere or nowhere; may be NULL.
+ * Let all aliases refer to an object, replacing previous targets.
+ * @param changed_ret for each alias, whether its target changed; may be NULL.
  */
 enum status symbol_index_add_aliases(struct symbol_index *index, const struct build_id *id,
                                      const struct build_id *aliases, size_t count, bool *changed_ret,

@@ -93,7 +93,7 @@ uint32_t map_page_find(const struct map_page *p, uint32_t from, uint64_t address
 
         if (from >= p->count || map_page_start(p, from) > address)
                 return p->count;
-        /* The next one, most often, when a batch walks. */
+        /* Usually the next entry, when a batch walks. */
         for (unsigned i = 0; i < 4; i++, low++)
                 if (low + 1 == high || map_page_start(p, low + 1) > address)
                         return low;

@@ -11,7 +11,7 @@
 #include "symbol-index/block_bits.h"
 #include "symbol-index/index_load.h"
 
-#define RECORD_VERSION 3 /* and those before are read */
+#define RECORD_VERSION 3 /* older versions are read, too */
 #define SEGMENT_BYTES 24
 #define CHECKSUM_BYTES 8
 
@@ -226,7 +226,7 @@ enum status symbol_index_set_state(struct symbol_index *index, const struct buil
         if (index->read_only)
                 return error_set(err, ST_USAGE, "index '%s' is open for reading only", index->dir);
         if (id->size == 0 || state == OBJECT_INDEXED)
-                return error_set(err, ST_USAGE, "the state needs a build-id and cannot be 'indexed'");
+                return error_set(err, ST_USAGE, "the state requires a build-id and cannot be 'indexed'");
         pthread_mutex_lock(&index->write_lock);
         st = index_write_begin(&w, index, err);
         if (!st) {

@@ -16,44 +16,44 @@
 struct index_object {
         enum symbol_object_state state;
         enum symbol_quality quality;
-        uint32_t number; /* generation of the symbols in use; 0 none */
+        uint32_t number; /* generation of the current symbols; 0: none */
         uint64_t range_count, function_count, file_count, chain_count;
         uint64_t block_bytes, string_bytes;
         int64_t indexed_unix_s, changed_unix_s;
         char reason[160];
         char partial[SYMBOL_PARTIAL_BYTES];
         struct symbol_inputs inputs; /* empty: unknown, as in records of versions 1 and 2 */
-        bool is_of_version_1;        /* its records have no list of unreadable parts */
+        bool is_of_version_1;        /* records of version 1 have no list of unreadable parts */
         uint32_t segment_count;
         const uint8_t *segments; /* encoded, borrowed from the transaction */
 };
 
-/** ST_OK with state OBJECT_ABSENT when there is no record. */
+/** ST_OK with state OBJECT_ABSENT if there is no record. */
 enum status index_object_get(struct symbol_index *index, MDB_txn *txn, const struct build_id *id,
                              struct index_object *ret, struct error *err) MUST_CHECK;
 
-/** As index_object_get(); an id without symbols is resolved as an alias (symbol-index/index_load.h). */
+/** Like index_object_get(); an id without symbols is resolved as an alias (symbol-index/index_load.h). */
 enum status index_object_find(struct symbol_index *index, MDB_txn *txn, const struct build_id *id,
                               struct index_object *ret, struct error *err) MUST_CHECK;
 
-/** @param segments NULL to keep those of o->segments. */
+/** @param segments NULL: keep those of o->segments. */
 enum status index_object_put(struct index_write *w, const struct build_id *id, const struct index_object *o,
                              const struct symbol_segment *segments, uint32_t segment_count,
                              struct error *err) MUST_CHECK;
 
-/** False when only a debug file was indexed: its segments have no bytes. */
+/** False if only a debug file was indexed, whose segments have no bytes. */
 bool index_object_has_bytes(const struct index_object *o);
 
-/** True when a segment with bytes in the file contains the address. */
+/** True if a segment with bytes in the file contains the address. */
 bool index_object_holds(const struct index_object *o, uint64_t address);
 
-/** Address of a file offset; false when no segment holds it. */
+/** Address of a file offset; false if no segment contains it. */
 bool index_object_translate(const struct index_object *o, uint64_t file_offset, uint64_t *address_ret);
 
-/** Address of the first segment, 0 without any. */
+/** Address of the first segment; 0 if there is none. */
 uint64_t index_object_base(const struct index_object *o);
-/** Of a kernel, the lowest address of its segments in the upper half (_text); 0 for other objects. */
+/** For a kernel, the lowest address of its segments in the upper half (_text); 0 for other objects. */
 uint64_t index_object_kernel_base(const struct index_object *o);
-#define KERNEL_ADDRESSES (UINT64_C(1) << 63) /* kernels are linked above, on every 64-bit processor */
+#define KERNEL_ADDRESSES (UINT64_C(1) << 63) /* kernels are linked above it on all 64-bit processors */
 
 #endif

@@ -80,7 +80,7 @@ enum status symbol_index_measure_blocks(struct symbol_index *index, const struct
         return st;
 }
 
-/* ---- everything */
+/* ---- the whole index */
 
 struct verify_state {
         struct symbol_index *index;
@@ -91,7 +91,7 @@ struct verify_state {
                 uint64_t span;
         } * blocks; /* by number */
         size_t block_count, block_capacity;
-        uint32_t *objects; /* numbers in use or garbage */
+        uint32_t *objects; /* numbers that are in use or garbage */
         size_t object_count, object_capacity;
         uint32_t last_text;
         struct block_rows *rows;

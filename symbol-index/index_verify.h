@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Statistics of an object's blocks, and a consistency check of the index. Each
- * runs in one read transaction.
+ * Statistics of an object's blocks, and a consistency check of the index, each in one read transaction.
  */
 #include "symbol-index/block.h"
 
@@ -22,7 +21,7 @@ enum status symbol_index_measure_blocks(struct symbol_index *index, const struct
 
 struct index_verify {
         uint64_t objects, map_pages, blocks, shared_blocks, string_pages, problems;
-        /* Called for each problem, with a text of one line. */
+        /* Called for each problem, with one line of text. */
         void (*problem)(void *context, const char *text);
         void *context;
 };
@@ -31,7 +30,7 @@ struct index_verify {
  * Check every page and block, and cross-references: reference counts and map
  * entries, anchors and blocks, texts and the numbers in blocks.
  * @param v problem and context set by the caller; the counts are filled.
- * @return ST_OK also when there are problems.
+ * @return ST_OK even if there are problems.
  */
 enum status symbol_index_verify(struct symbol_index *index, struct index_verify *v, struct error *err) MUST_CHECK;
 

@@ -87,7 +87,7 @@ static enum status delete_map_page(struct index_write *w, MDB_cursor *cursor, co
         return st;
 }
 
-/* Delete up to SLICE_PAGES map pages of an object; *done when none is left. */
+/* Delete up to SLICE_PAGES map pages of an object; *done is set when none is left. */
 static enum status delete_map_slice(struct index_write *w, uint32_t object, bool *done, struct error *err)
 {
         struct map_key first = map_key_make(object, 0);
@@ -113,7 +113,7 @@ static enum status delete_map_slice(struct index_write *w, uint32_t object, bool
         return index_set_error(err, w->index, rc, "cannot delete replaced symbols from the index");
 }
 
-/* The first object number in the garbage, 0 none. */
+/* The first object number in the garbage; 0: none. */
 static int find_first_garbage(struct index_write *w, uint32_t *ret)
 {
         MDB_cursor *cursor;

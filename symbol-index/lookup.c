@@ -3,16 +3,13 @@
  * Batch lookup: sort the keys, walk the blocks once, answer in the caller's
  * order.
  *
- * Keys are grouped by object and upper half of the address. Within a group a
- * key is a 64-bit element, (lower half << 32 | index of the key): half the
- * memory of (address, index), sorted by at most three radix passes, or none for
- * keys in order. Groups are independent: each starts with one search in the
- * B-tree and continues from block to block. Most batches have one group, whose
- * elements are written in the first pass; several groups are separated in a
- * second pass.
+ * Keys are grouped by object and upper half of the address. Within a group a key is a 64-bit element, (lower half << 32
+ * | index of the key): half the memory of (address, index), sorted by at most three radix passes, or none if already
+ * sorted. Groups are independent: each starts with one search in the B-tree and continues from block to block. Most
+ * batches have one group, whose elements are written in the first pass; several groups are separated in a second pass.
  *
- * With several threads, each answers a slice of the keys in its own read
- * transaction on the same state of the index; their frames are concatenated.
+ * With several threads, each answers a slice of the keys in its own read transaction on the same state of the index;
+ * the frames are concatenated.
  */
 #include "symbol-index/lookup.h"
 
@@ -76,14 +73,14 @@ bool lookup_grow(void **array, size_t *capacity, size_t count, size_t size)
  */
 
 #define INSERTION_MAX 32
-#define DEAL_FROM 16384 /* elements that exceed the L1 cache with their copies */
-#define DEAL_PART 512   /* average elements of a part; most need two passes */
+#define DEAL_FROM 16384 /* elements that exceed the L1 cache together with their copies */
+#define DEAL_PART 512   /* average elements per part; most parts need two passes */
 #define DEAL_BITS_MAX 11
 #define COUNTERS 2048
-#define NARROW_DIGIT 8 /* fewer elements than WIDE_FROM: clearing 2048 counters a pass is not cheap */
+#define NARROW_DIGIT 8 /* for fewer elements than WIDE_FROM: clearing 2048 counters per pass is expensive */
 #define WIDE_DIGIT 11
 #define WIDE_FROM 8192
-#define PASSES_MAX 4 /* of NARROW_DIGIT */
+#define PASSES_MAX 4 /* with NARROW_DIGIT */
 
 static void insertion_sort(uint64_t *e, size_t count)
 {
@@ -110,7 +107,7 @@ static void count_digits(const uint64_t *e, size_t count, unsigned shift, unsign
                         counts[p][e[i] >> (shift + p * digit) & mask]++;
 }
 
-/* Counting sort by one digit. places: in the counts, out the end of each value. */
+/* Counting sort by one digit. places: in: the counts, out: the end of each value. */
 static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned shift, unsigned bits, uint32_t *places)
 {
         uint32_t mask = (1u << bits) - 1, sum = 0;
@@ -125,7 +122,7 @@ static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned
                 to[places[from[i] >> shift & mask]++] = from[i];
 }
 
-/* The bits of the upper halves that differ; false when none does. */
+/* The bits of the upper halves that differ; false if none do. */
 static bool find_differing_bits(const uint64_t *e, size_t count, unsigned *shift_ret, unsigned *bits_ret)
 {
         uint64_t differ = 0;
@@ -140,7 +137,7 @@ static bool find_differing_bits(const uint64_t *e, size_t count, unsigned *shift
         return true;
 }
 
-/* LSD radix sort of `from` with `spare` as buffer; returns the one with the result. */
+/* LSD radix sort of `from` with `spare` as buffer; returns the buffer with the result. */
 static uint64_t *sort_least_first(uint64_t *from, uint64_t *spare, size_t count, unsigned shift, unsigned bits)
 {
         unsigned digit = count < WIDE_FROM ? NARROW_DIGIT : WIDE_DIGIT, passes;
@@ -151,7 +148,7 @@ static uint64_t *sort_least_first(uint64_t *from, uint64_t *spare, size_t count,
                 insertion_sort(from, count);
                 return from;
         }
-        /* Digits of equal size: the fewer counters, the faster a pass. The last digit reaches beyond the bits. */
+        /* Digits of equal size: fewer counters make a pass faster. The last digit may extend beyond the bits. */
         passes = (bits + digit - 1) / digit;
         digit = passes ? (bits + passes - 1) / passes : 0;
         count_digits(from, count, shift, digit, passes, counts);
@@ -375,7 +372,7 @@ static bool assign_groups(struct lookup *l)
         return true;
 }
 
-/* Second pass: the elements of each group, one group after the other. */
+/* Second pass: the elements of each group, group by group. */
 static void scatter_elements(struct lookup *l)
 {
         uint64_t *swap = l->elements;
@@ -452,7 +449,7 @@ static bool reserve_batch(struct symbol_batch *b, size_t count)
         return true;
 }
 
-/* The part of a batch from key `first` on. */
+/* The part of a batch starting at key `first`. */
 static struct lookup make_lookup_slice(struct symbol_view *view, const struct symbol_key *keys, size_t first,
                                        size_t count, struct symbol_batch *batch)
 {
@@ -472,9 +469,8 @@ static struct lookup make_lookup_slice(struct symbol_view *view, const struct sy
 /* ---- several threads ---- */
 
 /*
- * A batch with several threads: each answers a slice of the keys in its own
- * view, since an LMDB transaction belongs to one thread. If a writer committed
- * in between, the slice's transaction sees another state than the caller's; the
+ * A batch with several threads: each answers a slice of the keys in its own view, since an LMDB transaction belongs to
+ * one thread. If a writer committed in between, the slice's transaction sees a different state than the caller's; the
  * calling thread then answers that slice.
  */
 
@@ -483,7 +479,7 @@ static struct lookup make_lookup_slice(struct symbol_view *view, const struct sy
 struct parallel_slice {
         struct lookup lookup;
         struct symbol_view *of;     /* the caller's view */
-        struct symbol_batch *batch; /* the frames of all slices, once known */
+        struct symbol_batch *batch; /* receives the frames of all slices, once their number is known */
         size_t first_frame;
         bool started, other_state;
         pthread_t thread;
@@ -521,7 +517,7 @@ static void *move_frames(void *arg)
         return NULL;
 }
 
-/* Run a step on all slices in parallel; the first, and any without a thread, on the calling thread. */
+/* Run a step on all slices in parallel; the first, and those without a thread, on the calling thread. */
 static void run_slices(struct parallel_slice *slices, unsigned count, void *(*step)(void *))
 {
         for (unsigned i = 1; i < count; i++)
@@ -587,9 +583,9 @@ static enum status lookup_parallel(struct symbol_view *view, const struct symbol
         return st;
 }
 
-/* ---- the contract ---- */
+/* ---- public functions ---- */
 
-#define SLICE_LEAST 4096 /* keys that are worth a thread */
+#define SLICE_LEAST 4096 /* minimum keys per thread */
 
 enum status symbol_view_lookup_threads(struct symbol_view *view, const struct symbol_key *keys, size_t count,
                                        unsigned threads, struct symbol_batch *batch, struct error *err)

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The lookup contract: huge batches of (build-id, address) keys in, frames out.
+ * Lookup interface: huge batches of (build-id, address) keys in, frames out.
  *
  * The flusher, re-symbolization, the HTTP API and the command line use only this
  * interface of the index. A view is one LMDB read transaction: borrowed data is
@@ -26,36 +26,36 @@ struct symbol_index;
 struct symbol_view;
 
 struct symbol_key {
-        const struct build_id *build_id; /* borrowed; equal pointers need not mean equal ids */
-        uint64_t address;    /* in a kernel, which is linked in the upper half, a lower one is taken from its start,
-                              * _text: the OpenTelemetry eBPF profiler sends those */
-        bool is_file_offset; /* address is an offset into the ELF file; translated by its segments. An
-                              * offset past the file that is an address in a segment is taken as an
-                              * address: perf prints those of programs that are not relocated. */
+        const struct build_id *build_id; /* borrowed; equal ids may have different pointers */
+        uint64_t address; /* in a kernel, which is linked in the upper half, a lower address is relative to its start,
+                             _text: the OpenTelemetry eBPF profiler sends those */
+        bool is_file_offset; /* address is an offset into the ELF file; translated by its segments. An offset beyond the
+                                file that is an address in a segment is treated as an address: perf prints those for
+                                programs that are not relocated. */
 };
 
 struct symbol_frame {
-        uint32_t function;        /* number of a function in this index, 0 unknown */
-        uint32_t file;            /* number of a file in this index, 0 unknown */
-        uint32_t line;            /* 0 unknown */
-        bool inlined : 1;         /* this frame was inlined into the next one */
-        uint32_t start_line : 31; /* of the function's declaration, where that is in the file; 0 unknown */
+        uint32_t function;        /* number of a function in this index; 0: unknown */
+        uint32_t file;            /* number of a file in this index; 0: unknown */
+        uint32_t line;            /* 0: unknown */
+        bool inlined : 1;         /* inlined into the next frame */
+        uint32_t start_line : 31; /* of the function's declaration if it is in the same file; 0: unknown */
 };
 
 struct symbol_result {
         enum symbol_state state;
         enum symbol_quality quality;
-        uint64_t generation;  /* of the object's symbols; 0 when the object is unknown. Grows with each indexing. */
-        uint64_t address;     /* the object address that was looked up (after translation of a file offset) */
+        uint64_t generation;  /* of the object's symbols; 0 if the object is unknown. Grows with each indexing. */
+        uint64_t address;     /* the address in the object that was looked up (after translation of a file offset) */
         uint32_t first_frame; /* into symbol_batch.frames, innermost first */
         uint32_t frame_count;
 };
 
-/** Results of one batch, in the order of the keys. Owned by the caller, zeroed before its first use, reusable. */
+/** Results of one batch, in the order of the keys. Owned by the caller, zeroed before first use, reusable. */
 struct symbol_batch {
         struct symbol_result *results;
         size_t result_count, result_capacity;
-        struct symbol_frame *frames; /* results whose addresses lie in one range share their frames */
+        struct symbol_frame *frames; /* results with addresses in one range share their frames */
         size_t frame_count, frame_capacity;
         size_t damaged_count; /* keys whose record or block in the index is damaged; their state is failed */
         void *scratch;        /* working memory, kept for the next lookup */
@@ -64,11 +64,10 @@ struct symbol_batch {
 void symbol_batch_deinit(struct symbol_batch *b);
 
 /**
- * Open (and create unless read_only) the index environment in dir.
- * One process writes; others may open it read-only. A process must not open
- * the same directory twice at a time (LMDB's locks break).
- * @return ST_OK; ST_NOT_FOUND when read_only and there is no index; ST_BUSY when another process writes it;
- *         ST_UNSUPPORTED for another format; ST_BAD_DATA, ST_OS.
+ * Open (and create unless read_only) the index environment in dir. One process writes; others may open it read-only. A
+ * process must not have the same directory open twice (LMDB's locks break).
+ * @return ST_OK; ST_NOT_FOUND if read_only and there is no index; ST_BUSY if another process writes it; ST_UNSUPPORTED
+ *         for another format; ST_BAD_DATA, ST_OS.
  */
 enum status symbol_index_open(const char *dir, bool read_only, struct symbol_index **ret, struct error *err) MUST_CHECK;
 void symbol_index_close(struct symbol_index *index);
@@ -84,8 +83,8 @@ enum status symbol_view_begin(struct symbol_index *index, struct symbol_view **r
 void symbol_view_end(struct symbol_view *view);
 
 /**
- * Look up all keys. Neither an unresolved key (its result has the reason) nor a
- * damaged block or record (its keys fail, batch->damaged_count) is an error.
+ * Look up all keys. An unresolved key (its result has the reason) is not an error, nor is a damaged block or record
+ * (its keys fail, batch->damaged_count).
  * @param batch filled; frames are numbers, no text is read.
  * @return ST_OK; ST_TOO_BIG over UINT32_MAX keys or frames; ST_NO_MEMORY; ST_OS.
  */
@@ -93,16 +92,15 @@ enum status symbol_view_lookup(struct symbol_view *view, const struct symbol_key
                                struct symbol_batch *batch, struct error *err) MUST_CHECK;
 
 /**
- * As symbol_view_lookup(), with several threads, each with a slice of the keys;
- * fewer threads for few keys. Only the positions of frames differ.
+ * Like symbol_view_lookup(), with several threads, each with a slice of the keys; fewer threads for few keys. Only the
+ * positions of frames differ.
  */
 enum status symbol_view_lookup_threads(struct symbol_view *view, const struct symbol_key *keys, size_t count,
                                        unsigned threads, struct symbol_batch *batch, struct error *err) MUST_CHECK;
 
 /**
- * Borrowed texts of a function number; both "" for 0. The name is the readable
- * (demangled) one, cached by number; the linkage name is the name as the object
- * has it, so the two are equal, as pointers too, where nothing was mangled.
+ * Borrowed texts of a function number; both "" for 0. The name is the readable (demangled) one, cached by number; the
+ * linkage name is the name in the object, so both are equal, also as pointers, if it is not mangled.
  */
 enum status symbol_view_get_function(struct symbol_view *view, uint32_t function, const char **name_ret,
                                      const char **linkage_name_ret, struct error *err) MUST_CHECK;
@@ -112,8 +110,8 @@ enum status symbol_view_get_file(struct symbol_view *view, uint32_t file, const 
                                  struct error *err) MUST_CHECK;
 
 /**
- * Note the texts of frames that will be asked for, and read all noted texts in ascending order: each page of the index
- * is unpacked once. Reading a text alone unpacks its page, unless that is in the cache. Errors as of
+ * Prefetch texts: note the texts of frames, then load all noted texts in ascending order, so that each page of the
+ * index is decompressed once. Reading a single text decompresses its page, unless it is cached. Errors as for
  * symbol_view_get_function().
  */
 enum status symbol_view_want_texts(struct symbol_view *view, const struct symbol_frame *frames, size_t count,
@@ -131,23 +129,22 @@ struct symbol_object {
         uint64_t range_count, function_count, file_count;
         uint64_t chain_count;
         uint64_t index_bytes;  /* block_bytes + string_bytes */
-        uint64_t block_bytes;  /* every page of its blocks */
-        uint64_t string_bytes; /* pages that the index grew by for texts it did not have before this object */
+        uint64_t block_bytes;  /* all pages of its blocks */
+        uint64_t string_bytes; /* growth of the index by texts that were new with this object */
         int64_t indexed_unix_s;
         uint64_t image_base;                /* address of the first loaded segment: base of offsets "from the image" */
         char reason[160];                   /* of OBJECT_FAILED */
-        char partial[SYMBOL_PARTIAL_BYTES]; /* unreadable parts of the symbols in use; "" none */
-        struct symbol_inputs inputs;        /* files read last, successfully or not; empty: unknown */
+        char partial[SYMBOL_PARTIAL_BYTES]; /* unreadable parts of the current symbols; "": none */
+        struct symbol_inputs inputs;        /* files read by the last indexing, successful or not; empty: unknown */
 };
 /** ST_OK also for an unknown object: state OBJECT_ABSENT. */
 enum status symbol_view_get_object(struct symbol_view *view, const struct build_id *id, struct symbol_object *ret,
                                    struct error *err) MUST_CHECK;
-/** As symbol_view_get_object(), without following an alias. */
+/** Like symbol_view_get_object(), without following an alias. */
 enum status symbol_view_get_object_unaliased(struct symbol_view *view, const struct build_id *id,
                                              struct symbol_object *ret, struct error *err) MUST_CHECK;
 
-/** The objects whose build-ids begin with the n (one at least) bytes of prefix, in order, max at most; copied into ids.
- */
+/** The objects whose build-ids begin with the n >= 1 bytes of prefix, sorted, at most max; copied into ids. */
 enum status symbol_view_find_objects(struct symbol_view *view, const void *prefix, size_t n, struct build_id *ids,
                                      size_t max, size_t *count_ret, struct error *err) MUST_CHECK;
 

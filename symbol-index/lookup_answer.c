@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the sorted keys of one group over the map of their object. A block with
- * many keys is unpacked into arrays, and the keys are merged with its rows; with
- * few keys, each seeks its row. Unpacking costs about as much as seeking one row
- * in UNPACK_ROWS.
+ * Walks the sorted keys of one group over the map of their object. A block with many keys is unpacked into arrays, and
+ * the keys are merged with its rows; with few keys, each seeks its row. Unpacking costs about as much as seeking one in
+ * UNPACK_ROWS rows.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "symbol-index/index_map.h"
 #include "symbol-index/lookup_internal.h"
 
-/* The reason why an address without a range has none. */
+/* Why an address without a range has none. */
 static enum symbol_state get_gap_state(const struct index_object *o, uint64_t address)
 {
         if (!index_object_has_bytes(o))
@@ -24,7 +23,7 @@ static enum symbol_state get_gap_state(const struct index_object *o, uint64_t ad
         return index_object_holds(o, address) ? SYMBOL_UNCOVERED : SYMBOL_NOT_IN_OBJECT;
 }
 
-/* ---- storing answers ---- */
+/* ---- storing results ---- */
 
 /*
  * Storing answers. A walk answers keys in address order; writing the answers of
@@ -33,12 +32,12 @@ static enum symbol_state get_gap_state(const struct index_object *o, uint64_t ad
  * at the end of a group, each tile is put in key order in the cache and written
  * sequentially.
  */
-#define LOOKUP_TILE_SHIFT 13 /* keys of a tile: 256 KiB of results */
+#define LOOKUP_TILE_SHIFT 13 /* keys per tile: 256 KiB of results */
 #define LOOKUP_TILES_MAX 512 /* larger batches have larger tiles */
 
 struct lookup_tiles {
         unsigned shift;
-        uint32_t counts[LOOKUP_TILES_MAX]; /* answers in each tile */
+        uint32_t counts[LOOKUP_TILES_MAX]; /* number of answers in each tile */
         struct symbol_result one[1u << LOOKUP_TILE_SHIFT] __attribute__((aligned(64)));
 };
 
@@ -49,9 +48,9 @@ static inline struct symbol_result lookup_result(const struct lookup *l, uint64_
                                        l->common.address | element >> 32, first_frame,       frame_count };
 }
 
-#define LOOKUP_STEP 256 /* keys whose frames are found before their answers are stored */
+#define LOOKUP_STEP 256 /* keys whose frames are found before their results are stored */
 
-/* Where the frames of some keys are, whose elements are neighbours. */
+/* Frame positions for some neighbouring keys. */
 struct lookup_spans {
         uint32_t first[LOOKUP_STEP];
         uint16_t count[LOOKUP_STEP];
@@ -156,7 +155,7 @@ void lookup_answers_end(struct lookup *l)
         for (size_t first = 0, tile = 0; first < l->count; first += tile_keys, tile++) {
                 size_t keys = l->count - first < tile_keys ? l->count - first : tile_keys;
 
-                /* Results of other keys in the tile are written already. */
+                /* Results of other keys in the tile are already written. */
                 if (tiles->counts[tile] < keys || tiles->shift > LOOKUP_TILE_SHIFT) {
                         place_answers(l, l->answers + first, tiles->counts[tile], 0, l->results);
                         continue;
@@ -178,9 +177,8 @@ struct lookup_keys {
 };
 
 /*
- * Answers the sorted keys of one block in three ways, from few keys to many: by
- * seeking the row of each; with chains of frames unpacked; with rows unpacked
- * too.
+ * Answers the sorted keys of one block in one of three ways, from few keys to many: by seeking the row of each; with
+ * unpacked chains of frames; with unpacked rows, too.
  *
  * With unpacked rows the work per key has no data-dependent branch and no
  * dependency on the previous key, since mispredictions and stalls cost more than
@@ -195,7 +193,7 @@ static inline bool reserve_batch_frames(struct lookup *l, size_t count)
                 lookup_grow((void **)&l->frames, &l->frame_capacity, l->frame_count + count, sizeof *l->frames));
 }
 
-/* Frames that block_scope_frames() may write. */
+/* Upper bound of frames written by block_scope_frames(). */
 static inline uint32_t get_frames_bound(const struct block_rows *rows)
 {
         return 1 + (rows->depth_max > BLOCK_CHAIN ? rows->depth_max : BLOCK_CHAIN);
@@ -230,7 +228,7 @@ static uint32_t find_key_rows(const struct block_rows *rows, const struct lookup
         return row;
 }
 
-/* Answer keys from unpacked rows; false without memory. */
+/* Answer keys from unpacked rows; false when out of memory. */
 static bool answer_from_rows(struct lookup *l, const struct block_rows *rows, const struct lookup_keys *k)
 {
         uint32_t row = 0, last = UINT32_MAX, first_frame = 0, room = get_frames_bound(rows);
@@ -276,7 +274,7 @@ static enum status seek_frames(struct lookup *l, const struct block *block, cons
         return ST_OK;
 }
 
-/* With or without chains. */
+/* rows may be NULL: without unpacked chains. */
 static inline bool seek_keys(struct lookup *l, const struct block *block, const struct block_rows *rows,
                              struct block_cursor *cursor, const struct lookup_keys *k, uint32_t *done)
 {
@@ -313,8 +311,8 @@ static inline bool seek_keys(struct lookup *l, const struct block *block, const 
 }
 
 /*
- * Answer keys by seeking the row of each. *done is the number of answered keys: fewer than all when the block is
- * damaged. False without memory.
+ * Answer keys by seeking the row of each. *done is the number of answered keys: fewer than all if the block is damaged.
+ * False when out of memory.
  */
 static bool answer_by_seeking(struct lookup *l, const struct block *block, const struct lookup_keys *k, uint32_t *done)
 {
@@ -324,7 +322,7 @@ static bool answer_by_seeking(struct lookup *l, const struct block *block, const
         return seek_keys(l, block, NULL, &cursor, k, done);
 }
 
-/* As answer_by_seeking(), with the chains of the block's frames unpacked. */
+/* Like answer_by_seeking(), with unpacked chains of frames. */
 static bool answer_with_chains(struct lookup *l, const struct block *block, const struct block_rows *rows,
                                const struct lookup_keys *k, uint32_t *done)
 {
@@ -343,14 +341,14 @@ struct key_walk {
         struct lookup *l;
         const struct lookup_object *object;
         const uint64_t *elements;
-        uint32_t at, count; /* next element, all elements */
+        uint32_t at, count; /* next element, number of elements */
         uint64_t high;
         bool have_page;
         struct map_page page;
         uint32_t entry;
         struct block block;
         uint64_t base, last; /* addresses of the open block */
-        uint32_t ahead;      /* number of a block that was fetched before its turn, 0 none */
+        uint32_t ahead;      /* number of a prefetched block; 0: none */
         MDB_val ahead_value;
 };
 
@@ -380,7 +378,7 @@ static void answer_keys_until(struct key_walk *w, uint64_t last, enum symbol_sta
         }
 }
 
-/* True when the value's checksum was verified in this view. */
+/* True if the value's checksum was verified in this view. */
 static bool is_verified(const struct key_walk *w, const MDB_val *value)
 {
         return w->l->view->verified[((uintptr_t)value->mv_data >> 5) % VERIFIED_SLOTS] == value->mv_data;
@@ -416,7 +414,7 @@ static enum status open_indexed_block(struct key_walk *w, uint32_t number, const
         return st;
 }
 
-/* The map page that holds the next key; *rc MDB_NOTFOUND when no page does. */
+/* Open the map page that contains the next key; *rc is MDB_NOTFOUND if there is none. */
 static void enter_page(struct key_walk *w, int *rc)
 {
         uint32_t object = w->object->object.number;

@@ -160,7 +160,7 @@ enum status symbol_view_want_texts(struct symbol_view *view, const struct symbol
         return st;
 }
 
-/* Loads a wanted text; *page_ret is the page of the dictionary read last. */
+/* Load a wanted text; *page_ret is the dictionary page read last. */
 static enum status load_wanted_text(struct symbol_view *view, struct text_entry *entry, uint32_t number,
                                     struct text_page **page_ret, struct error *err)
 {

@@ -41,7 +41,7 @@ static enum status find_walk_object(struct range_walk *w, struct symbol_view *vi
         if (st)
                 return st;
         if (w->object && object.number != w->object)
-                return error_set(err, ST_BUSY, "the object was indexed again in the meantime; try again");
+                return error_set(err, ST_BUSY, "the object was re-indexed meanwhile; try again");
         if (object.number == 0)
                 return error_set(err, ST_NOT_FOUND, "the index has no symbols of the object, it is %s",
                                  symbol_object_state_name(object.state));

@@ -4,11 +4,10 @@
 
 /**
  * @file
- * All ranges of one object, in the order of their addresses.
+ * Iterates over all ranges of one object in the order of their addresses.
  *
- * A walk may pause after any range and continue in another view, so that the
- * texts of a large object do not accumulate in one view and a slow reader does
- * not keep one open.
+ * A walk may pause after any range and continue in another view, so that the texts of a large object do not accumulate
+ * in one view, and a slow reader does not keep a view open.
  *
  * Threads: a walk belongs to one thread.
  */
@@ -18,8 +17,8 @@ struct block_rows;
 
 struct range_walk {
         struct build_id id;
-        uint32_t object; /* number of its symbols when the walk began, 0 before */
-        uint64_t next;   /* ranges that end at or before it were visited */
+        uint32_t object; /* number of its symbols when the walk began; 0 before */
+        uint64_t next;   /* ranges ending at or before it were visited */
         bool is_done;
         struct block_rows *rows; /* owned */
 };
@@ -34,10 +33,10 @@ enum status range_walk_init(struct range_walk *w, const struct build_id *id, str
 void range_walk_deinit(struct range_walk *w);
 
 /**
- * Visit the next ranges, until visit sets *pause or there are none: then w->is_done.
+ * Visit the next ranges, until visit sets *pause or none is left: then w->is_done is set.
  * @param visit its failure ends the walk.
- * @return ST_NOT_FOUND when the index has no symbols of the object; ST_BUSY when they were replaced since the walk
- *         began; ST_BAD_DATA at the first damaged page or block; visit's failure.
+ * @return ST_NOT_FOUND if the index has no symbols of the object; ST_BUSY if they were replaced since the walk began;
+ *         ST_BAD_DATA at the first damaged page or block; visit's failure.
  */
 enum status range_walk_continue(struct range_walk *w, struct symbol_view *view,
                                 enum status (*visit)(void *context, const struct walked_range *range, bool *pause,

@@ -10,7 +10,7 @@
 /* ---- scanning names ---- */
 
 struct name_scan {
-        const char *text; /* size bytes and a NUL, or another byte that may be read */
+        const char *text; /* size bytes followed by a NUL or another readable byte */
         size_t size, at;
 };
 
@@ -27,13 +27,13 @@ static bool is_word_char(char c)
                (c & 0x80);
 }
 
-/* May template arguments follow this byte? */
+/* Whether template arguments may follow this byte. */
 static bool name_char_takes_arguments(char c)
 {
         return is_word_char(c) || c == '}' || c == ']' || c == '\'';
 }
 
-/* True when the input has `text` at `at`. */
+/* True if the input has `text` at `at`. */
 static bool name_scan_starts(const struct name_scan *s, size_t at, const char *text)
 {
         size_t n = strlen(text);
@@ -41,7 +41,7 @@ static bool name_scan_starts(const struct name_scan *s, size_t at, const char *t
         return at <= s->size && n <= s->size - at && memcmp(s->text + at, text, n) == 0;
 }
 
-/* As name_scan_starts() for a whole word: no letter or digit beside it. */
+/* Like name_scan_starts() for a whole word: not adjacent to a letter or digit. */
 static bool name_scan_word(const struct name_scan *s, size_t at, const char *word)
 {
         size_t end = at + strlen(word);
@@ -57,14 +57,14 @@ static char get_closer(char c)
         return c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : c == '<' ? '>' : 0;
 }
 
-/* True when '<' opens template arguments after a name, or a type in brackets ("<T as Trait>") in place of a name. */
+/* True if '<' opens template arguments after a name, or a type in brackets ("<T as Trait>") in place of a name. */
 static bool opens_angle(const struct name_scan *s, size_t at, size_t last_open)
 {
         char before = at ? s->text[at - 1] : ' ';
 
         if (before == '<')
                 return at && last_open == at - 1;
-        if (before == ' ') /* no demangler prints "a < b", but "operator< <int>" */
+        if (before == ' ') /* demanglers do not print "a < b", but "operator< <int>" */
                 return true;
         return name_char_takes_arguments(before) || strchr(",(&*:[-!", before);
 }
@@ -72,8 +72,8 @@ static bool opens_angle(const struct name_scan *s, size_t at, size_t last_open)
 static size_t name_scan_operator(const struct name_scan *s, size_t at);
 
 /*
- * Behind the bracket that closes the one at `at`; 0 when none does, or they nest deeper than NAME_DEPTH_MAX.
- * '<' and '>' of operators, arrows and comparisons in parentheses are not brackets.
+ * The position after the bracket that closes the one at `at`; 0 if none does, or if they nest deeper than
+ * NAME_DEPTH_MAX. '<' and '>' of operators, arrows and comparisons in parentheses are not brackets.
  */
 static size_t name_scan_balanced(const struct name_scan *s, size_t at)
 {
@@ -94,7 +94,7 @@ static size_t name_scan_balanced(const struct name_scan *s, size_t at)
                         closers[depth++] = get_closer(c);
                         last_open = at;
                 } else if (depth == 0) {
-                        return 0; /* no bracket is at `at` */
+                        return 0; /* no bracket at `at` */
                 } else if (c == '>' && (closers[depth - 1] != '>' || s->text[at - 1] == '-')) {
                         ; /* an arrow, or a comparison in parentheses */
                 } else if (c == ')' || c == ']' || c == '}' || c == '>') {
@@ -110,7 +110,7 @@ static size_t name_scan_balanced(const struct name_scan *s, size_t at)
         return 0;
 }
 
-/* Behind the symbol of the operator whose word stands at `at`; 0 for an operator that is named by a type. */
+/* The position after the symbol of the operator whose keyword is at `at`; 0 for a conversion operator. */
 static size_t name_scan_operator(const struct name_scan *s, size_t at)
 {
         /* longer operators before their prefixes */
@@ -139,7 +139,7 @@ static size_t name_scan_operator(const struct name_scan *s, size_t at)
         return 0;
 }
 
-/* Behind what may follow parameters: const, volatile, &, &&, noexcept, [abi:...]. */
+/* The position after qualifiers that may follow parameters: const, volatile, &, &&, noexcept, [abi:...]. */
 static size_t name_scan_qualifiers(const struct name_scan *s, size_t at)
 {
         static const char *const words[] = { " const", " volatile", " noexcept", " __restrict", " restrict", " &&",
@@ -165,7 +165,7 @@ static size_t name_scan_qualifiers(const struct name_scan *s, size_t at)
 
 /* ---- suffixes ---- */
 
-/* Start of the clone suffix that ends at n: ".cold", or ".isra.0" with any number; n without one. */
+/* Start of the clone suffix that ends at n: ".cold", or ".isra.0" with any number; n if there is none. */
 static size_t find_suffix_start(const char *name, size_t n)
 {
         static const char *const words[] = { ".isra", ".part", ".constprop", ".lto_priv", ".llvm", ".cold" };
@@ -198,7 +198,7 @@ static size_t find_bracketed_start(const char *name, size_t n, const char *open,
         return n;
 }
 
-/* The size of the name without " [clone .x]", " (.x)", ".isra.0", ".cold" and their like at its end; never 0. */
+/* The size of the name without " [clone .x]", " (.x)", ".isra.0", ".cold" and similar suffixes; never 0. */
 static size_t name_without_clones(const char *name, size_t n)
 {
         for (;;) {
@@ -214,7 +214,7 @@ static size_t name_without_clones(const char *name, size_t n)
         }
 }
 
-/* Take "::h" and 16 hexadecimal digits off the end. */
+/* Remove "::h" and 16 hexadecimal digits from the end. */
 static void name_drop_rust_hash(struct buf *name)
 {
         static const char mark[] = "::h";
@@ -271,9 +271,9 @@ static bool name_looks_go(const char *name, size_t n)
 /* ---- shortening ---- */
 
 /*
- * One pass from left to right over the text outside of all brackets. Output is discarded at a blank, '*' or '&', since
- * it was a type, so that the last qualified name before the parameters remains. Operators are matched first: their
- * brackets do not nest.
+ * One pass from left to right over the text outside of all brackets. At a blank, '*' or '&' the output so far was a
+ * type and is discarded, so that the last qualified name before the parameters remains. Operators are matched first:
+ * their brackets do not nest.
  */
 
 struct shortener {
@@ -327,7 +327,7 @@ static enum step copy_angle(struct shortener *s)
         return STEP_ON;
 }
 
-/* "<alloc::vec::Vec<T>>::push" is "alloc::vec::Vec<...>::push". */
+/* "<alloc::vec::Vec<T>>::push" becomes "alloc::vec::Vec<...>::push". */
 static bool is_plain_type(const struct shortener *s, size_t end)
 {
         for (size_t i = s->in.at + 1, depth = 0; i + 1 < end; i++) {
@@ -366,7 +366,7 @@ static enum step shorten_angle(struct shortener *s)
         return copy_angle(s);
 }
 
-/* "::<i32>" behind a Rust path is its arguments; "::<impl T>" and "::<lambda()>" are parts of the path. */
+/* "::<i32>" after a Rust path is its arguments; "::<impl T>" and "::<lambda()>" are parts of the path. */
 static void shorten_colon(struct shortener *s)
 {
         const struct name_scan *in = &s->in;
@@ -408,7 +408,7 @@ static enum step shorten_parenthesis(struct shortener *s)
         return STEP_ON;
 }
 
-/* "{lambda(int)#1}" loses its parameters; "{closure#0}", "{{closure}}" and "{unnamed type#1}" stay. */
+/* "{lambda(int)#1}" loses its parameters; "{closure#0}", "{{closure}}" and "{unnamed type#1}" are kept. */
 static enum step shorten_brace(struct shortener *s)
 {
         size_t end = name_scan_balanced(&s->in, s->in.at), number;
@@ -543,7 +543,7 @@ static void copy_prefix(struct shortener *s)
         s->base = s->out->size;
 }
 
-/* False when the name does not follow the syntax of C++ or Rust. */
+/* False if the name does not follow the syntax of C++ or Rust. */
 static bool shorten_scoped(const char *name, size_t n, struct buf *out)
 {
         struct shortener s = { .in = { name, n, 0 }, .out = out };
@@ -587,7 +587,7 @@ static bool shorten_go(const char *name, size_t n, struct buf *out)
         return true;
 }
 
-/* Nothing of a single word is left out: the name of a C function, mostly. */
+/* A single word, usually the name of a C function, is not shortened. */
 static bool name_is_word(const char *name)
 {
         while (is_word_char(*name))

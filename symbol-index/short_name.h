@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Short form of a readable name, for labels with little room: the qualified name
- * of a function without parameters and return type.
+ * Short form of a readable name, for labels with little space: the qualified name of a function without parameters and
+ * return type.
  *
  * C++   no parameters and return type; template arguments are "<...>"; "{lambda(int)#1}" is "{lambda#1}"; anonymous
  *       namespaces stay; "[clone .isra.0]", ".cold" and "[abi:cxx11]" are removed.
@@ -20,11 +20,11 @@
 #include "common/buf.h"
 
 /**
- * @param name          readable: the result of symbol_demangle(), or the name that a sender gave.
- * @param linkage_name  decides the language; "" unknown, then the syntax of name decides.
+ * @param name          readable: the result of symbol_demangle(), or a name sent by a client.
+ * @param linkage_name  determines the language; "": unknown, then determined by the syntax of name.
  * @param scratch       its content is replaced.
- * @return borrowed: inside scratch (valid until scratch changes), never longer than name, never ""; or name itself
- *         when it is short already or memory ran out.
+ * @return borrowed: inside scratch (valid until scratch changes), never longer than name, never ""; or name itself if
+ *         it is already short or when out of memory.
  */
 const char *symbol_short_name(const char *name, const char *linkage_name, struct buf *scratch);
 

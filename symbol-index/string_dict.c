@@ -52,7 +52,7 @@ size_t string_dict_count_bytes(const struct string_dict *s, MDB_txn *txn)
         return count_database_bytes(txn, s->ids) + count_database_bytes(txn, s->pages);
 }
 
-/* The page that holds a number, and the last number in it. ST_BAD_DATA without one. */
+/* The page that contains a number, and the last number in it. ST_BAD_DATA if there is none. */
 static enum status find_dict_page(const struct string_dict *s, MDB_txn *txn, uint32_t number, uint32_t *last_ret,
                                   MDB_val *value_ret, struct error *err)
 {
@@ -72,7 +72,7 @@ static enum status find_dict_page(const struct string_dict *s, MDB_txn *txn, uin
         return index_set_error(err, NULL, rc, "cannot read the index's strings");
 }
 
-/* Unpacks the page found for a number. */
+/* Decompress the page found for a number. */
 static enum status unpack_dict_page(struct text_unpacker *unpacker, uint32_t number, uint32_t last,
                                     const MDB_val *value, struct text_page **ret, struct error *err)
 {
@@ -151,31 +151,30 @@ enum status string_dict_verify_page(const struct string_dict *s, MDB_txn *txn, s
 /* ---- interning ---- */
 
 /*
- * Interning: texts are looked up in the order of their hashes, so that each
- * chunk of ids is read once; new texts are sorted, numbered and written to
- * pages; then their ids are merged into the chunks. Uncommitted pages may be
- * read here, therefore unpacked pages are not put into the cache of the views.
+ * Interning: texts are looked up in the order of their hashes, so that each chunk of ids is read once; new texts are
+ * sorted, numbered and written to pages; then their ids are merged into the chunks. Since uncommitted pages may be
+ * read, unpacked pages are not added to the cache of the views.
  */
 
 #define PAGES_KEPT 1024
 
 struct text {
-        struct string_dict_item *item; /* the first one with this text */
+        struct string_dict_item *item; /* the first item with this text */
         uint32_t hash;
 };
 
 struct interner {
         const struct string_dict *strings;
         struct index_write *w;
-        struct string_dict_item **order; /* by text */
-        struct text *texts;              /* distinct ones by hash */
-        struct text_hash_entry *ids;     /* of new ones */
-        struct text_item *fresh;         /* new ones by text */
+        struct string_dict_item **order; /* items sorted by text */
+        struct text *texts;              /* distinct texts, sorted by hash */
+        struct text_hash_entry *ids;     /* of new texts */
+        struct text_item *fresh;         /* new texts, sorted by text */
         size_t count, text_count, fresh_count;
         uint32_t last; /* number of a text */
         struct text_hash_chunk *chunk;
         bool have_chunk;
-        struct text_page **pages; /* by a part of their last numbers */
+        struct text_page **pages; /* indexed by a part of their last numbers */
         struct text_packer *packer;
         struct text_unpacker *unpacker;
         struct buf page;
@@ -270,7 +269,7 @@ static enum status find_text(struct interner *n, const struct text *t, struct er
 
 /* -- steps -- */
 
-/* The distinct texts, by hash. */
+/* Collect the distinct texts, sorted by hash. */
 static void collect_distinct_texts(struct interner *n, struct string_dict_item *items)
 {
         for (size_t i = 0; i < n->count; i++) {

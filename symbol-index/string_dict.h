@@ -7,14 +7,13 @@
  * String dictionary: names of functions and paths of files, interned for all
  * objects. Maps text -> number and number -> text.
  *
- * Problem: successive builds of a program share almost all names, and names
- * are most of a small index. Model: the new texts of one call are sorted,
- * numbered in that order and packed in pages (text_page.h), keyed by the last
- * number of the page; text_hash_index.h gives the pages that may hold a text.
- * Texts are always compared, since hash collisions can be crafted.
+ * Problem: successive builds of a program share almost all names, and names are most of a small index. Model: the new
+ * texts of one call are sorted, numbered in that order and packed in pages (text_page.h), keyed by the last number of
+ * the page; text_hash_index.h finds the pages that may contain a text. Texts are always compared, since hash collisions
+ * can be crafted.
  *
- * Numbers begin at 1, only grow, and are never given to another text; 0 is the
- * empty text. Texts of an interrupted load stay.
+ * Numbers begin at 1, only grow, and are never reused for another text; 0 is the empty text. Texts of an interrupted
+ * load are kept.
  */
 #include <lmdb.h>
 #include <stdbool.h>
@@ -34,42 +33,43 @@ struct string_dict {
         struct text_page_cache *cache; /* of committed pages */
 };
 
-/** Open both databases; rc as LMDB's. The cache is the caller's. */
+/** Open both databases; returns LMDB's rc. The cache belongs to the caller. */
 int string_dict_open(struct string_dict *s, MDB_txn *txn, bool create);
 
 struct string_dict_item {
         const char *text; /* borrowed for the call */
         uint32_t size;    /* at most LIMIT_NAME_BYTES */
-        uint32_t number;  /* filled */
+        uint32_t number;  /* result */
 };
 
-/** Number all items. May renew w's transaction. */
+/** Assign numbers to all items. May renew w's transaction. */
 enum status string_dict_intern(const struct string_dict *s, struct index_write *w, struct string_dict_item *items,
                                size_t count, struct error *err) MUST_CHECK;
 
 /**
- * Append the text of a number (not 0) to out, cleared first. ST_BAD_DATA when it is not there or its page is damaged.
- * @param txn a read transaction, since pages that it sees are kept.
+ * Store the text of a number (not 0) in out, which is cleared first. ST_BAD_DATA if it does not exist or its page is
+ * damaged.
+ * @param txn a read transaction, since its pages are cached.
  */
 enum status string_dict_get(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker, uint32_t number,
                             struct buf *out, struct error *err) MUST_CHECK;
 
 /**
- * The unpacked page that holds a number (not 0), for reading many texts in ascending order. It is not put into the
+ * The unpacked page that contains a number (not 0), for reading many texts in ascending order. It is not added to the
  * cache.
- * @param ret owned, free(). ST_BAD_DATA as string_dict_get().
+ * @param ret owned, free(). ST_BAD_DATA as for string_dict_get().
  */
 enum status string_dict_get_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
                                  uint32_t number, struct text_page **ret, struct error *err) MUST_CHECK;
 
-/** The greatest number in use, 0 none. */
+/** The greatest number in use; 0: none. */
 enum status string_dict_last_number(const struct string_dict *s, MDB_txn *txn, uint32_t *ret,
                                     struct error *err) MUST_CHECK;
 
 /** Bytes of the pages of both databases. */
 size_t string_dict_count_bytes(const struct string_dict *s, MDB_txn *txn);
 
-/** Check one page and each of its texts' way to it. @param value of the page. ST_BAD_DATA. */
+/** Check one page, and that each of its texts is found by its hash. @param value of the page. @return ST_BAD_DATA. */
 enum status string_dict_verify_page(const struct string_dict *s, MDB_txn *txn, struct text_unpacker *unpacker,
                                     const MDB_val *key, const MDB_val *value, struct error *err) MUST_CHECK;
 

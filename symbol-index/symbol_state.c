@@ -27,35 +27,36 @@ struct reason {
 };
 
 static const struct reason reasons[SYMBOL_STATE_COUNT] = {
-        [SYMBOL_RESOLVED] = { "it has frames", "nothing is to be done", false },
-        [SYMBOL_SENDER] = { "the sender gave frames with the sample", "nothing is to be done", false },
-        [SYMBOL_NO_BUILD_ID] = { "the sample does not say which object the address belongs to",
-                                 "link the program with --build-id; code made at run time needs a perf map or a "
-                                 "jitdump",
+        [SYMBOL_RESOLVED] = { "it has frames", "nothing needs to be done", false },
+        [SYMBOL_SENDER] = { "the sender sent frames with the sample", "nothing needs to be done", false },
+        [SYMBOL_NO_BUILD_ID] = { "the sample does not identify the object of the address",
+                                 "link the program with --build-id; JIT-compiled code requires a perf map or a jitdump",
                                  false },
-        [SYMBOL_NO_ADDRESS] = { "the sender named an object but gave neither an address nor frames",
-                                "look at the sender: there is nothing to look up", false },
-        [SYMBOL_NO_DEBUGINFO] = { "nothing is stored of the object, and no upstream had it",
-                                  "upload the object with cairn-upload, or name an upstream that has it", true },
-        [SYMBOL_PENDING] = { "the object is stored and waits to be indexed", "wait; the past heals by itself", false },
-        [SYMBOL_FAILED] = { "what is stored of the object could not be read, or its record in the index is damaged",
-                            "see the error in cairn debuginfo list, and upload a sound file; cairn index verify checks "
+        [SYMBOL_NO_ADDRESS] = { "the sender named an object but sent neither an address nor frames",
+                                "check the sender: there is no address to look up", false },
+        [SYMBOL_NO_DEBUGINFO] = { "the object is not stored, and no upstream has it",
+                                  "upload the object with cairn-upload, or configure an upstream that has it", true },
+        [SYMBOL_PENDING] = { "the object is stored but not indexed yet",
+                             "wait; stored samples are re-symbolized automatically", false },
+        [SYMBOL_FAILED] = { "the stored files of the object could not be read, or its record in the index is damaged",
+                            "see the error in cairn debuginfo list, and upload an undamaged file; cairn index verify "
+                            "checks "
                             "the index",
                             true },
-        [SYMBOL_STRIPPED] = { "the object is stored and indexed, and names no code at all",
-                              "upload its debuginfo: the file that is stored was stripped", true },
+        [SYMBOL_STRIPPED] = { "the object is stored and indexed, but has no symbols for code",
+                              "upload its debuginfo: the stored file is stripped", true },
         [SYMBOL_UNCOVERED] = { "the address is in the object, but no symbol covers it",
                                "upload the debuginfo if only a stripped file is stored; else it is padding, data or "
                                "code without a symbol",
                                true },
-        [SYMBOL_NOT_IN_OBJECT] = { "the address is in none of the object's loaded segments",
-                                   "look at the sender's mappings: the address or the build-id is wrong", false },
+        [SYMBOL_NOT_IN_OBJECT] = { "the address is outside of the object's loaded segments",
+                                   "check the sender's mappings: the address or the build-id is wrong", false },
         [SYMBOL_OUTSIDE] = { "no symbol covers the address, and without the executable it is unknown whether the "
                              "address is in the object",
-                             "upload the executable too, then ask again", true },
-        [SYMBOL_TOO_LARGE] = { "so many calls are inlined at the address that its frames had no room beside the others "
-                               "of the flush",
-                               "ask for the address with cairn symbolize, or run cairn resymbolize with its build-id",
+                             "upload the executable, too, and repeat the lookup", true },
+        [SYMBOL_TOO_LARGE] = { "so many calls are inlined at the address that its frames exceeded the limit of the "
+                               "flush",
+                               "look up the address with cairn symbolize, or run cairn resymbolize with its build-id",
                                false },
 };
 

@@ -102,7 +102,7 @@ enum status symbol_table_check(const struct symbol_table *t, struct error *err)
 {
         enum status st;
 
-        /* With a NUL at the end, an offset inside the strings is a string that ends there. */
+        /* Since the last byte is NUL, every string that starts inside the strings ends inside. */
         if (t->string_bytes == 0 || t->strings[0] != 0 || t->strings[t->string_bytes - 1] != 0)
                 return error_set(err, ST_BAD_DATA, "symbol table strings do not begin and end with NUL");
         if (t->quality < QUALITY_NONE || t->quality > QUALITY_DWARF)
@@ -165,9 +165,8 @@ enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t 
 /* ---- the file ---- */
 
 /*
- * The symbol table as a file (docs/formats/symbol-table.md): a header of 128
- * bytes with the counts and two checksums, then the arrays, every number
- * little-endian and nothing padded.
+ * Symbol table file (docs/formats/symbol-table.md): a header of 128 bytes with the counts and two checksums, then the
+ * arrays, with little-endian numbers and no padding.
  */
 
 #define MAGIC "cairnsym"
@@ -181,7 +180,7 @@ enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t 
 #define FRAME_BYTES 12
 #define FUNCTION_BYTES 16
 
-/* Bytes behind the header; the counts are 32 bits wide, so it cannot wrap. */
+/* Bytes after the header; the counts are 32 bits wide, so it cannot wrap. */
 static uint64_t count_body_bytes(const struct symbol_table *t)
 {
         return (uint64_t)t->segment_count * SEGMENT_BYTES + (uint64_t)t->range_count * RANGE_BYTES +
@@ -200,7 +199,7 @@ static uint64_t count_body_bytes(const struct symbol_table *t)
 struct body_out {
         struct buf piece;
         struct hash64_stream hash;
-        int fd; /* -1: only hash */
+        int fd; /* -1: only compute the hash */
         enum status failed;
         struct error *err;
 };
@@ -213,7 +212,7 @@ static void flush_piece(struct body_out *o)
         buf_clear(&o->piece);
 }
 
-/* The buffer, with room for one element. */
+/* The buffer, with room for one more element. */
 static struct buf *reserve_element(struct body_out *o)
 {
         if (o->piece.size > PIECE_BYTES - ELEMENT_BYTES)
@@ -388,7 +387,7 @@ static enum status parse_table_file(const uint8_t *data, size_t size, struct sym
         if (header_hash != hash_bytes64(data, HEADER_HASHED))
                 return error_at(err, ST_BAD_DATA, HEADER_HASHED, "symbol table header has a wrong checksum");
         if (count_body_bytes(t) != reader_left(&r))
-                return error_at(err, ST_BAD_DATA, r.pos, "symbol table has %zu bytes behind its header, not %llu",
+                return error_at(err, ST_BAD_DATA, r.pos, "symbol table has %zu bytes after its header, not %llu",
                                 reader_left(&r), (unsigned long long)count_body_bytes(t));
         if (body_hash != hash_bytes64(data + r.pos, reader_left(&r)))
                 return error_at(err, ST_BAD_DATA, r.pos, "symbol table has a wrong checksum");

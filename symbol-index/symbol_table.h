@@ -10,17 +10,16 @@
  * header
  * (docs/formats/symbol-table.md).
  *
- * Invariants, checked by symbol_table_check() on every table that was read:
- *  1. ranges are sorted by start, do not overlap, start < end; addresses in
- *     gaps are not covered by anything.
- *  2. a range's chain is a run of frames, innermost first, at least one; only
- *     the last frame of a chain is not inlined.
+ * Invariants, checked by symbol_table_check() on every table read from a file:
+ *  1. ranges are sorted by start, do not overlap, start < end; addresses in gaps are not covered.
+ *  2. a range's chain is a sequence of frames, innermost first, at least one; only the last frame of a chain is not
+ *     inlined.
  *  3. every string offset and the string's end are inside `strings`.
- *  4. strings[0] is NUL: offset 0 is the empty string, "unknown". Writers store equal paths once: those with
- *     different offsets count as different.
+ *  4. strings[0] is NUL: offset 0 is the empty string, "unknown". Writers store equal paths once: paths with different
+ *     offsets are considered different.
  *  5. the list of unreadable parts is one line of UTF-8, shorter than SYMBOL_PARTIAL_BYTES.
  *
- * Threads: immutable once made.
+ * Threads: immutable once created.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,23 +48,23 @@ struct symbol_chain {
 #define SYMBOL_NO_FUNCTION UINT32_MAX
 
 struct symbol_table_frame {
-        uint32_t function; /* into functions, SYMBOL_NO_FUNCTION unknown */
+        uint32_t function; /* into functions; SYMBOL_NO_FUNCTION: unknown */
         uint32_t file;     /* string offset of the path */
-        uint32_t line;     /* 0 unknown */
+        uint32_t line;     /* 0: unknown */
 };
 
 struct symbol_function {
-        uint32_t linkage_name; /* string offset; as in the object, mangled */
-        uint32_t name;         /* string offset; a plain name where no linkage name exists (then linkage_name is 0) */
-        uint32_t file;         /* string offset of the path of its declaration, 0 unknown */
-        uint32_t start_line;   /* of its declaration in that file, 0 unknown */
+        uint32_t linkage_name; /* string offset; mangled, as in the object */
+        uint32_t name;         /* string offset; a plain name if there is no linkage name (linkage_name is 0 then) */
+        uint32_t file;         /* string offset of the path of its declaration; 0: unknown */
+        uint32_t start_line;   /* of its declaration in that file; 0: unknown */
 };
 
 struct symbol_table {
         struct build_id build_id;
         enum symbol_quality quality;
         uint32_t partial;            /* string offset of the list of unreadable parts; 0: none */
-        struct symbol_inputs inputs; /* the stored files it was extracted from. Not in the file */
+        struct symbol_inputs inputs; /* stored files from which it was extracted. Not in the file */
         bool is_complete;            /* extracted without an address filter. Not in the file */
         struct symbol_segment *segments;
         uint32_t segment_count;
@@ -81,18 +80,17 @@ struct symbol_table {
         uint32_t string_bytes;
 };
 
-/** Allocate the arrays with the lengths of the counts. @return ST_NO_MEMORY; t may then hold some of them. */
+/** Allocate the arrays according to the counts. @return ST_NO_MEMORY; some arrays may be allocated then. */
 enum status symbol_table_allocate(struct symbol_table *t, struct error *err) MUST_CHECK;
 /** Frees the arrays. */
 void symbol_table_deinit(struct symbol_table *t);
 
-/** Write the table at the end of fd (a pipe will do) as a symbol table file. ST_TOO_BIG for more than a reader accepts.
- */
+/** Append the table to fd (which may be a pipe) as a symbol table file. ST_TOO_BIG if it exceeds a limit of readers. */
 enum status symbol_table_write(const struct symbol_table *t, int fd, struct error *err) MUST_CHECK;
 
 /**
- * Read one from an untrusted regular file or memfd, from its start. Header,
- * checksums and invariants are verified.
+ * Read a symbol table from an untrusted regular file or memfd, from its start. Header, checksums and invariants are
+ * verified.
  * @param name for messages.  @param ret owned, symbol_table_deinit().
  * @return ST_BAD_DATA; ST_UNSUPPORTED for another version; ST_TOO_BIG; ST_OS.
  */
@@ -101,13 +99,13 @@ enum status symbol_table_read(int fd, const char *name, struct symbol_table *ret
 /** The invariants above. */
 enum status symbol_table_check(const struct symbol_table *t, struct error *err) MUST_CHECK;
 
-/** The list of unreadable parts of the object; "" none. */
+/** The list of unreadable parts of the object; "": none. */
 const char *symbol_table_partial_text(const struct symbol_table *t);
 
-/** Line of the declaration of a frame's function, if that is in the frame's own file; else 0. */
+/** Line of the declaration of a frame's function if it is in the frame's file; else 0. */
 uint32_t symbol_table_start_line(const struct symbol_table *t, const struct symbol_table_frame *f);
 
-/** SYMBOL_RESOLVED if a range covers address, else the reason. */
+/** SYMBOL_RESOLVED if a range covers address; else the reason. */
 enum symbol_state symbol_table_gap_state(const struct symbol_table *t, uint64_t address);
 
 /** The range that covers address, or NULL. */

@@ -16,7 +16,7 @@
 #define HEADER_BYTES 10 /* version, two widths, 0, count, first hash */
 #define CHECKSUM_BYTES 8
 #define HASH_MAX ((1u << TEXT_HASH_BITS) - 1)
-#define FILL_BYTES 1760 /* of split chunks: leaves room for later entries */
+#define FILL_BYTES 1760 /* of split chunks; leaves room for later entries */
 
 uint32_t hash_dict_text(const char *text, uint32_t size)
 {
@@ -63,7 +63,7 @@ enum status text_hash_chunk_open(struct text_hash_chunk *c, uint32_t last, const
         return ST_OK;
 }
 
-/* Widths of the entries of [first, ...]. */
+/* Bit widths for the entries of [first, ...]. */
 static void find_widths(uint32_t first, const struct text_hash_entry *ids, size_t count, unsigned *hash_ret,
                         unsigned *group_ret)
 {

@@ -6,13 +6,11 @@
  * @file
  * Hash index of the string dictionary: the `text_ids` database (docs/formats/index.md, "Chunk of text ids").
  *
- * Problem: an entry of hash and number in a tree costs 12 bytes, as much as
- * the name itself. Model: the hash is short, and the number only tells a group
- * of 256; entries ascend by hash and are packed as differences, some 2.5 bytes
- * each, in chunks of a few hundred. A group holds one page of texts or two,
- * which are searched for the text.
+ * Problem: an entry of hash and number in a tree costs 12 bytes, as much as the name itself. Model: the hash is short,
+ * and the number only identifies a group of 256; entries are sorted by hash and packed as differences, about 2.5 bytes
+ * each, in chunks of a few hundred. A group has one or two pages of texts, which are searched.
  *
- * Threads: as the transaction.
+ * Threads: as for the transaction.
  */
 #include <lmdb.h>
 #include <stdint.h>
@@ -22,17 +20,17 @@
 struct index_write;
 
 #define TEXT_HASH_BITS 24
-#define TEXT_GROUP_BITS 8     /* numbers of a group: 256 */
+#define TEXT_GROUP_BITS 8     /* numbers per group: 256 */
 #define TEXT_CHUNK_BYTES 2016 /* two such values fill a page of 4096 bytes */
 #define TEXT_CHUNK_ENTRIES 8192
-#define TEXT_SAME_HASH_MAX 255 /* entries; texts beyond are not entered, so a later load numbers them again */
+#define TEXT_SAME_HASH_MAX 255 /* entries; further texts are not entered, so a later load numbers them again */
 
 struct text_hash_entry {
-        uint32_t hash; /* TEXT_HASH_BITS of it */
+        uint32_t hash; /* TEXT_HASH_BITS of the hash */
         uint32_t group;
 };
 
-/** Hash of a text, as it is in entries. */
+/** Hash of a text, as in entries. */
 uint32_t hash_dict_text(const char *text, uint32_t size);
 
 /** An unpacked chunk: entries with hashes in [first, last]. */
@@ -46,11 +44,11 @@ struct text_hash_chunk {
 enum status text_hash_chunk_open(struct text_hash_chunk *c, uint32_t last, const void *value, size_t size,
                                  struct error *err) MUST_CHECK;
 
-/** The chunk that covers a hash; an empty one of all hashes when the database is empty. */
+/** The chunk that covers a hash; an empty one covering all hashes if the database is empty. */
 enum status text_hash_index_find_chunk(MDB_txn *txn, MDB_dbi dbi, uint32_t hash, struct text_hash_chunk *ret,
                                        struct error *err) MUST_CHECK;
 
-/** Add entries, which ascend by hash. May renew w's transaction. */
+/** Add entries, which are sorted by hash. May renew w's transaction. */
 enum status text_hash_index_add(struct index_write *w, MDB_dbi dbi, const struct text_hash_entry *ids, size_t count,
                                 struct error *err) MUST_CHECK;
 

@@ -13,9 +13,9 @@
 #include "symbol-index/block_bits.h"
 
 #define PAGE_VERSION 2
-#define HEADER_BYTES 7 /* version, count, bytes unpacked */
+#define HEADER_BYTES 7 /* version, count, uncompressed bytes */
 #define CHECKSUM_BYTES 8
-#define LEVEL 6 /* higher levels save 1% at several times the work */
+#define LEVEL 6 /* higher levels save 1% at several times the cost */
 #define TRIES_MAX 5
 #define FIRST_GUESS 3600
 #define CODED_MAX (2 * TEXT_PAGE_CHARS_MAX + 5 * TEXT_PAGE_TEXTS_MAX)
@@ -24,7 +24,7 @@
 struct text_packer {
         ZSTD_CCtx *zstd;
         struct buf lengths, coded;
-        size_t guess; /* front-coded bytes that fill a page */
+        size_t guess; /* estimate of the front-coded bytes that fill a page */
 };
 
 enum status text_packer_create(struct text_packer **ret, struct error *err)
@@ -171,7 +171,7 @@ static enum status set_text_page_error(struct error *err, uint32_t last, const c
         return error_set(err, ST_BAD_DATA, "index page of texts up to %u %s; index the files again", last, how);
 }
 
-/* Total size of the decoded texts, SIZE_MAX for invalid lengths or suffixes. */
+/* Total size of the decoded texts; SIZE_MAX for invalid lengths or suffixes. */
 static size_t count_chars(struct reader lengths, struct reader rests, uint32_t count)
 {
         uint64_t shared, before = 0, sum = 0;
@@ -315,7 +315,7 @@ void text_page_cache_destroy(struct text_page_cache *c)
         free(c);
 }
 
-/* Neighbouring pages have last numbers some hundred apart. */
+/* Neighbouring pages have last numbers a few hundred apart. */
 static uint32_t get_page_slot(uint32_t last)
 {
         return last * 2654435761u >> 21;

@@ -4,13 +4,11 @@
 
 /**
  * @file
- * Text page of the index (docs/formats/index.md, "Text page"): some hundred
- * sorted texts, front-coded and compressed with zstd, in a value of up to half
- * an LMDB page.
+ * Text page of the index (docs/formats/index.md, "Text page"): a few hundred sorted texts, front-coded and compressed
+ * with zstd, in a value of up to half an LMDB page.
  *
- * A name takes 11 bytes front-coded, and half of that compressed; but one name
- * requires decompressing its page, some 10 microseconds. Therefore pages are
- * small, and unpacked ones are cached.
+ * A name takes 11 bytes front-coded, and half of that compressed; but reading one name decompresses its page, about 10
+ * microseconds. Therefore pages are small, and unpacked pages are cached.
  *
  * Threads: a packer and an unpacker belong to one thread; unpacked pages are
  * read by any number.
@@ -25,11 +23,11 @@
 
 #define TEXT_PAGE_BYTES 2016 /* two such values fill a page of 4096 bytes */
 #define TEXT_PAGE_TEXTS_MAX 4096
-#define TEXT_PAGE_CHARS_MAX 65536 /* of all texts of a page; one text may pass it by little */
+#define TEXT_PAGE_CHARS_MAX 65536 /* total of a page; one text may exceed it slightly */
 
 struct text_item {
         const char *text; /* borrowed for the call */
-        uint32_t size;    /* 1 to LIMIT_NAME_BYTES; without a NUL */
+        uint32_t size;    /* 1 to LIMIT_NAME_BYTES, without NUL */
 };
 
 struct text_packer;
@@ -37,8 +35,8 @@ enum status text_packer_create(struct text_packer **ret, struct error *err) MUST
 void text_packer_destroy(struct text_packer *p);
 
 /**
- * Write a page of the first of some ascending texts, as many as it holds.
- * @param last_before number before that of the first text. @param out cleared first. @param used_ret how many.
+ * Write a page with the first of some sorted texts, as many as fit.
+ * @param last_before number before that of the first text. @param out cleared first. @param used_ret their number.
  */
 enum status text_page_pack(struct text_packer *p, uint32_t last_before, const struct text_item *items, size_t count,
                            struct buf *out, size_t *used_ret, struct error *err) MUST_CHECK;
@@ -46,9 +44,9 @@ enum status text_page_pack(struct text_packer *p, uint32_t last_before, const st
 /** An unpacked page. */
 struct text_page {
         uint32_t last, count; /* numbers last - count + 1 to last */
-        size_t size;          /* bytes of all this */
+        size_t size;          /* bytes of the whole struct */
         const char *chars;
-        uint32_t ends[]; /* of each text in chars */
+        uint32_t ends[]; /* end of each text in chars */
 };
 
 struct text_unpacker;
@@ -59,7 +57,7 @@ void text_unpacker_destroy(struct text_unpacker *u);
 enum status text_page_unpack(struct text_unpacker *u, uint32_t last, const void *value, size_t size,
                              struct text_page **ret, struct error *err) MUST_CHECK;
 
-/** Text `index` of a page, from 0; not ended by a NUL. */
+/** Text `index` of a page, from 0; not NUL-terminated. */
 static inline const char *text_page_get(const struct text_page *p, uint32_t index, uint32_t *size_ret)
 {
         uint32_t begin = index ? p->ends[index - 1] : 0;
@@ -68,29 +66,27 @@ static inline const char *text_page_get(const struct text_page *p, uint32_t inde
         return p->chars + begin;
 }
 
-/** Place of a text in a page, UINT32_MAX when it is not there. */
+/** Index of a text in a page; UINT32_MAX if it is not in it. */
 uint32_t text_page_find(const struct text_page *p, const char *text, uint32_t size);
 
-/** Order of texts in a page: by bytes, a shorter one before those it begins. As memcmp(). */
+/** Order of texts in a page: bytewise, a prefix before longer texts. Result like memcmp(). */
 int text_compare(const char *a, uint32_t a_size, const char *b, uint32_t b_size);
 
 /*
- * A cache of unpacked pages, of bounded size, by their last numbers. A
- * committed page never changes, so one cache serves all views of an index;
- * uncommitted pages must not be put into it. Threads: any.
+ * Cache of unpacked pages by their last numbers, of bounded size. A committed page never changes, so one cache serves
+ * all views of an index; uncommitted pages must not be added. Threads: any.
  */
 #define TEXT_PAGE_CACHE_SLOTS 2048
-#define TEXT_PAGE_CACHE_PAGE_BYTES KiB(32) /* larger pages are not kept: 64 MiB at most, a quarter of it usually */
+#define TEXT_PAGE_CACHE_PAGE_BYTES KiB(32) /* larger pages are not cached: 64 MiB at most, usually a quarter of it */
 
 struct text_page_cache;
 struct text_page_cache *text_page_cache_create(void);
 void text_page_cache_destroy(struct text_page_cache *c);
 
-/** Append text `number` of the page that ends with number `last` to out, cleared first; false when the page is not
- * here. */
+/** Store text `number` of the page that ends with number `last` in out, which is cleared first; false on a miss. */
 bool text_page_cache_get(struct text_page_cache *c, uint32_t last, uint32_t number, struct buf *out);
 
-/** @param page takes it. */
+/** Takes page. */
 void text_page_cache_put(struct text_page_cache *c, struct text_page *page);
 
 #endif
