@@ -70,7 +70,7 @@ struct connections {
         struct connection_limits limits;
         struct connection_metrics *metrics;
         pthread_mutex_t lock;
-        int departures; /* epoll: connections whose peer shuts down its side, and `wake` */
+        int departures; /* epoll set: EPOLLRDHUP of connections, and `wake` */
         int wake;       /* eventfd: stop */
         bool stop;
         pthread_t sweeper;
@@ -225,8 +225,8 @@ static void sweep_connections(struct connections *c, int64_t now_ns, int64_t pas
 }
 
 /*
- * Cancel the requests whose clients have left. The events are read with the lock: those of a connection end with its
- * registration, so none is of a connection that was freed.
+ * Cancel the requests of disconnected clients. Events are read under the lock: none follow the removal of a connection
+ * from the epoll set, so a freed connection is never referenced.
  */
 static void cancel_departed_clients(struct connections *c)
 {
@@ -390,7 +390,7 @@ static void enable_keepalive(int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
 }
 
-/* Without memory for it, the sweep notices a client that leaves. */
+/* If this fails, the sweep detects a disconnected client. */
 static void watch_departure(struct connections *c, struct connection *connection)
 {
         struct epoll_event event = { .events = EPOLLRDHUP | EPOLLET, .data.ptr = connection };
