@@ -229,7 +229,7 @@ enum status query_answer_uploads(struct query_call *q)
         enum status st = ST_OK;
 
         if (q->r.type)
-                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
         filter = query_selection_make_filter(&q->r.selection, type);
         if (!st)
                 st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);

@@ -256,25 +256,32 @@ static enum status add_profile_samples(struct pprof_output *o, struct error *err
 
 /* ---- selection ---- */
 
-/* All types of the selection, unless one was requested. */
+/* All types of the selection, or all that match the requested type. */
 static enum status choose_output_types(struct query_call *q, struct type_plan *plan)
 {
         const struct query_selection *selection = &q->r.selection;
         const struct scan_filter filter = query_selection_make_filter(selection, NULL);
+        _cleanup_free_ const char **chosen = NULL;
         struct scan_names types;
+        size_t count;
         enum status st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, plan, q->err);
 
-        if (st || q->r.type)
+        if (!st && !q->r.is_type_exact)
+                st = store_scan_list_types(q->scan, &filter, &types, q->err);
+        if (st || q->r.is_type_exact)
                 return st;
-        st = store_scan_list_types(q->scan, &filter, &types, q->err);
-        if (st)
-                return st;
-        free(plan->types);
-        plan->types = calloc(types.count + 1, sizeof *plan->types);
-        if (!plan->types)
+        chosen = calloc(types.count + 1, sizeof *chosen);
+        if (!chosen)
                 return error_no_memory(q->err);
-        memcpy(plan->types, types.items, types.count * sizeof *plan->types);
-        plan->type_count = types.count;
+        if (q->r.type)
+                count = find_matching_types(&types, q->r.type, chosen);
+        else
+                memcpy(chosen, types.items, (count = types.count) * sizeof *chosen);
+        if (count || !q->r.type) { /* else the plan has a type of the range, without samples */
+                free(plan->types);
+                plan->types = steal_ptr(chosen);
+                plan->type_count = count;
+        }
         return ST_OK;
 }
 

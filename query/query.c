@@ -102,7 +102,7 @@ static enum status answer_values(struct query_call *q)
         if (!key)
                 return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are listed");
         if (q->r.type)
-                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &type, q->err);
+                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
         filter = query_selection_make_filter(&q->r.selection, type);
         if (!st)
                 st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);

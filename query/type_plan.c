@@ -96,59 +96,60 @@ static bool matches_sample_type(const char *id, const char *asked)
         return is_type_part(id, TYPE_SAMPLE_TYPE, asked);
 }
 
-/* The matching type; of several, the first in `preferred`. */
-static const char *pick_type(const struct scan_names *types, const char *asked,
-                             bool (*agrees)(const char *, const char *), size_t *count_ret)
+/* The first of `preferred`, else the first of all; *is_preferred_ret: of those, or the only one. */
+static const char *pick_type(const struct scan_names *types, bool *is_preferred_ret)
 {
         static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
-        const char *found = NULL;
 
-        *count_ret = 0;
-        for (size_t i = 0; i < types->count; i++) {
-                if (asked && !agrees(types->items[i], asked))
-                        continue;
-                if (!found)
-                        found = types->items[i];
-                ++*count_ret;
-        }
-        for (size_t p = 0; *count_ret > 1 && p < 2; p++) {
-                for (size_t i = 0; i < types->count; i++) {
-                        if (is_type_prefix(types->items[i], preferred[p]) &&
-                            (!asked || agrees(types->items[i], asked))) {
-                                *count_ret = 1;
+        *is_preferred_ret = true;
+        for (size_t p = 0; types->count > 1 && p < sizeof preferred / sizeof *preferred; p++)
+                for (size_t i = 0; i < types->count; i++)
+                        if (is_type_prefix(types->items[i], preferred[p]))
                                 return types->items[i];
-                        }
-                }
-        }
-        return found;
+        *is_preferred_ret = types->count == 1;
+        return types->count ? types->items[0] : NULL;
 }
 
-static enum status report_bad_type(const struct scan_names *types, const char *asked, const char *what,
-                                   struct error *err)
+static size_t select_types(const struct scan_names *types, const char *asked,
+                           bool (*agrees)(const char *, const char *), const char **ret)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < types->count; i++)
+                if (agrees(types->items[i], asked))
+                        ret[count++] = types->items[i];
+        return count;
+}
+
+static bool is_same_type(const char *id, const char *asked)
+{
+        return strcmp(id, asked) == 0;
+}
+
+size_t find_matching_types(const struct scan_names *types, const char *asked, const char **ret)
+{
+        size_t count = select_types(types, asked, is_same_type, ret);
+
+        if (!count)
+                count = select_types(types, asked, is_type_prefix, ret);
+        return count ? count : select_types(types, asked, matches_sample_type, ret);
+}
+
+enum status refuse_type(const struct scan_names *types, const char *asked, const char *what, struct error *err)
 {
         char list[160] = "";
-        size_t n = 0;
+        size_t n = 0, i = 0;
 
-        for (size_t i = 0; i < types->count && n < sizeof list; i++)
+        for (; i < types->count; i++) { /* whole ids only */
+                size_t more = (i ? strlen(", ") : 0) + strlen(types->items[i]);
+
+                if (n + more + strlen(" and 99999 more") >= sizeof list)
+                        break;
                 n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", types->items[i]);
-        return error_set(err, ST_USAGE, "type '%.40s' matches %s; there are: %s", asked, what, list);
-}
-
-/* Number of types that `asked` matches. *ret: the only or preferred one. */
-static size_t find_requested_types(const struct scan_names *types, const char *asked, const char **ret)
-{
-        size_t count;
-
-        for (size_t i = 0; i < types->count; i++) {
-                if (strcmp(types->items[i], asked) == 0) {
-                        *ret = types->items[i];
-                        return 1;
-                }
         }
-        *ret = pick_type(types, asked, is_type_prefix, &count);
-        if (count == 0)
-                *ret = pick_type(types, asked, matches_sample_type, &count);
-        return count;
+        if (i < types->count)
+                snprintf(list + n, sizeof list - n, "%s%zu more", i ? " and " : "", types->count - i);
+        return error_set(err, ST_USAGE, "type '%.40s' matches %s: %s", asked, what, list);
 }
 
 /* ---- plan ---- */
@@ -212,10 +213,11 @@ static enum status list_side_types(struct store_scan *scan, const struct query_s
 /* Choose the types to sum when no type was requested; record all others as omissions. */
 static enum status choose_summed_types(struct type_plan *p, const struct scan_names *types, struct error *err)
 {
-        size_t times = 0, counts = 0, ignored;
+        size_t times = 0, counts = 0;
+        bool is_preferred;
         enum status st = ST_OK;
 
-        p->type = pick_type(types, NULL, NULL, &ignored);
+        p->type = pick_type(types, &is_preferred);
         for (size_t i = 0; i < types->count; i++) {
                 times += is_cpu_time_type(types->items[i]);
                 counts += is_cpu_count_type(types->items[i]);
@@ -296,13 +298,73 @@ static enum status plan_conversion(struct store_scan *scan, const struct query_s
         return st;
 }
 
+/* Sum those that can be converted to CPU time, else the preferred type, and record the omission of the others. */
+static enum status plan_sum_of_types(struct store_scan *scan, const struct query_selection *const *sides,
+                                     size_t side_count, const struct scan_names *types, struct type_plan *p,
+                                     struct error *err)
+{
+        enum status st = choose_summed_types(p, types, err);
+
+        if (!st && p->converts)
+                st = plan_conversion(scan, sides, side_count, p, err);
+        if (p->converts)
+                p->type = CPU_TIME_TYPE;
+        return st;
+}
+
+/* The type of a request that the selection has no samples of, but other series of the time ranges may have. */
+static enum status find_type_in_range(struct store_scan *scan, const struct query_selection *const *sides,
+                                      size_t side_count, const char *asked, const char **ret, struct error *err)
+{
+        _cleanup_free_ const char **items = NULL, **matching = NULL;
+        struct scan_names types, matches;
+        bool is_preferred;
+        enum status st = list_side_types(scan, sides, side_count, true, &items, &types.count, err);
+
+        if (st)
+                return st;
+        types.items = items;
+        matching = calloc(types.count + 1, sizeof *matching);
+        if (!matching)
+                return error_no_memory(err);
+        matches.items = matching;
+        matches.count = find_matching_types(&types, asked, matching);
+        *ret = pick_type(&matches, &is_preferred);
+        if (!matches.count && types.count)
+                return refuse_type(&types, asked, "none of those in this range; there are", err);
+        return matches.count && !is_preferred ? refuse_type(&matches, asked, "several", err) : ST_OK;
+}
+
+/* Plan for the types of the selection. @param types  of the selection; the plan borrows its texts. */
+static enum status plan_request(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
+                                const char *asked, const struct scan_names *types, struct type_plan *p,
+                                struct error *err)
+{
+        _cleanup_free_ const char **matching = calloc(types->count + 1, sizeof *matching);
+        struct scan_names matches = { .items = matching };
+        bool is_preferred;
+        enum status st = ST_OK;
+
+        if (!matching)
+                return error_no_memory(err);
+        matches.count = find_matching_types(types, asked, matching);
+        p->type = pick_type(&matches, &is_preferred);
+        if (matches.count > 1)
+                return is_preferred ? plan_sum_of_types(scan, sides, side_count, &matches, p, err)
+                                    : refuse_type(&matches, asked, "several", err);
+        if (!matches.count)
+                st = find_type_in_range(scan, sides, side_count, asked, &p->type, err);
+        if (!st && p->type)
+                p->types[p->type_count++] = p->type;
+        return st;
+}
+
 enum status type_plan_make(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
                            const char *asked, struct type_plan *ret, struct error *err)
 {
         struct type_plan p = { 0 };
         _cleanup_free_ const char **items = NULL;
         struct scan_names types;
-        size_t matches;
         enum status st = list_side_types(scan, sides, side_count, false, &items, &types.count, err);
 
         if (st)
@@ -311,26 +373,8 @@ enum status type_plan_make(struct store_scan *scan, const struct query_selection
         p.types = calloc(types.count + 1, sizeof *p.types);
         if (!p.types)
                 return error_no_memory(err);
-        if (!asked) {
-                st = choose_summed_types(&p, &types, err);
-                if (!st && p.converts)
-                        st = plan_conversion(scan, sides, side_count, &p, err);
-                if (p.converts)
-                        p.type = CPU_TIME_TYPE;
-        } else {
-                matches = find_requested_types(&types, asked, &p.type);
-                if (matches != 1) {
-                        free(steal_ptr(items));
-                        st = list_side_types(scan, sides, side_count, true, &items, &types.count, err);
-                        types.items = items;
-                        if (!st)
-                                matches = find_requested_types(&types, asked, &p.type);
-                }
-                if (!st && (matches > 1 || (!matches && types.count)))
-                        st = report_bad_type(&types, asked, matches ? "several types" : "no type in this range", err);
-                if (!st && p.type)
-                        p.types[p.type_count++] = p.type;
-        }
+        st = asked ? plan_request(scan, sides, side_count, asked, &types, &p, err)
+                   : plan_sum_of_types(scan, sides, side_count, &types, &p, err);
         if (st)
                 type_plan_deinit(&p);
         else
@@ -355,14 +399,36 @@ enum status type_plan_make_for_request(struct store_scan *scan, const struct que
 }
 
 enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
-                            const char **ret, struct error *err)
+                            struct buf *note, const char **ret, struct error *err)
 {
-        _cleanup_type_plan_ struct type_plan p = { 0 };
-        enum status st = type_plan_make(scan, &s, 1, asked, &p, err);
+        _cleanup_type_plan_ struct type_plan omitted = { 0 };
+        _cleanup_free_ const char **items = NULL, **matching = NULL;
+        struct scan_names types, matches;
+        const char *type;
+        bool is_preferred;
+        enum status st = list_side_types(scan, &s, 1, false, &items, &types.count, err);
 
-        if (!st)
-                *ret = p.type;
-        return st;
+        if (st)
+                return st;
+        types.items = items;
+        matching = calloc(types.count + 1, sizeof *matching);
+        if (!matching)
+                return error_no_memory(err);
+        matches.items = matching;
+        matches.count = find_matching_types(&types, asked, matching);
+        type = pick_type(&matches, &is_preferred);
+        if (matches.count && !is_preferred)
+                return refuse_type(&matches, asked, "several", err);
+        if (!matches.count)
+                st = find_type_in_range(scan, &s, 1, asked, &type, err);
+        for (size_t i = 0; !st && i < matches.count; i++)
+                if (matching[i] != type)
+                        st = add_type_omission(&omitted, matching[i], OMITTED_OTHER_TYPE, 0, err);
+        if (st)
+                return st;
+        type_plan_put_note(&omitted, note);
+        *ret = type;
+        return ST_OK;
 }
 
 void type_plan_deinit(struct type_plan *p)

@@ -6,9 +6,9 @@
  * @file
  * Which profile types a query sums, and which it omits. Private to query/.
  *
- * A query for a type sums that type. Otherwise it sums CPU time; senders that count samples instead of CPU time are
- * included as count * period, unless the same series (set of labels) has CPU time as well, as Go's profiles do.
- * Omitted types are listed in the answer.
+ * A query for one type sums that type. Otherwise it sums CPU time; senders that count samples instead of CPU time are
+ * included as count * period, unless the same series (set of labels) has CPU time as well, as Go's profiles do. The
+ * same rules choose among several types that match a request. Omitted types are listed in the answer.
  *
  * Threads: one plan belongs to one thread.
  */
@@ -42,9 +42,9 @@ struct type_plan {
  * Plan for one selection, or for both sides of a diff.
  *
  * `asked` is a type id, its first parts ("process_cpu", "process_cpu:cpu"), or a sample type ("cpu"). NULL prefers CPU
- * time, then CPU samples, then the first type. A type that only unselected series of the time ranges have is accepted
- * and selects nothing.
- * @return ST_USAGE when `asked` matches no type or several; the message lists the types.
+ * time, then CPU samples, then the first type; so does `asked` when several types match it. A type that only
+ * unselected series of the time ranges have is accepted and selects nothing.
+ * @return ST_USAGE when `asked` matches no type, or several without CPU time or samples; the message lists types.
  */
 enum status type_plan_make(struct store_scan *scan, const struct query_selection *const *sides, size_t side_count,
                            const char *asked, struct type_plan *ret, struct error *err) MUST_CHECK;
@@ -55,9 +55,24 @@ enum status type_plan_make_for_request(struct store_scan *scan, const struct que
 void type_plan_deinit(struct type_plan *p);
 #define _cleanup_type_plan_ _cleanup_(type_plan_deinit)
 
-/** Find the type that `asked` matches, as in type_plan_make(); borrowed from the scan, NULL if there are no samples. */
+/**
+ * Find the one type that `asked` matches, as in type_plan_make() without conversion.
+ * @param note  names the other matching types, as type_plan_put_note().
+ * @param ret  borrowed from the scan; NULL if there are no samples.
+ */
 enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
-                            const char **ret, struct error *err) MUST_CHECK;
+                            struct buf *note, const char **ret, struct error *err) MUST_CHECK;
+
+/**
+ * Find the types that `asked` matches: the id itself, else those that begin with its parts, else those of this sample
+ * type.
+ * @param ret  room for types->count; borrowed from types.
+ * @return their number.
+ */
+size_t find_matching_types(const struct scan_names *types, const char *asked, const char **ret);
+
+/** ST_USAGE: "type 'ASKED' matches WHAT: ", and as many of the types as fit. */
+enum status refuse_type(const struct scan_names *types, const char *asked, const char *what, struct error *err);
 
 /**
  * Convert a sum of a group to the type of the answer; saturates.

@@ -19,6 +19,7 @@
 #define NOW (INT64_C(1700000000) * S)
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define COUNT "process_cpu:samples:count:cpu:nanoseconds"
+#define BARE_COUNT "process_cpu:samples:count::"
 #define MEMORY "memory:inuse_space:bytes:space:bytes"
 
 /* ---- a store ---- */
@@ -240,6 +241,72 @@ START_TEST(counts_with_a_period_add_to_cpu_time_and_omissions_are_named)
         APPEND({ .type = COUNT, .value = 5, .stack = "d;main", .labels = "host=none" });
         APPEND({ .type = MEMORY, .value = 4096, .stack = "e;main", .labels = "host=agent" });
         check_head_and_parts(check_mixed_types);
+        remove_store();
+}
+END_TEST
+
+/* A part of a type that several types match: as without a type, among these. */
+static void check_partial_types(void)
+{
+        ASK(folded, "folded", "type=process_cpu");
+        ASK(json, "top", "type=process_cpu");
+
+        ck_assert_str_eq(answer.note, "not included: samples of type " BARE_COUNT "; choose one with type");
+        expect_folded(folded, "main;a 1000000000, main;b 30000000");
+        EXPECT(json, "\"type\":\"" CPU "\"");
+        EXPECT(json, "\"converted_types\":[\"" COUNT "\"]");
+        EXPECT(json, "\"left_out_types\":[{\"type\":\"" BARE_COUNT "\",\"reason\":\"other_type\"}]");
+        EXPECT_NOT(json, "inuse_space"); /* not of the request */
+        {
+                ASK(counts, "top", "type=process_cpu:samples");
+
+                EXPECT(counts, "\"type\":\"" BARE_COUNT "\"");
+                EXPECT(counts, "\"total\":5,");
+                EXPECT(counts, "\"left_out_types\":[{\"type\":\"" COUNT "\",\"reason\":\"other_type\"}]");
+                ck_assert_str_eq(answer.note, "not included: samples of type " COUNT "; choose one with type");
+        }
+        {
+                ASK(one, "top", "type=" COUNT);
+
+                EXPECT(one, "\"total\":3,");
+                EXPECT_NOT(one, "left_out_types");
+                ck_assert_str_eq(answer.note, "");
+        }
+        {
+                ASK(hosts, "values", "name=host", "type=process_cpu:samples");
+
+                ck_assert_str_eq(hosts, "[\"none\"]");
+                EXPECT(answer.note, "not included: samples of type " COUNT);
+        }
+        {
+                ASK(uploads, "uploads", "type=process_cpu:samples");
+
+                EXPECT(uploads, "\"samples\":1,");
+                EXPECT(answer.note, "not included: samples of type " COUNT);
+        }
+        {
+                REFUSED(several, "top", "type=memory");
+
+                EXPECT(several, "type 'memory' matches several: memory:alloc_space:bytes:space:bytes, " MEMORY);
+        }
+        {
+                REFUSED(wrong, "top", "type=memory:inuse_space:bytes:space:byte");
+
+                EXPECT(wrong,
+                       "matches none of those in this range; there are: memory:alloc_space:bytes:space:bytes, " MEMORY
+                       ", " CPU " and 2 more");
+        }
+}
+
+START_TEST(a_part_that_several_types_match_is_summed_by_the_same_rules)
+{
+        make_store();
+        APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
+        APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "b;main", .labels = "host=otel" });
+        APPEND({ .type = BARE_COUNT, .value = 5, .stack = "d;main", .labels = "host=none" });
+        APPEND({ .type = MEMORY, .value = 4096, .stack = "e;main", .labels = "host=agent" },
+               { .type = "memory:alloc_space:bytes:space:bytes", .value = 1, .stack = "e;main" });
+        check_head_and_parts(check_partial_types);
         remove_store();
 }
 END_TEST
@@ -778,7 +845,11 @@ static void check_pprof(void)
         static const struct {
                 const char *param;
                 uint32_t types, samples;
-        } cases[] = { { "labels=all", 3, 4 }, { "labels=none", 3, 3 }, { "type=memory", 1, 1 }, { "by=host", 3, 4 } };
+        } cases[] = { { "labels=all", 3, 4 },
+                      { "labels=none", 3, 3 },
+                      { "type=memory", 1, 1 },
+                      { "by=host", 3, 4 },
+                      { "type=process_cpu", 2, 3 } };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct pairs p = { { cases[i].param } };
@@ -797,9 +868,9 @@ static void check_pprof(void)
                         const struct profile_sample *s = &back.samples.items[k];
 
                         sum += s->value;
-                        ck_assert_uint_eq(s->label_count, i == 0 ? 2 : i == 2 ? 2 : i == 3 ? 1 : 0);
+                        ck_assert_uint_eq(s->label_count, i == 1 ? 0 : i == 3 ? 1 : 2);
                 }
-                ck_assert_int_eq(sum, i == 2 ? 4096 : 7 + 30 * MS + 4096);
+                ck_assert_int_eq(sum, i == 2 ? 4096 : 7 + 30 * MS + (i == 4 ? 0 : 4096));
                 if (i == 2)
                         continue;
                 for (uint32_t k = 0; k < back.types.count; k++)
@@ -822,9 +893,10 @@ START_TEST(pprof_has_all_types_labels_period_and_start_lines)
 END_TEST
 
 TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are_named,
-           a_diff_converts_the_types_of_both_sides, groups_by_labels_sum_apart_and_the_smallest_together,
-           csv_quotes_what_would_break_a_field, search_matches_any_part_of_a_text, frames_filter_as_in_pprof,
-           callers_and_callees_of_all_matching_functions, lines_cost_and_show_their_source,
-           inlined_recursion_costs_its_call_once, spans_and_lines_are_part_of_the_memory_of_a_query,
-           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
+           a_part_that_several_types_match_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
+           groups_by_labels_sum_apart_and_the_smallest_together, csv_quotes_what_would_break_a_field,
+           search_matches_any_part_of_a_text, frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions,
+           lines_cost_and_show_their_source, inlined_recursion_costs_its_call_once,
+           spans_and_lines_are_part_of_the_memory_of_a_query, a_relative_diff_scales_the_base,
+           samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)
