@@ -145,7 +145,7 @@ answers 200 'doctype html' "the page is served" "$url/"
 answers 200 '^\["1","2"\]$' "label values have a path of their own" "$url/api/v1/query/label/version/values?from=$from&to=$to"
 answers 400 'expected' "a broken selector is 400" "$url/api/v1/query/top?selector=%7Ba%3D"
 answers 400 'bad regular expression' "a broken pattern is 400" -G --data-urlencode 'selector={a=~"("}' "$url/api/v1/query/top"
-answers 404 'no query' "an unknown question is 404" "$url/api/v1/query/drop"
+answers 404 'unknown query' "an unknown question is 404" "$url/api/v1/query/drop"
 answers 405 '' "nothing is posted here" -X POST "$url/api/v1/query/top"
 
 "$cairn" top --server "$url" --from $from --to $to --json >"$tmp/before" 2>"$tmp/err"

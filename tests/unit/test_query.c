@@ -491,7 +491,7 @@ START_TEST(wrong_parameters_are_named)
                 ck_assert_ptr_nonnull(strstr(order, "from is not before to"));
                 ck_assert_ptr_nonnull(strstr(format, "format 'xml'"));
                 ck_assert_ptr_nonnull(strstr(limit, "limit '-1'"));
-                ck_assert_ptr_nonnull(strstr(operation, "no query 'drop'"));
+                ck_assert_ptr_nonnull(strstr(operation, "unknown query 'drop'"));
                 ck_assert_ptr_nonnull(strstr(name, "name is missing"));
         }
         close_store();
