@@ -202,14 +202,7 @@ static enum status put_addresses_answer(const struct address_table *t)
         size_t count = q->r.limit && q->r.limit < t->count ? (size_t)q->r.limit : t->count;
 
         q->content_type = query_call_content_type(q);
-        switch (q->r.format) {
-        case FORMAT_JSON:
-                return put_addresses_json(t, count);
-        case FORMAT_CSV:
-                return put_addresses_csv(t, count);
-        default:
-                return error_set(q->err, ST_USAGE, "the formats of addresses are json and csv");
-        }
+        return q->r.format == FORMAT_CSV ? put_addresses_csv(t, count) : put_addresses_json(t, count);
 }
 
 enum status query_answer_addresses(struct query_call *q)

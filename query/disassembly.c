@@ -728,8 +728,6 @@ static enum status parse_code_request(struct query_call *q, struct code_table *t
                                  "function_name (exact), or a range: build_id, start and end");
         if (q->r.by.count)
                 return error_set(q->err, ST_USAGE, "by is not a parameter of disassembly; narrow the selector");
-        if (q->r.format != FORMAT_JSON && q->r.format != FORMAT_TEXT && q->r.format != FORMAT_CSV)
-                return error_set(q->err, ST_USAGE, "the formats of disassembly are json, text and csv");
         return q->code ? ST_OK
                        : error_set(q->err, ST_UNSUPPORTED,
                                    "only a service has executables to disassemble: query a service");

@@ -625,12 +625,10 @@ static enum status put_lines_answer(struct line_table *t)
                 buf_append_str(q->ret, "function,file,line,object,flat,cumulative,source\r\n");
                 st = visit_line_rows(t, put_row_csv, q->ret);
                 break;
-        case FORMAT_JSON:
+        default:
                 json_out_init(&j, q->ret);
                 st = put_lines_json(t, &j);
                 break;
-        default:
-                return error_set(q->err, ST_USAGE, "the formats of lines are json, text and csv");
         }
         return st ? st : buf_status(q->ret, q->err, "lines");
 }

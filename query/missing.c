@@ -5,6 +5,7 @@
 #include "common/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
+#include "query/csv.h"
 #include "query/query_call.h"
 #include "query/source_lines.h"
 #include "query/type_plan.h"
@@ -173,7 +174,68 @@ static void put_uploads_text(const struct scan_uploads *u, const struct uploads_
         put_upload_rows(u->poor, u->poor_count, true, u, form, ret);
 }
 
+/* ---- CSV ---- */
+
+static void put_upload_csv_rows(const char *list, const struct scan_upload *items, size_t count,
+                                const struct scan_uploads *all, const struct uploads_form *form, struct buf *ret)
+{
+        for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
+                const struct scan_upload *u = &items[i];
+                _cleanup_buf_ struct buf command;
+                char id[BUILD_ID_HEX_MAX];
+
+                buf_init(&command, LIMIT_RESPONSE_BYTES);
+                put_upload_command(u, form, &command);
+                buf_printf(ret, "%s,%s,", list, build_id_hex(&u->build_id, id));
+                csv_put_text(ret, u->mapping, ',');
+                buf_printf(ret, "%s,%s,%" PRIu64 ",%" PRIu64 ",%.2f,", symbol_state_name(u->state),
+                           symbol_quality_name(u->quality), u->locations, u->samples,
+                           compute_sample_percent(u->samples, all));
+                if (*all->unit)
+                        buf_printf(ret, "%" PRId64, u->value);
+                buf_append_u8(ret, ',');
+                csv_put_text(ret, get_upload_next_step(u), ',');
+                csv_put_text(ret, buf_cstr(&command) ? buf_cstr(&command) : "", '\r');
+                buf_append_u8(ret, '\n');
+        }
+}
+
+static void put_uploads_csv(const struct scan_uploads *u, const struct uploads_form *form, struct buf *ret)
+{
+        buf_append_str(ret,
+                       "list,build_id,mapping,state,quality,locations,samples,percent,value,next_step,command\r\n");
+        put_upload_csv_rows("missing", u->missing, u->missing_count, u, form, ret);
+        put_upload_csv_rows("poor", u->poor, u->poor_count, u, form, ret);
+}
+
 /* ---- answers ---- */
+
+static void put_missing_text(const struct scan_missing *m, const char *build_id, struct buf *ret)
+{
+        buf_printf(ret, "%-40s  %-14s %8" PRId64 " samples %6" PRIu64 " locations  ", build_id, m->state, m->samples,
+                   m->locations);
+        utf8_append_escaped(ret, m->mapping);
+        buf_append_u8(ret, '\n');
+}
+
+static void put_missing_csv(const struct scan_missing *m, const char *build_id, struct buf *ret)
+{
+        csv_put_text(ret, build_id, ',');
+        csv_put_text(ret, m->mapping, ',');
+        csv_put_text(ret, m->state, ',');
+        buf_printf(ret, "%" PRIu64 ",%" PRId64 "\r\n", m->locations, m->samples);
+}
+
+static void put_missing_json(const struct scan_missing *m, const char *build_id, struct json_out *j)
+{
+        json_out_object(j, NULL);
+        json_out_str(j, "build_id", build_id);
+        json_out_str(j, "object", m->mapping);
+        json_out_str(j, "state", m->state);
+        json_out_uint(j, "locations", m->locations);
+        json_out_int(j, "samples", m->samples);
+        json_out_object_end(j);
+}
 
 enum status query_answer_missing(struct query_call *q)
 {
@@ -188,30 +250,22 @@ enum status query_answer_missing(struct query_call *q)
                 return st;
         if (q->r.limit && q->r.limit < count)
                 count = (size_t)q->r.limit;
-        q->content_type = q->r.format == FORMAT_TEXT ? content_type_text : content_type_json;
+        q->content_type = query_call_content_type(q);
         json_out_init(&j, q->ret);
-        if (q->r.format != FORMAT_TEXT)
+        if (q->r.format == FORMAT_JSON)
                 json_out_array(&j, NULL);
+        else if (q->r.format == FORMAT_CSV)
+                buf_append_str(q->ret, "build_id,object,state,locations,samples\r\n");
         for (size_t i = 0; i < count && !work_meter_add(q->meter, 64, NULL); i++) {
-                const struct scan_missing *m = &items[i];
-
-                if (q->r.format == FORMAT_TEXT) {
-                        buf_printf(q->ret, "%-40s  %-14s %8lld samples %6llu locations  ",
-                                   build_id_hex(&m->build_id, hex), m->state, (long long)m->samples,
-                                   (unsigned long long)m->locations);
-                        utf8_append_escaped(q->ret, m->mapping);
-                        buf_append_u8(q->ret, '\n');
-                        continue;
-                }
-                json_out_object(&j, NULL);
-                json_out_str(&j, "build_id", build_id_hex(&m->build_id, hex));
-                json_out_str(&j, "object", m->mapping);
-                json_out_str(&j, "state", m->state);
-                json_out_uint(&j, "locations", m->locations);
-                json_out_int(&j, "samples", m->samples);
-                json_out_object_end(&j);
+                build_id_hex(&items[i].build_id, hex);
+                if (q->r.format == FORMAT_TEXT)
+                        put_missing_text(&items[i], hex, q->ret);
+                else if (q->r.format == FORMAT_CSV)
+                        put_missing_csv(&items[i], hex, q->ret);
+                else
+                        put_missing_json(&items[i], hex, &j);
         }
-        if (q->r.format != FORMAT_TEXT)
+        if (q->r.format == FORMAT_JSON)
                 json_out_array_end(&j);
         return ST_OK;
 }
@@ -235,10 +289,12 @@ enum status query_answer_uploads(struct query_call *q)
                 st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);
         if (st)
                 return st;
+        q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT) {
                 form.limit = query_call_text_limit(q);
                 put_uploads_text(&uploads, &form, q->ret);
-                q->content_type = content_type_text;
+        } else if (q->r.format == FORMAT_CSV) {
+                put_uploads_csv(&uploads, &form, q->ret);
         } else {
                 put_uploads_json(&uploads, &form, q->ret);
         }

@@ -74,6 +74,8 @@ static enum status answer_labels(struct query_call *q)
 
         if (!st)
                 st = store_scan_list_label_names(q->scan, &whole_range, &names, q->err);
+        if (!st && counts && q->r.format != FORMAT_JSON)
+                return error_set(q->err, ST_USAGE, "labels with counts=1 have the format json only");
         if (!st && counts)
                 return answer_label_counts(q, &names);
         if (!st)
@@ -115,29 +117,61 @@ const char content_type_json[] = "application/json", content_type_text[] = "text
            content_type_csv[] = "text/csv; charset=utf-8; header=present",
            content_type_html[] = "text/html; charset=utf-8", content_type_binary[] = "application/octet-stream";
 
+/* The formats of an answer, as bits. */
+enum {
+        AS_JSON = 1 << FORMAT_JSON,
+        AS_ROWS = 1 << FORMAT_ROWS,
+        AS_TEXT = 1 << FORMAT_TEXT,
+        AS_HTML = 1 << FORMAT_HTML,
+        AS_CSV = 1 << FORMAT_CSV,
+};
+
 static const struct {
         const char *name;
         enum status (*answer)(struct query_call *q);
+        unsigned formats; /* 0: the operation is the format */
 } operations[] = {
-        { "top", query_answer_top },
-        { "flame", query_answer_flame },
-        { "folded", query_answer_folded },
-        { "firefox", query_answer_firefox },
-        { "pprof", query_answer_pprof },
-        { "autofdo", query_answer_autofdo },
-        { "diff", query_answer_diff },
-        { "series", query_answer_series },
-        { "spans", query_answer_spans },
-        { "sandwich", query_answer_sandwich },
-        { "lines", query_answer_lines },
-        { "labels", answer_labels },
-        { "values", answer_values },
-        { "types", answer_types },
-        { "missing", query_answer_missing },
-        { "uploads", query_answer_uploads },
-        { "disassembly", query_answer_disassembly },
-        { "addresses", query_answer_addresses },
+        { "top", query_answer_top, AS_JSON | AS_ROWS | AS_TEXT | AS_CSV },
+        { "flame", query_answer_flame, AS_JSON | AS_TEXT | AS_HTML },
+        { "folded", query_answer_folded, 0 },
+        { "firefox", query_answer_firefox, 0 },
+        { "pprof", query_answer_pprof, 0 },
+        { "autofdo", query_answer_autofdo, 0 },
+        { "diff", query_answer_diff, AS_JSON | AS_ROWS | AS_TEXT | AS_HTML | AS_CSV },
+        { "series", query_answer_series, AS_JSON | AS_TEXT | AS_CSV },
+        { "spans", query_answer_spans, AS_JSON | AS_TEXT | AS_CSV },
+        { "sandwich", query_answer_sandwich, AS_JSON | AS_TEXT },
+        { "lines", query_answer_lines, AS_JSON | AS_TEXT | AS_CSV },
+        { "labels", answer_labels, AS_JSON | AS_TEXT | AS_CSV },
+        { "values", answer_values, AS_JSON | AS_TEXT | AS_CSV },
+        { "types", answer_types, AS_JSON | AS_TEXT | AS_CSV },
+        { "missing", query_answer_missing, AS_JSON | AS_TEXT | AS_CSV },
+        { "uploads", query_answer_uploads, AS_JSON | AS_TEXT | AS_CSV },
+        { "disassembly", query_answer_disassembly, AS_JSON | AS_TEXT | AS_CSV },
+        { "addresses", query_answer_addresses, AS_JSON | AS_CSV },
 };
+
+static enum status check_format(size_t operation, enum query_format format, struct error *err)
+{
+        unsigned formats = operations[operation].formats, left = formats;
+        char list[40] = "";
+        size_t n = 0;
+
+        if (!formats || formats & 1u << format)
+                return ST_OK;
+        for (int f = 0; left; f++) {
+                if (!(left & 1u << f))
+                        continue;
+                left &= ~(1u << f);
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
+                                      n == 0 ? ""
+                                      : left ? ", "
+                                             : " and ",
+                                      query_format_name((enum query_format)f));
+        }
+        return error_set(err, ST_USAGE, "the formats of %s are %s%s", operations[operation].name, list,
+                         format == FORMAT_CSV ? "; csv is a format of tables: top, diff, series, lines" : "");
+}
 
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation)
 {
@@ -184,8 +218,10 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
 static enum status run_operation(struct query_call *q, void *context)
 {
         const size_t *operation = context;
-        enum status st = operations[*operation].answer(q);
+        enum status st = check_format(*operation, q->r.format, q->err);
 
+        if (!st)
+                st = operations[*operation].answer(q);
         return st ? st : buf_status(q->ret, q->err, "answer");
 }
 

@@ -55,14 +55,19 @@ struct scan_filter query_selection_make_filter(const struct query_selection *s, 
                                      .matcher_count = s->selector.count };
 }
 
+static const char *const format_names[] = { "json", "rows", "text", "html", "csv" };
+
+const char *query_format_name(enum query_format format)
+{
+        return format_names[format];
+}
+
 static enum status parse_format(const char *text, enum query_format *ret, struct error *err)
 {
-        static const char *const names[] = { "json", "rows", "text", "html", "csv" };
-
         if (!text)
                 return ST_OK;
-        for (int i = 0; i < 5; i++) {
-                if (strcmp(text, names[i]) == 0) {
+        for (size_t i = 0; i < sizeof format_names / sizeof *format_names; i++) {
+                if (strcmp(text, format_names[i]) == 0) {
                         *ret = (enum query_format)i;
                         return ST_OK;
                 }

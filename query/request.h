@@ -14,6 +14,7 @@
 #define LIMIT_SERIES_POINTS 11000
 
 enum query_format { FORMAT_JSON, FORMAT_ROWS, FORMAT_TEXT, FORMAT_HTML, FORMAT_CSV };
+const char *query_format_name(enum query_format format);
 
 /* A selection of samples; a diff has two. */
 struct query_selection {

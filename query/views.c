@@ -459,8 +459,6 @@ static enum status put_flame_answer(struct query_call *q, const struct flame *f)
         case FORMAT_TEXT:
                 q->content_type = content_type_text;
                 return flame_put_text(f, q->ret, q->err);
-        case FORMAT_CSV:
-                return error_set(q->err, ST_USAGE, "csv is a format of tables: top, diff with view=top, series, lines");
         default:
                 q->content_type = content_type_json;
                 return flame_put_json(f, q->ret, q->err);
@@ -545,7 +543,10 @@ enum status query_answer_diff(struct query_call *q)
 
         if (st)
                 return st;
-        st = is_table_wanted(q) ? answer_diff_table(q, &base) : answer_tree(q, &base, ANSWER_FLAME);
+        if (is_table_wanted(q) && q->r.format == FORMAT_HTML)
+                st = error_set(q->err, ST_USAGE, "html is not a format of the table (view=top)");
+        else
+                st = is_table_wanted(q) ? answer_diff_table(q, &base) : answer_tree(q, &base, ANSWER_FLAME);
         query_selection_deinit(&base);
         return st;
 }
@@ -588,8 +589,6 @@ enum status query_answer_sandwich(struct query_call *q)
         if (!function)
                 return error_set(q->err, ST_USAGE,
                                  "the parameter function is missing: a regular expression for the whole name");
-        if (q->r.format == FORMAT_CSV || q->r.format == FORMAT_HTML)
-                return error_set(q->err, ST_USAGE, "the formats of a sandwich view are json and text");
         st = loaded_sides_load(q, NULL, &l);
         if (!st)
                 st = function_targets_find(q, &l.frames, function, false, NULL, &targets);

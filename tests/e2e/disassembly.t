@@ -120,7 +120,7 @@ set -- $(symbol "$tmp/code/app" hash)
 range "$id" "0x$1" "0x$(printf %x $((0x$1 + 0x$2)))" >"$tmp/range.json"
 ok "a range of addresses gives the same" sh -c "[ \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/range.json')\" = \"\$(jq -c '[.ranges[].instructions[] | [.address, .flat]]' '$tmp/code.json')\" ]"
 answers 400 'hexadecimal' "a range that ends before it begins is refused" "$url/api/v1/query/disassembly?build_id=$id&start=20&end=10"
-answers 400 'needs either' "no function and no range is refused" "$url/api/v1/query/disassembly"
+answers 400 'disassembly needs function' "no function and no range is refused" "$url/api/v1/query/disassembly"
 answers 200 'no code at these addresses' "a range outside of the code says so" "$url/api/v1/query/disassembly?build_id=$id&start=fffffff0&end=ffffffff"
 
 gcc -O1 -Wl,--build-id=sha1 -DOTHER -o "$tmp/code/bare" "$tmp/src/app.c"

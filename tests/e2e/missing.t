@@ -54,6 +54,14 @@ for where in head parts; do
         becomes 0 "a clean stop has flushed" metric cairn_queue_batches
 done
 
+is "$("$cairn" query --missing --csv --from 0 --server "$url" | tr -d '\r' | sed "s/0\{38\}//")" 'build_id,object,state,locations,samples
+02,/opt/often; rm,no_debuginfo,1,3
+01,/opt/seldom,no_debuginfo,1,1' "cairn query --missing has CSV"
+is "$(curl -sS "$url/api/v1/query/uploads?from=0&format=csv" | tr -d '\r' | sed "s/0\{38\}//" | cut -d, -f1-9)" \
+        'list,build_id,mapping,state,quality,locations,samples,percent,value
+missing,02,/opt/often; rm,no_debuginfo,none,1,3,60.00,3
+missing,01,/opt/seldom,no_debuginfo,none,1,1,20.00,100
+poor,03,/opt/dynamic,resolved,dynsym,1,1,20.00,5' "so has the list of uploads"
 is "$(missing --json --from "$from" | jq -c '[.samples, (.missing[] | .samples, .percent)]')" '[4,2,50,1,25]' "a time range"
 is "$(missing --json --limit 1 | jq -c '[(.missing, .poor) | length]')" '[1,1]' "a limit"
 like "$(missing --limit 1)" '^\.\.\. 1 more$' "which says that there is more"

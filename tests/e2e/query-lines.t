@@ -30,7 +30,7 @@ like "$(cat "$tmp/local")" ' 3  square$' "a data directory alone has no sources:
 
 # ---- a name is no HTML ----
 
-answers 200 '^\[' "lists of names have no HTML form" -D "$tmp/headers" "$url/api/v1/query/label/service_name/values?format=html"
+answers 400 'the formats of values are json, text and csv' "lists of names have no HTML form" -D "$tmp/headers" "$url/api/v1/query/label/service_name/values?format=html"
 like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "  whatever is asked for"
 stop_server
 

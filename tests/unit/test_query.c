@@ -498,6 +498,63 @@ START_TEST(wrong_parameters_are_named)
 }
 END_TEST
 
+START_TEST(a_format_is_answered_or_refused)
+{
+        static const char *const names[] = { "json", "rows", "text", "html", "csv" };
+        static const char *const types[] = { "application/json", "application/json", "text/plain", "text/html",
+                                             "text/csv" };
+        static const struct {
+                const char *operation, *param;
+                const char *formats; /* the letters of those that it has, in their order */
+        } cases[] = {
+                { "top", "limit=1", "jrtc" },
+                { "flame", "limit=1", "jth" },
+                { "diff", "base_from=now-2h", "jrthc" },
+                { "diff", "view=top", "jrtc" },
+                { "series", "limit=1", "jtc" },
+                { "spans", "limit=1", "jtc" },
+                { "sandwich", "function=leaf", "jt" },
+                { "lines", "function=leaf", "jtc" },
+                { "labels", "limit=1", "jtc" },
+                { "labels", "counts=1", "j" },
+                { "values", "name=service.name", "jtc" },
+                { "types", "limit=1", "jtc" },
+                { "missing", "limit=1", "jtc" },
+                { "uploads", "limit=1", "jtc" },
+                { "addresses", "function=leaf", "jc" },
+        };
+
+        open_store();
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
+                        char format[16];
+                        struct pairs p = { { cases[i].param, format } };
+                        struct query_answer answer = { 0 };
+                        struct error err = { 0 };
+                        struct buf b;
+                        enum status st;
+                        bool is_expected = strchr(cases[i].formats, *names[f]);
+
+                        snprintf(format, sizeof format, "format=%s", names[f]);
+                        buf_init(&b, MiB(4));
+                        st = query_run(
+                                store, cases[i].operation,
+                                &(struct query_input){ .param = pair_value, .param_context = &p, .now_unix_ns = NOW },
+                                &b, &answer, &err);
+                        ck_assert_msg(st == (is_expected ? ST_OK : ST_USAGE), "%s %s: %s", cases[i].operation, format,
+                                      err.text);
+                        if (!st)
+                                ck_assert_msg(strncmp(answer.content_type, types[f], strlen(types[f])) == 0,
+                                              "%s %s: %s", cases[i].operation, format, answer.content_type);
+                        else
+                                ck_assert_ptr_nonnull(strstr(err.text, "format"));
+                        buf_deinit(&b);
+                }
+        }
+        close_store();
+}
+END_TEST
+
 /* ---- work that is ended -------------------------------------------------------------------------- */
 
 /* Many stacks of many names, so that every loop passes a check: it is asked for each 65,536 units. */
@@ -691,4 +748,4 @@ TEST_SUITE("query", every_query_stops_when_its_meter_ends_it, sorting_can_be_end
            folded_merges_equal_stacks_and_marks_the_kernel, flame_json_holds_the_tree_in_drawing_order,
            the_heaviest_nodes_are_kept, a_name_cannot_end_the_pages_script, diff_shows_both_sides,
            pprof_output_holds_the_same_sums, types_are_chosen_by_name_or_part, series_sum_per_step_from_multiples_of_it,
-           labels_and_values_are_listed, wrong_parameters_are_named)
+           labels_and_values_are_listed, wrong_parameters_are_named, a_format_is_answered_or_refused)

@@ -377,7 +377,7 @@ START_TEST(groups_by_labels_sum_apart_and_the_smallest_together)
                 REFUSED(lines, "lines", "by=a", "function=x");
 
                 EXPECT(empty, "list of 1 to 8 label names");
-                EXPECT(csv, "csv is a format of tables");
+                EXPECT(csv, "the formats of flame are json, text and html; csv is a format of tables");
         }
         remove_store();
 }
