@@ -55,7 +55,17 @@ bool unwind_rules_find(const struct unwind_rules *rules, const struct unwind_rul
         return find_rule(rules, hash_table_hash(rule, sizeof *rule), rule, ret);
 }
 
-enum status unwind_rules_intern(struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret)
+/* Neighbouring rows repeat a few rules: most are found here, without the keyed hash. */
+static uint16_t *choose_recent_slot(struct unwind_rules *rules, const struct unwind_rule *rule)
+{
+        uint64_t words[sizeof *rule / sizeof(uint64_t)];
+
+        memcpy(words, rule, sizeof words);
+        words[0] = (words[0] ^ words[1] * 0x9e3779b97f4a7c15 ^ words[2] * 0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15;
+        return &rules->recent[words[0] >> 32 & (UNWIND_RULES_RECENT - 1)];
+}
+
+static enum status intern_rule(struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret)
 {
         uint32_t hash = hash_table_hash(rule, sizeof *rule);
         enum status st;
@@ -74,6 +84,21 @@ enum status unwind_rules_intern(struct unwind_rules *rules, const struct unwind_
         *ret = (uint16_t)rules->count;
         rules->items[rules->count++] = *rule;
         return ST_OK;
+}
+
+enum status unwind_rules_intern(struct unwind_rules *rules, const struct unwind_rule *rule, uint16_t *ret)
+{
+        uint16_t *recent = choose_recent_slot(rules, rule);
+        enum status st;
+
+        if (rules->count && memcmp(&rules->items[*recent], rule, sizeof *rule) == 0) {
+                *ret = *recent;
+                return ST_OK;
+        }
+        st = intern_rule(rules, rule, ret);
+        if (!st)
+                *recent = *ret;
+        return st;
 }
 
 enum status unwind_rules_init(struct unwind_rules *rules, struct error *err)

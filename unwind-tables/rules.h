@@ -21,11 +21,14 @@
 #include "common/hash_table.h"
 #include "unwind-tables/row.h"
 
+#define UNWIND_RULES_RECENT 128 /* a power of two */
+
 struct unwind_rules {
         struct unwind_rule *items; /* owned */
         size_t count;
         size_t capacity;
         struct hash_table by_rule;
+        uint16_t recent[UNWIND_RULES_RECENT]; /* direct-mapped cache of indexes that were interned last */
 };
 
 enum status unwind_rules_init(struct unwind_rules *rules, struct error *err) MUST_CHECK;
