@@ -45,7 +45,7 @@ enum status buf_status(const struct buf *b, struct error *err, const char *what)
         return ST_OK;
 }
 
-void *buf_reserve(struct buf *b, size_t n)
+void *buf_grow(struct buf *b, size_t n)
 {
         size_t capacity;
         void *data;
@@ -57,8 +57,6 @@ void *buf_reserve(struct buf *b, size_t n)
                 b->failed = ST_TOO_BIG;
                 return NULL;
         }
-        if (b->data && n <= b->capacity - b->size)
-                return b->data + b->size;
         capacity = b->capacity ? b->capacity * 2 : 256;
         if (capacity < b->size + n)
                 capacity = b->size + n;
@@ -82,52 +80,9 @@ void *buf_reserve(struct buf *b, size_t n)
         return b->data + b->size;
 }
 
-void buf_commit(struct buf *b, size_t n)
-{
-        assert(n <= b->capacity - b->size); /* at most the bytes reserved */
-        b->size += n;
-}
-
-enum status buf_append(struct buf *b, const void *data, size_t n)
-{
-        void *to;
-
-        if (n == 0)
-                return b->failed;
-        to = buf_reserve(b, n);
-        if (!to)
-                return b->failed;
-        memcpy(to, data, n);
-        b->size += n;
-        return ST_OK;
-}
-
 enum status buf_append_str(struct buf *b, const char *s)
 {
         return buf_append(b, s, strlen(s));
-}
-
-enum status buf_append_u8(struct buf *b, uint8_t v)
-{
-        return buf_append(b, &v, 1);
-}
-
-enum status buf_append_u16(struct buf *b, uint16_t v)
-{
-        v = htole16(v);
-        return buf_append(b, &v, sizeof v);
-}
-
-enum status buf_append_u32(struct buf *b, uint32_t v)
-{
-        v = htole32(v);
-        return buf_append(b, &v, sizeof v);
-}
-
-enum status buf_append_u64(struct buf *b, uint64_t v)
-{
-        v = htole64(v);
-        return buf_append(b, &v, sizeof v);
 }
 
 enum status buf_append_uleb128(struct buf *b, uint64_t v)
@@ -135,13 +90,11 @@ enum status buf_append_uleb128(struct buf *b, uint64_t v)
         uint8_t out[10];
         size_t n = 0;
 
-        do {
-                out[n] = v & 0x7f;
-                v >>= 7;
-                if (v)
-                        out[n] |= 0x80;
-                n++;
-        } while (v);
+        if (v < 0x80)
+                return buf_append_u8(b, (uint8_t)v);
+        for (; v >= 0x80; v >>= 7)
+                out[n++] = (uint8_t)v | 0x80;
+        out[n++] = (uint8_t)v;
         return buf_append(b, out, n);
 }
 

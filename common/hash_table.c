@@ -63,8 +63,10 @@ static inline uint64_t last_word(const uint8_t *p, size_t n)
 {
         uint64_t word = (uint64_t)n << 56;
 
-        for (size_t i = n & ~(size_t)7; i < n; i++)
-                word |= (uint64_t)p[i] << (8 * (i & 7));
+        if (n >= 8)
+                return n & 7 ? word | load_word(p + n - 8) >> (64 - 8 * (n & 7)) : word;
+        for (size_t i = 0; i < n; i++)
+                word |= (uint64_t)p[i] << (8 * i);
         return word;
 }
 

@@ -117,7 +117,7 @@ void column_put_ints(struct column_builder *c, const int64_t *values, size_t cou
         column_builder_fail(c, buf_append(&c->ints, values, count * sizeof *values));
 }
 
-static enum status replace_invalid_utf8(const char *s, size_t n, struct buf *ret)
+static enum status append_valid_utf8(const char *s, size_t n, struct buf *ret)
 {
         for (size_t i = 0; i < n;) {
                 size_t len = utf8_sequence_length(s + i, n - i);
@@ -143,25 +143,30 @@ static bool is_repeated_value(const struct column_builder *c, const void *data, 
         return last->size == n && (n == 0 || memcmp(c->dict.bytes.data + last->offset, data, n) == 0);
 }
 
-void column_put_bytes(struct column_builder *c, const void *data, size_t n)
+/* byte_dict_add() of the text with U+FFFD in place of invalid bytes. */
+static enum status add_repaired_text(struct column_builder *c, const void *data, size_t n, uint32_t *code_ret)
 {
         _cleanup_buf_ struct buf repaired;
-        uint32_t code;
+        enum status st;
 
         buf_init(&repaired, LIMIT_PARQUET_VALUE_BYTES);
+        st = append_valid_utf8(data, n, &repaired);
+        return st ? st : byte_dict_add(&c->dict, repaired.data, (uint32_t)repaired.size, code_ret);
+}
+
+void column_put_bytes(struct column_builder *c, const void *data, size_t n)
+{
+        uint32_t code;
+
         if (!column_is_bytes(c) || n > LIMIT_PARQUET_VALUE_BYTES) {
                 column_builder_fail(c, column_is_bytes(c) ? ST_TOO_BIG : ST_USAGE);
                 return;
         }
         if (!is_repeated_value(c, data, n, &code)) {
-                enum status st;
+                bool is_valid = c->node->kind != PARQUET_STRING || utf8_valid(data, n);
+                enum status st = is_valid ? byte_dict_add(&c->dict, data, (uint32_t)n, &code)
+                                          : add_repaired_text(c, data, n, &code);
 
-                if (c->node->kind == PARQUET_STRING && !utf8_valid(data, n)) {
-                        column_builder_fail(c, replace_invalid_utf8(data, n, &repaired));
-                        data = repaired.data;
-                        n = repaired.size;
-                }
-                st = byte_dict_add(&c->dict, data, (uint32_t)n, &code);
                 if (st) {
                         column_builder_fail(c, st);
                         return;

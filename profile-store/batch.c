@@ -113,15 +113,18 @@ static enum status reduce_locations(struct reduction *r, struct error *err)
 {
         struct batch *b = r->b;
         _cleanup_key_map_ struct key_map seen = { 0 };
+        enum status st;
 
         b->locations = arena_alloc_array(&b->arena, r->p->locations.count, sizeof *b->locations);
         if (!b->locations && r->p->locations.count)
                 return report_full_batch(err);
+        st = key_map_reserve(&seen, r->p->locations.count, err);
+        if (st)
+                return st;
         for (uint32_t i = 0; i < r->p->locations.count; i++) {
                 struct batch_location l;
                 struct hash128 key;
                 bool added;
-                enum status st;
 
                 if (!r->location_used[i])
                         continue;
@@ -143,16 +146,19 @@ static enum status reduce_stacks(struct reduction *r, struct error *err)
 {
         struct batch *b = r->b;
         _cleanup_key_map_ struct key_map seen = { 0 };
+        enum status st;
 
         b->stacks = arena_alloc_array(&b->arena, r->p->stacks.count, sizeof *b->stacks);
         if (!b->stacks && r->p->stacks.count)
                 return report_full_batch(err);
+        st = key_map_reserve(&seen, r->p->stacks.count, err);
+        if (st)
+                return st;
         for (uint32_t i = 0; i < r->p->stacks.count; i++) {
                 const struct profile_stack *from = &r->p->stacks.items[i];
                 struct batch_stack s = { .location_count = from->location_count };
                 uint64_t *ids, *number;
                 bool added;
-                enum status st;
 
                 if (!r->stack_used[i])
                         continue;

@@ -19,12 +19,30 @@ static void append_identity_text(struct buf *b, const char *s)
         buf_append(b, s, strlen(s) + 1);
 }
 
+/* Of a location of a known object without frames, which are most: the same bytes, without a buffer. */
+static uint64_t hash_object_address(const struct location_identity *l)
+{
+        uint8_t bytes[2 + sizeof l->address + 1 + sizeof l->build_id->bytes];
+        uint64_t address = htole64(l->address);
+
+        bytes[0] = (uint8_t)l->kind;
+        bytes[1] = l->is_kernel;
+        memcpy(bytes + 2, &address, sizeof address);
+        bytes[10] = l->build_id->size;
+        memcpy(bytes + 11, l->build_id->bytes, l->build_id->size);
+        return hash_bytes64(bytes, 11 + (size_t)l->build_id->size);
+}
+
 enum status location_identity_hash(const struct location_identity *l, struct buf *scratch, uint64_t *ret,
                                    struct error *err)
 {
         bool known_object = l->build_id && l->build_id->size;
         enum status st;
 
+        if (known_object && !l->frame_count) {
+                *ret = hash_object_address(l);
+                return ST_OK;
+        }
         buf_clear(scratch);
         buf_append_u8(scratch, (uint8_t)l->kind);
         buf_append_u8(scratch, l->is_kernel);

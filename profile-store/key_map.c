@@ -7,6 +7,8 @@
 #include "common/hash_table.h"
 #include "common/huge_pages.h"
 
+#define CAPACITY_MIN 64
+
 /* Hash bits that do not select the slot, never 0: nearly all unequal keys are told apart by their tags. */
 static uint8_t make_key_tag(uint64_t hash)
 {
@@ -99,12 +101,14 @@ void key_map_find_ids(const struct key_map *m, const uint64_t *ids, size_t count
         key_map_find_batch(m, keys, count, ret);
 }
 
-static enum status grow_key_map(struct key_map *m, struct error *err)
+static size_t count_usable_slots(size_t capacity)
 {
-        struct key_map bigger = { .count = m->count,
-                                  .capacity = m->capacity ? m->capacity * 2 : 64,
-                                  .memory.use = m->memory.use };
+        return capacity / 8 * 7;
+}
 
+static enum status grow_key_map(struct key_map *m, size_t capacity, struct error *err)
+{
+        struct key_map bigger = { .count = m->count, .capacity = capacity, .memory.use = m->memory.use };
         enum status st = m->memory.use == MEMORY_BASE
                                  ? ST_OK
                                  : memory_reserve(&bigger.memory, bigger.capacity * KEY_MAP_SLOT_BYTES, err);
@@ -138,7 +142,7 @@ void key_map_check(const struct key_map *m)
         size_t used = 0;
 
         assert((m->capacity & (m->capacity - 1)) == 0);
-        assert(m->count <= m->capacity / 8 * 7);
+        assert(m->count <= count_usable_slots(m->capacity));
         for (size_t i = 0; i < m->capacity; i++) {
                 used += m->tags[i] != 0;
                 assert(!m->tags[i] || find_key_slot(m, &m->slots[i].key, NULL) == i);
@@ -149,6 +153,15 @@ void key_map_check(const struct key_map *m)
 #endif
 }
 
+enum status key_map_reserve(struct key_map *m, size_t count, struct error *err)
+{
+        size_t capacity = m->capacity ? m->capacity : CAPACITY_MIN;
+
+        while (count_usable_slots(capacity) < count)
+                capacity *= 2;
+        return capacity > m->capacity && count ? grow_key_map(m, capacity, err) : ST_OK;
+}
+
 enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t value, bool *added_ret,
                         uint64_t **value_ret, struct error *err)
 {
@@ -156,8 +169,8 @@ enum status key_map_put(struct key_map *m, const struct hash128 *key, uint64_t v
         bool added;
         size_t i;
 
-        if (m->count >= m->capacity / 8 * 7) {
-                enum status st = grow_key_map(m, err);
+        if (m->count >= count_usable_slots(m->capacity)) {
+                enum status st = grow_key_map(m, m->capacity ? m->capacity * 2 : CAPACITY_MIN, err);
 
                 if (st)
                         return st;

@@ -62,6 +62,9 @@ void key_map_find_batch(const struct key_map *m, const struct hash128 *keys, siz
 /** The same for 64-bit ids, whose keys are those of make_u64_key(). */
 void key_map_find_ids(const struct key_map *m, const uint64_t *ids, size_t count, uint64_t **ret);
 
+/** Make room for count keys in all, so that adding them does not hash them again. Errors as of key_map_put(). */
+enum status key_map_reserve(struct key_map *m, size_t count, struct error *err) MUST_CHECK;
+
 /**
  * Find the key's value (added_ret false), or add the key with this value.
  * @param value_ret  pointer as from key_map_find().
