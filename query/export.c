@@ -15,6 +15,7 @@
 #include "query/csv.h"
 #include "query/location_frames.h"
 #include "query/selector.h"
+#include "query/type_plan.h"
 
 #define NS_PER_US 1000
 #define CSV_FLUSH_BYTES KiB(256)
@@ -53,7 +54,9 @@ struct export
         struct profile_store *store;
         const struct export_options *o;
         struct selector selector;
-        struct arena arena;       /* of label names */
+        struct arena arena; /* of label names and types */
+        const char **types; /* those of the request; none: all */
+        size_t type_count;
         const char **label_names; /* sorted; they have columns label_NAME after the fixed ones */
         size_t label_count;
         struct parquet_writer *writer; /* NULL: CSV */
@@ -66,6 +69,7 @@ struct export
 static void export_deinit(struct export *e)
 {
         parquet_writer_destroy(e->writer);
+        free(e->types);
         free(e->label_names);
         free(e->label_nodes);
         buf_deinit(&e->csv);
@@ -79,9 +83,67 @@ static struct scan_filter make_export_filter(const struct export *e, int64_t fro
 {
         return (struct scan_filter){ .from_unix_ns = from,
                                      .to_unix_ns = to,
-                                     .type = e->o->type ? e->o->type : e->selector.type,
+                                     .type = e->type_count == 1 ? e->types[0] : NULL,
                                      .matchers = e->selector.matchers,
                                      .matcher_count = e->selector.count };
+}
+
+/* ---- types ---- */
+
+static bool is_export_type(const struct export *e, const char *type)
+{
+        for (size_t i = 0; i < e->type_count; i++)
+                if (strcmp(e->types[i], type) == 0)
+                        return true;
+        return e->type_count == 0;
+}
+
+/* Copy the types of a scan that the request matches. */
+static enum status keep_matching_types(struct export *e, const struct scan_names *types, const char *asked,
+                                       struct error *err)
+{
+        size_t count;
+
+        free(e->types);
+        e->types = calloc(types->count + 1, sizeof *e->types);
+        if (!e->types)
+                return error_no_memory(err);
+        count = find_matching_types(types, asked, e->types);
+        for (size_t i = 0; i < count; i++) {
+                e->types[i] = arena_strndup(&e->arena, e->types[i], strlen(e->types[i]));
+                if (!e->types[i])
+                        return error_no_memory(err);
+        }
+        e->type_count = count;
+        return ST_OK;
+}
+
+/* All types that the request matches: in its range, else in the store, whose types are refused with a list. */
+static enum status find_export_types(struct export *e, const char *asked, struct error *err)
+{
+        const struct scan_filter ranges[] = {
+                { .from_unix_ns = e->o->from_unix_ns, .to_unix_ns = e->o->to_unix_ns },
+                { .from_unix_ns = INT64_MIN, .to_unix_ns = INT64_MAX },
+        };
+        struct scan_names types = { 0 };
+        struct store_scan *scan;
+        enum status st = store_scan_begin(e->store, &scan, err);
+
+        if (st)
+                return st;
+        for (size_t i = 0; !st && !e->type_count && i < sizeof ranges / sizeof *ranges; i++) {
+                st = store_scan_list_types(scan, &ranges[i], &types, err);
+                if (!st)
+                        st = keep_matching_types(e, &types, asked, err);
+        }
+        if (!st && !e->type_count && types.count)
+                st = refuse_type(&types, asked, "none of those in the store; there are", err);
+        if (!st && !e->type_count) { /* no samples at all: a type that none has */
+                e->types[0] = asked;
+                e->type_count = 1;
+        }
+        store_scan_end(scan);
+        return st;
 }
 
 /* ---- columns ---- */
@@ -312,7 +374,7 @@ static enum status load_export_step(struct export *e, int64_t from, int64_t to, 
                                     struct error *err)
 {
         const struct scan_filter filter = make_export_filter(e, from, to);
-        const struct scan_group_by by = { .all_labels = true };
+        const struct scan_group_by by = { .types = e->types, .type_count = e->type_count, .all_labels = true };
         enum status st;
 
         frame_table_init(&s->frames, NULL);
@@ -422,7 +484,9 @@ static enum status has_selected_samples(struct export *e, int64_t from, int64_t 
         if (st)
                 return st;
         st = store_scan_list_types(scan, &filter, &types, err);
-        *ret = types.count > 0;
+        *ret = false;
+        for (size_t i = 0; !st && i < types.count; i++)
+                *ret = *ret || is_export_type(e, types.items[i]);
         store_scan_end(scan);
         return st;
 }
@@ -480,6 +544,7 @@ enum status export_stacks(struct profile_store *store, const struct export_optio
 {
         _cleanup_(export_deinit) struct export e = { .store = store, .o = o };
         int64_t from = 0, to = 0;
+        const char *asked;
         enum status st;
 
         assert(o->step_ns >= EXPORT_STEP_LEAST_NS);
@@ -490,6 +555,9 @@ enum status export_stacks(struct profile_store *store, const struct export_optio
         st = selector_parse(o->selector, NULL, &e.selector, err);
         if (!st && o->type && e.selector.type && strcmp(o->type, e.selector.type) != 0)
                 st = error_set(err, ST_USAGE, "--type and the selector name different profile types");
+        asked = o->type ? o->type : e.selector.type;
+        if (!st && asked)
+                st = find_export_types(&e, asked, err);
         if (!st)
                 st = clip_export_range(&e, &from, &to, err);
         if (!st)

@@ -22,7 +22,7 @@
 
 struct export_options {
         const char *selector;             /* "" and NULL: everything */
-        const char *type;                 /* NULL: every profile type */
+        const char *type;                 /* id or part, matches like that of a query; NULL: every profile type */
         int64_t from_unix_ns, to_unix_ns; /* half-open */
         int64_t step_ns;                  /* at least EXPORT_STEP_LEAST_NS; steps begin at multiples of it */
         bool csv;                         /* instead of Parquet */

@@ -30,6 +30,8 @@ static enum status parse_export_options(const struct store_command *c, struct ex
                 st = time_text_parse(c->from, now, &o->from_unix_ns, err);
         if (!st && c->to)
                 st = time_text_parse(c->to, now, &o->to_unix_ns, err);
+        if (!st && o->from_unix_ns >= o->to_unix_ns)
+                st = error_set(err, ST_USAGE, "the time range is empty: --from is not before --to");
         if (!st && c->step)
                 st = duration_text_parse(c->step, &o->step_ns, err);
         if (!st && o->step_ns < EXPORT_STEP_LEAST_NS)

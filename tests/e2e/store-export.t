@@ -29,6 +29,19 @@ is "$(rows | cut -d, -f1,5-8,13)" '2026-09-17T00:00:00Z,13,1,main;work;leaf,leaf
 export_it --format csv --type $cpu --from 2026-09-21T14:14:00Z --to 2026-09-22T14:13:21Z --step 1s
 is "$(rows | cut -d, -f1,5)" '2026-09-21T14:14:20Z,5
 2026-09-22T14:13:20Z,11' "a type and a time range, in steps of a second: the gap is skipped"
+export_it --format csv --type process_cpu --from 2026-09-22T00:00:00Z
+is "$(rows | cut -d, -f1,5)" '2026-09-22T14:00:00Z,11
+2026-09-22T15:00:00Z,17' "a part of a type"
+export_it --format csv '{__profile_type__="cpu", service_name="web"}'
+is "$(rows | cut -d, -f1,5)" '2026-09-22T14:00:00Z,11' "  or its sample type, in a selector"
+export_it --format csv --type cpu --from 2026-09-22T14:30:00Z --to 2026-09-22T14:40:00Z
+is "$? $(wc -l <"$tmp/out")" "0 1" "a type without samples in the range has no rows"
+export_it --format csv --type memory
+is "$? $(cat "$tmp/out")" "64 " "a type that no sample has is wrong usage"
+like "$(cat "$tmp/err")" "^cairn store: type 'memory' matches none of those in the store; there are: $cpu, samples:samples:count::\$" "  and the types are listed"
+export_it --format csv --from now-1h --to now-2h
+is "$? $(cat "$tmp/out")" "64 " "so is an empty time range"
+like "$(cat "$tmp/err")" '--from is not before --to' "  which is said"
 export_it --format csv '{service_name="nobody"}'
 is "$? $(wc -l <"$tmp/out")" "0 1" "a selection of nothing has no rows"
 
