@@ -190,6 +190,14 @@ static enum status replace_parts(struct resymbolization *h, struct table_part *c
         assert(count > 0 && !h->request->dry_run);
         s->behind = true;
         st = tables_commit(&s->logs, &change, err);
+        for (int i = 1; st == ST_BUSY && i < COMMIT_ATTEMPTS; i++) {
+                st = store_reconcile(s, err);
+                if (!st && !are_live_parts(s->tables, TABLE_LOCATIONS, parts, count))
+                        st = error_set(err, ST_NOT_FOUND, "another commit removed a file that was rewritten");
+                s->behind = true;
+                if (!st)
+                        st = tables_commit(&s->logs, &change, err);
+        }
         if (!st)
                 st = store_publish_tables(s, err);
         if (!st) {

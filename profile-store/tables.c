@@ -335,6 +335,42 @@ static enum status add_start_lines_column(struct delta_table *log, struct arena 
         return is_there ? ST_OK : make_table_fields(a, TABLE_LOCATIONS, NULL, true, &c->fields, &c->field_count, err);
 }
 
+static int compare_name_to_part(const void *name, const void *part)
+{
+        return strcmp(name, (*(struct table_part *const *)part)->name);
+}
+
+struct table_part *find_live_part(const struct tables *t, enum table table, const char *name)
+{
+        struct table_part *const *found = t->part_count[table] ? bsearch(name, t->parts[table], t->part_count[table],
+                                                                         sizeof(void *), compare_name_to_part)
+                                                               : NULL;
+
+        return found ? *found : NULL;
+}
+
+bool are_live_parts(const struct tables *t, enum table table, struct table_part *const *parts, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (!find_live_part(t, table, parts[i]->name))
+                        return false;
+        }
+        return true;
+}
+
+/* Commits of other writers do not conflict with one that only adds files: it takes the next free version. */
+static enum status commit_after_others(struct delta_table *log, const struct delta_commit *c, struct error *err)
+{
+        enum status st = delta_commit(log, c, err);
+
+        for (int i = 1; st == ST_BUSY && !c->remove_count && i < COMMIT_ATTEMPTS; i++) {
+                st = delta_table_refresh(log, err);
+                if (!st)
+                        st = delta_commit(log, c, err);
+        }
+        return st;
+}
+
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err)
 {
         _cleanup_(commit_lists_deinit) struct commit_lists lists = {
@@ -388,5 +424,5 @@ enum status tables_commit(struct table_logs *l, const struct table_change *chang
                 c.app_id = APP_ID;
                 c.txn_version = (int64_t)change->flushed;
         }
-        return delta_commit(l->logs[change->table], &c, err);
+        return commit_after_others(l->logs[change->table], &c, err);
 }

@@ -103,7 +103,18 @@ struct table_change {
         uint64_t flushed;                    /* samples: the new tables.flushed; 0 keeps it */
         const struct label_columns *columns; /* samples: the new tables.columns; NULL keeps them */
 };
+/**
+ * Commit a change. One that only adds files goes after the commits of other writers.
+ * @return ST_BUSY when another writer took the version of a change that removes files, or kept committing: reconcile,
+ *         check that the removed files are still live, retry at most COMMIT_ATTEMPTS times; else as delta_commit().
+ */
 enum status tables_commit(struct table_logs *l, const struct table_change *change, struct error *err) MUST_CHECK;
+#define COMMIT_ATTEMPTS 5
+
+/** The live part of this name in a snapshot, borrowed; NULL without one. */
+struct table_part *find_live_part(const struct tables *t, enum table table, const char *name);
+/** Whether all parts, which may be of an older snapshot, are live in this one. */
+bool are_live_parts(const struct tables *t, enum table table, struct table_part *const *parts, size_t count);
 
 /** The path of a file of a table; owned. */
 char *make_table_path(const struct table_logs *l, enum table t, const char *name);

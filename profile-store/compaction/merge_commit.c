@@ -4,34 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMIT_ATTEMPTS 5
-
-static int compare_name_to_part(const void *name, const void *part)
-{
-        return strcmp(name, (*(struct table_part *const *)part)->name);
-}
-
-struct table_part *find_live_part(const struct tables *t, enum table table, const char *name)
-{
-        struct table_part *const *found = t->part_count[table] ? bsearch(name, t->parts[table], t->part_count[table],
-                                                                         sizeof(void *), compare_name_to_part)
-                                                               : NULL;
-
-        return found ? *found : NULL;
-}
-
 static bool is_live_name(const struct tables *t, enum table table, const char *name)
 {
         return find_live_part(t, table, name) != NULL;
-}
-
-static bool are_inputs_live(const struct tables *t, const struct replaced_parts *r)
-{
-        for (size_t i = 0; i < r->part_count; i++) {
-                if (!is_live_name(t, r->table, r->parts[i]->name))
-                        return false;
-        }
-        return true;
 }
 
 /*
@@ -56,7 +31,7 @@ static enum status try_commit(struct profile_store *s, const struct replaced_par
                 return st;
         if (merged->add_count && is_live_name(s->tables, r->table, merged->adds[0].name))
                 return ST_OK; /* committed by the previous attempt */
-        if (!are_inputs_live(s->tables, r))
+        if (!are_live_parts(s->tables, r->table, r->parts, r->part_count))
                 return error_set(err, ST_NOT_FOUND, "another commit removed a file that was merged");
         st = merge_result_check_files(&s->logs, r->table, merged, err);
         if (!st && r->check)

@@ -35,7 +35,4 @@ struct replaced_parts {
 enum status commit_merge(struct profile_store *s, const struct replaced_parts *r, const struct merge_result *merged,
                          struct error *err) MUST_CHECK;
 
-/** The live part of this name in a snapshot, borrowed; NULL without one. */
-struct table_part *find_live_part(const struct tables *t, enum table table, const char *name);
-
 #endif

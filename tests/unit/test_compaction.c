@@ -19,6 +19,7 @@
 #include "profile-store/retention.h"
 #include "profile-store/scan.h"
 #include "profile-store/scan_rows.h"
+#include "tests/support/foreign_writer.h"
 #include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
@@ -241,45 +242,6 @@ END_TEST
 
 /* ---- duplicates ------------------------------------------------------------------------------ */
 
-/* Another process with the tables open, as a foreign writer has. */
-static struct table_logs open_foreign_logs(void)
-{
-        struct table_logs l;
-        struct error err;
-
-        check_ok(table_logs_open(fixture.dir, true, 3600000, &l, &err), &err);
-        return l;
-}
-
-/* Commits a copy of a file, which may have been removed, as another writer. */
-static void add_copy_of_part(enum table table, const struct table_part *from, const char *name)
-{
-        struct table_logs logs = open_foreign_logs();
-        struct table_add add = { .name = from->has_day ? make_day_path(from->day, name) : strdup(name),
-                                 .has_day = from->has_day,
-                                 .day = from->day,
-                                 .written = { .rows = from->rows, .bytes = from->bytes } };
-        const struct table_change change = { .table = table, .adds = &add, .add_count = 1 };
-        _cleanup_free_ char *to = make_table_path(&logs, table, add.name), *command = NULL;
-        struct error err;
-
-        ck_assert_int_gt(asprintf(&command, "cp '%s' '%s'", from->path, to), 0);
-        ck_assert_int_eq(system(command), 0);
-        check_ok(tables_commit(&logs, &change, &err), &err);
-        table_add_deinit(&add);
-        table_logs_close(&logs);
-}
-
-static void remove_part_as_foreign_writer(enum table table, struct table_part *part)
-{
-        struct table_logs logs = open_foreign_logs();
-        const struct table_change change = { .table = table, .removes = &part, .remove_count = 1 };
-        struct error err;
-
-        check_ok(tables_commit(&logs, &change, &err), &err);
-        table_logs_close(&logs);
-}
-
 static void check_last_commit(const char *table, const char *wanted)
 {
         _cleanup_free_ char *log = NULL;
@@ -302,7 +264,7 @@ START_TEST(a_stack_that_is_there_twice_is_kept_once_without_a_change_of_data)
         append_mixed(0);
         store_fixture_flush(&fixture);
         before = read_store_rows();
-        add_copy_of_part(TABLE_STACKS, fixture.store->tables->parts[TABLE_STACKS][0], "again.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_STACKS, fixture.store->tables->parts[TABLE_STACKS][0], "again.parquet");
         store_fixture_reopen(&fixture);
         ck_assert_uint_eq(compact().merges, 1);
         check_rows_are(&before);
@@ -355,10 +317,10 @@ START_TEST(of_a_location_that_is_there_several_times_the_newest_frames_are_kept)
         middle = tables_ref(fixture.store->tables);
         load_better_symbols(QUALITY_DWARF, "newest");
         check_all_names("newest");
-        add_copy_of_part(TABLE_LOCATIONS, raw->parts[TABLE_LOCATIONS][0], "a.parquet");
-        add_copy_of_part(TABLE_LOCATIONS, middle->parts[TABLE_LOCATIONS][0], "b.parquet");
-        add_copy_of_part(TABLE_LOCATIONS, raw->parts[TABLE_LOCATIONS][0], "y.parquet");
-        add_copy_of_part(TABLE_LOCATIONS, middle->parts[TABLE_LOCATIONS][0], "z.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_LOCATIONS, raw->parts[TABLE_LOCATIONS][0], "a.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_LOCATIONS, middle->parts[TABLE_LOCATIONS][0], "b.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_LOCATIONS, raw->parts[TABLE_LOCATIONS][0], "y.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_LOCATIONS, middle->parts[TABLE_LOCATIONS][0], "z.parquet");
         count = raw->parts[TABLE_LOCATIONS][0]->rows;
         tables_unref(raw);
         tables_unref(middle);
@@ -394,7 +356,7 @@ START_TEST(a_merge_whose_input_another_writer_removed_is_given_up)
         fill_store(0, 4);
         before = read_table_rows(fixture.store, TABLE_SAMPLES);
         removed = fixture.store->tables->parts[TABLE_SAMPLES][1]->rows;
-        remove_part_as_foreign_writer(TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][1]);
+        foreign_writer_remove(&fixture, TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][1]);
         compact(); /* begins with the snapshot from before */
         after = read_table_rows(fixture.store, TABLE_SAMPLES);
         ck_assert_uint_eq(after.count, before.count - removed);
@@ -411,7 +373,8 @@ START_TEST(a_merge_goes_on_beside_a_file_that_another_writer_added)
 
         fill_store(0, 4);
         before = read_table_rows(fixture.store, TABLE_SAMPLES);
-        add_copy_of_part(TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][0], "again.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][0],
+                                "again.parquet");
         compact();
         after = read_table_rows(fixture.store, TABLE_SAMPLES);
         ck_assert_uint_gt(after.count, before.count);
@@ -480,7 +443,7 @@ START_TEST(a_file_that_another_writer_removed_and_unlinked_is_not_missing)
 
         fill_store(0, 5);
         part = fixture.store->tables->parts[TABLE_SAMPLES][1];
-        remove_part_as_foreign_writer(TABLE_SAMPLES, part);
+        foreign_writer_remove(&fixture, TABLE_SAMPLES, part);
         ck_assert_int_eq(unlink(part->path), 0);
         r = compact(); /* begins with the snapshot from before */
         ck_assert_uint_eq(r.skipped_files + r.failed_partitions, 0);
@@ -505,9 +468,9 @@ START_TEST(a_failure_counts_no_more_once_its_partition_has_nothing_to_merge)
         ck_assert_int_ne(health.compaction_failing_since, 0);
         stacks = fixture.store->tables->parts[TABLE_STACKS]; /* two of each day */
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 4);
-        remove_part_as_foreign_writer(TABLE_STACKS, stacks[0]);
-        remove_part_as_foreign_writer(TABLE_STACKS, stacks[2]);
-        remove_part_as_foreign_writer(TABLE_STACKS, stacks[3]);
+        foreign_writer_remove(&fixture, TABLE_STACKS, stacks[0]);
+        foreign_writer_remove(&fixture, TABLE_STACKS, stacks[2]);
+        foreign_writer_remove(&fixture, TABLE_STACKS, stacks[3]);
         fixture.store->behind = true;
         check_ok(store_reconcile(fixture.store, &err), &err);
         compact();
@@ -1043,7 +1006,7 @@ START_TEST(of_rows_with_one_id_the_one_that_is_not_dropped_is_kept)
         } cases[] = { { "copy", 1 }, { "part-", 1 }, { "parquet", 0 }, { "none", 1 } };
 
         fill_store(0, 1);
-        add_copy_of_part(TABLE_STACKS, fixture.store->tables->parts[TABLE_STACKS][0], "copy.parquet");
+        foreign_writer_add_copy(&fixture, TABLE_STACKS, fixture.store->tables->parts[TABLE_STACKS][0], "copy.parquet");
         store_fixture_reopen(&fixture);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 uint64_t bytes = 0,
