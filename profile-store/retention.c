@@ -2,11 +2,13 @@
 #include "profile-store/retention.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/json_out.h"
 #include "common/limits.h"
+#include "common/log.h"
 #include "common/metrics.h"
 #include "common/options.h"
 #include "common/stable_clock.h"
@@ -26,11 +28,31 @@ static struct metric expired_rows =
 static struct metric expired_bytes =
         METRIC_COUNTER("cairn_store_expired_bytes_total", "Bytes of the tables that retention removed.", "");
 
-static struct metric rewritten_files = METRIC_COUNTER(
-        "cairn_store_rewritten_files_total", "Files of samples that retention rewrote without some rows.", "");
+static struct metric rewritten_files = METRIC_COUNTER("cairn_store_rewritten_files_total",
+                                                      "Files of samples that retention rewrote without some rows.", "");
 
-void retention_count_removed(const struct expired_day *d)
+static const char *const reason_names[] = {
+        [EXPIRY_NONE] = "",         [EXPIRY_AGE] = "age",       [EXPIRY_SIZE] = "size",
+        [EXPIRY_UNUSED] = "unused", [EXPIRY_LABELS] = "labels",
+};
+
+static void log_removed(const struct expired_day *d)
 {
+        char date[32] = "", of_date[48] = "";
+
+        if (d->table != TABLE_LOCATIONS) {
+                format_table_day(d->day, date);
+                snprintf(of_date, sizeof of_date, " of %s", date);
+        }
+        log_info("store",
+                 "retention (%s) removed %" PRIu64 " rows, %" PRIu64 " bytes of %s%s: %" PRIu64
+                 " files deleted, %" PRIu64 " rewritten",
+                 reason_names[d->reason], d->rows, d->bytes, table_name(d->table), of_date, d->files, d->rewritten);
+}
+
+void retention_report_removed(const struct expired_day *d)
+{
+        log_removed(d);
         metric_add(&expired_files, (int64_t)d->files);
         metric_add(&rewritten_files, (int64_t)d->rewritten);
         metric_add(&expired_rows, (int64_t)d->rows);
@@ -386,7 +408,7 @@ static void count_expired(const struct expiry *e, size_t first, enum table t)
 {
         for (size_t i = first; i < e->count; i++) {
                 if (e->days[i].table == t)
-                        retention_count_removed(&e->days[i]);
+                        retention_report_removed(&e->days[i]);
         }
 }
 
@@ -535,11 +557,6 @@ void expiry_deinit(struct expiry *e)
 }
 
 /* ---- report ---- */
-
-static const char *const reason_names[] = {
-        [EXPIRY_NONE] = "",         [EXPIRY_AGE] = "age",       [EXPIRY_SIZE] = "size",
-        [EXPIRY_UNUSED] = "unused", [EXPIRY_LABELS] = "labels",
-};
 
 enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf *out, struct error *err)
 {

@@ -98,8 +98,8 @@ enum status expiry_write_report(const struct expiry *e, bool dry_run, struct buf
  */
 bool retention_find_now(const struct tables *t, int64_t *now_s_ret, int64_t *newest_day_ret);
 
-/** Add to the metrics of removed files and rows. */
-void retention_count_removed(const struct expired_day *d);
+/** Log a committed removal, and add it to the metrics of removed files and rows. */
+void retention_report_removed(const struct expired_day *d);
 
 /** Register the metrics of removed files and rows. */
 void retention_register_metrics(void);

@@ -16,9 +16,9 @@
 #define POSTPONED_S 60
 #define POSTPONED_DOUBLINGS 6
 
-static struct metric failed_days = METRIC_COUNTER(
-        "cairn_store_label_expiry_failures_total",
-        "Failed removals of a day's samples by label rules; each is retried.", "");
+static struct metric failed_days =
+        METRIC_COUNTER("cairn_store_label_expiry_failures_total",
+                       "Failed removals of a day's samples by label rules; each is retried.", "");
 
 void label_expiry_register_metrics(void)
 {
@@ -490,7 +490,7 @@ static enum status report_label_day(const struct label_run *r, const struct labe
         if (!d->removed.rows)
                 return ST_OK;
         if (!is_label_dry_run(r))
-                retention_count_removed(&d->removed);
+                retention_report_removed(&d->removed);
         return ret ? add_label_day(ret, &d->removed, err) : ST_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/compaction/location_sweep.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -656,6 +657,9 @@ void location_sweep_run_if_due(struct profile_store *s, const struct sweep_reque
                 schedule_next_sweep(s, result.has_more ? POSTPONED_S : SWEEP_INTERVAL_S);
                 if (result.has_more)
                         atomic_store(&s->sweep_due, true);
+                if (result.removed.rows)
+                        log_info("store", "removed %" PRIu64 " rows of locations that no stack refers to",
+                                 result.removed.rows);
                 if (removed && result.removed.rows && expiry_add_day(removed, &result.removed, &err))
                         log_error("store", "cannot report removed locations: %s", err.text);
         }

@@ -34,6 +34,8 @@ is $? 1 "a directory with a running service is not changed"
 like "$(expire --server "$url" --retain-samples age=15d)" 'removed 2 files, 2 rows, [0-9]* bytes' "the oldest day goes"
 is "$("$cairn" store status --data "$data" --json | jq .sample_rows)" 2 "  from the tables"
 is "$(metric cairn_store_expired_rows_total)" 2 "  and is counted"
+like "$(cat "$server_log")" "info store: retention \(age\) removed 1 rows, [0-9]+ bytes of samples of $(date -u -d '20 days ago' +%F): 1 files" \
+        "  and logged"
 expire --server "$url" >"$tmp/out"
 is "$(cat "$tmp/out")" "removed 0 files, 0 rows, 0 bytes" "a service without rules removes nothing"
 stop_server
