@@ -179,6 +179,9 @@ static enum status make_serve_specs(struct serve_settings *s, struct error *err)
                             "time between flushes of batches to the tables (default 10)"),
                 OPTION_STRING("keep-removed", 0, "AGE", &s->keep_removed,
                               "keep files removed from tables this long, for readers of older versions (default 1h)"),
+                OPTION_STRING("keep-symbols", 0, "AGE", &s->keep_symbols,
+                              "keep indexed symbols of objects that are neither stored nor sampled any more this long "
+                              "(default 365d); any: forever"),
                 OPTION_STRING("worker-user", 0, "USER", &s->worker_user,
                               "user name or uid of workers when the service runs as root (default 61111)"),
                 OPTION_STRING("max-age", 0, "AGE", &s->max_age, "reject older samples (default 30d); any: accept all"),
@@ -229,6 +232,7 @@ static void set_serve_defaults(struct serve_settings *s)
                                       .max_age = "30d",
                                       .max_ahead = "10m",
                                       .keep_removed = "1h",
+                                      .keep_symbols = "365d",
                                       .scan_cache_mib = 8192 };
 }
 
@@ -320,6 +324,8 @@ static enum status parse_serve_ages(struct serve_settings *s, struct error *err)
                 st = parse_accepted_age("share-age", s->share_age, &o->share_age_s, err);
         if (!st)
                 st = parse_age("keep-removed", s->keep_removed, &keep_removed_s, err);
+        if (!st)
+                st = parse_accepted_age("keep-symbols", s->keep_symbols, &o->keep_symbols_s, err);
         if (!st && s->session_max_age)
                 st = parse_age("session-max-age", s->session_max_age, &o->session_max_age_s, err);
         o->removed_grace_ms = keep_removed_s * 1000;

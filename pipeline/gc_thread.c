@@ -15,8 +15,10 @@
 #include "common/tenant_name.h"
 #include "debuginfo-store/gc.h"
 #include "pipeline/index_state.h"
+#include "pipeline/symbol_expiry.h"
 
 #define INTERVAL_S 3600
+#define SYMBOL_EXPIRY_INTERVAL_S (24 * 3600)
 #define PAUSE_S 1 /* minimum between two collections: each reads every record */
 
 static struct metric objects =
@@ -37,6 +39,10 @@ static struct metric removed_bytes =
         METRIC_COUNTER("cairn_debuginfo_removed_bytes_total", "Bytes freed on disk by garbage collection.", "");
 static struct metric failures =
         METRIC_COUNTER("cairn_debuginfo_collections_failed_total", "Collections that failed.", "");
+
+static struct metric expired_symbols = METRIC_COUNTER(
+        "cairn_index_expired_objects_total",
+        "Objects whose symbols were removed from the index: without a stored file and without samples.", "");
 
 struct gc_thread {
         struct gc_thread_options options; /* options.rules is read only at start */
@@ -112,6 +118,27 @@ static bool run_collection(struct gc_thread *c, bool sweep)
         return r.needed;
 }
 
+static void expire_symbols(struct gc_thread *c)
+{
+        const struct symbol_expiry e = { .symbols = c->options.symbols,
+                                         .objects = c->options.objects,
+                                         .stores = c->options.stores,
+                                         .store_count = c->options.store_count,
+                                         .keep_s = c->options.keep_symbols_s };
+        uint64_t count;
+        struct error err;
+        enum status st = symbol_expiry_run(&e, stable_unix_s(), &count, &err);
+
+        metric_add(&expired_symbols, (int64_t)count);
+        if (count)
+                log_info("index",
+                         "%sremoved the symbols of %" PRIu64 " objects without a stored file and without samples",
+                         c->whose, count);
+        if (st)
+                log_error("index", "%scannot look for symbols of unused objects: %s; retrying in a day", c->whose,
+                          err.text);
+}
+
 /* Caller holds c->lock. False when the service stops. @param idle_ret whether the time ran out. */
 static bool wait_for_gc_work(struct gc_thread *c, unsigned seconds, bool for_work, bool *idle_ret)
 {
@@ -131,6 +158,7 @@ static void *run_gc_thread(void *arg)
 {
         struct gc_thread *c = arg;
         bool waits, sweep = true;
+        int64_t next_expiry_ns = 0;
 
         pthread_mutex_lock(&c->lock);
         do {
@@ -141,6 +169,10 @@ static void *run_gc_thread(void *arg)
                 if (sweep && c->options.hourly)
                         c->options.hourly(c->options.context);
                 waits = run_collection(c, sweep);
+                if (c->options.keep_symbols_s && monotonic_ns() >= next_expiry_ns) {
+                        expire_symbols(c);
+                        next_expiry_ns = monotonic_ns() + SYMBOL_EXPIRY_INTERVAL_S * INT64_C(1000000000);
+                }
                 pthread_mutex_lock(&c->lock);
                 c->waits_for_index = waits;
         } while (wait_for_gc_work(c, PAUSE_S, false, &sweep) &&
@@ -203,6 +235,7 @@ enum status gc_thread_start(const struct gc_thread_options *options, struct gc_t
         pthread_cond_init(&c->wake, NULL);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 metric_register(&removed[i]);
+        metric_register(&expired_symbols);
         failed = pthread_create(&c->thread, NULL, run_gc_thread, c);
         if (failed) {
                 pthread_cond_destroy(&c->wake);

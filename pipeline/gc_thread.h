@@ -5,7 +5,8 @@
 /**
  * @file
  * Garbage collection thread: applies the retention rules to the debuginfo store at the start, every hour, after uploads
- * that could exceed a size rule by one percent, and when an object that was kept until indexing is indexed.
+ * that could exceed a size rule by one percent, and when an object that was kept until indexing is indexed. At the
+ * start and daily it removes symbols of unused objects from the index (pipeline/symbol_expiry.h).
  *
  * Threads: any, except start and stop.
  */
@@ -20,9 +21,12 @@ struct gc_thread_options {
         struct debuginfo_store *objects;
         struct symbol_index *symbols;
         struct indexer *indexer;
-        const struct retention_rule *rules; /* copied; at most RETENTION_RULES_MAX */
-        size_t rule_count;                  /* 0: collections only on request, but objects are counted */
-        void (*hourly)(void *context);      /* called at start and every hour, for other expiry; may be NULL */
+        const struct retention_rule *rules;  /* copied; at most RETENTION_RULES_MAX */
+        size_t rule_count;                   /* 0: collections only on request, but objects are counted */
+        struct profile_store *const *stores; /* whose samples keep symbols in the index */
+        size_t store_count;
+        uint64_t keep_symbols_s;       /* of unused objects; 0: forever */
+        void (*hourly)(void *context); /* called at start and every hour, for other expiry; may be NULL */
         void *context;
 };
 

@@ -162,6 +162,13 @@ enum status store_scan_list_missing(struct store_scan *scan, const struct scan_f
 enum status store_scan_count_unresolved(struct store_scan *scan, const struct scan_filter *filter,
                                         uint64_t samples_ret[static SYMBOL_STATE_COUNT], struct error *err) MUST_CHECK;
 
+/**
+ * Visit the build-id of each location, of samples of any age; equal ones may come several times. A file that cannot be
+ * read is a failure.
+ */
+enum status store_scan_visit_objects(struct store_scan *scan, void (*visit)(void *context, const struct build_id *id),
+                                     void *context, struct error *err) MUST_CHECK;
+
 /** An object with locations that an upload of debuginfo would resolve or improve. */
 struct scan_upload {
         struct build_id build_id;

@@ -271,6 +271,9 @@ static enum status start_pipeline(struct debuginfo_space *s, const struct debugi
                                        .symbols = s->symbols,
                                        .rules = s->options->retention,
                                        .rule_count = s->options->retention_count,
+                                       .stores = s->stores,
+                                       .store_count = s->store_count,
+                                       .keep_symbols_s = s->options->keep_symbols_s,
                                        .hourly = s->tenant ? NULL : all->hourly,
                                        .context = all->context };
         enum status st = queue && companions

@@ -60,6 +60,7 @@ struct server_options {
         struct sample_limits sample_limits; /* retention of samples, of the default tenant */
         const char *const *sample_rules;    /* the same as text, for tenants without rules of their own */
         size_t sample_rule_count;
+        uint64_t keep_symbols_s;   /* of objects without a stored file and without samples; 0: forever */
         uint64_t removed_grace_ms; /* of files removed from the tables; 0: default */
         uint64_t max_age_s;        /* older samples are rejected; 0: none */
         uint64_t max_ahead_s;      /* samples further in the future are rejected; 0: none */

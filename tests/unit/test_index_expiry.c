@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Removal of the symbols of objects that nothing refers to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "symbol-index/index_expiry.h"
+#include "symbol-index/index_internal.h"
+#include "symbol-index/index_load.h"
+#include "symbol-index/index_verify.h"
+#include "tests/support/random_table.h"
+#include "tests/support/suite.h"
+
+#define OBJECTS 6
+
+static char dir[32];
+static struct symbol_index *index_of_test;
+static struct build_id ids[OBJECTS], go_id;
+static bool used[OBJECTS], is_go_id_used;
+
+static void check_ok(enum status st, const struct error *err)
+{
+        ck_assert_msg(st == ST_OK, "%s", err->text);
+}
+
+static bool is_used(void *context, const struct build_id *id)
+{
+        (void)context;
+        for (unsigned i = 0; i < OBJECTS; i++)
+                if (build_id_equal(id, &ids[i]))
+                        return used[i];
+        return build_id_equal(id, &go_id) && is_go_id_used;
+}
+
+/* Objects 0 and 1 have the same code and share all blocks; the others have their own. */
+static void set_up(void)
+{
+        struct error err;
+
+        snprintf(dir, sizeof dir, "/tmp/cairn-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        check_ok(symbol_index_open(dir, false, &index_of_test, &err), &err);
+        for (unsigned i = 0; i < OBJECTS; i++) {
+                struct symbol_table t = random_table(&(struct random_table_spec){ .seed = i ? i : 1,
+                                                                                  .range_count = 3000,
+                                                                                  .function_count = 50,
+                                                                                  .file_count = 5,
+                                                                                  .base = 0x1000,
+                                                                                  .version = 1,
+                                                                                  .quality = QUALITY_DWARF });
+                uint64_t generation;
+                bool replaced;
+
+                t.build_id = ids[i] = random_build_id(100 + i);
+                used[i] = false;
+                check_ok(symbol_index_load(index_of_test, &t, &replaced, &generation, &err), &err);
+                symbol_table_deinit(&t);
+        }
+        go_id = random_build_id(7);
+        is_go_id_used = false;
+        check_ok(symbol_index_add_aliases(index_of_test, &ids[5], &go_id, 1, NULL, &err), &err);
+}
+
+static void tear_down(void)
+{
+        symbol_index_close(index_of_test);
+        ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
+}
+
+static uint64_t remove_unused(int64_t indexed_before_unix_s)
+{
+        const struct index_expiry_options o = { .indexed_before_unix_s = indexed_before_unix_s, .is_used = is_used };
+        uint64_t removed;
+        struct error err;
+
+        check_ok(symbol_index_remove_unused(index_of_test, &o, &removed, &err), &err);
+        return removed;
+}
+
+static bool has_symbols(const struct build_id *id)
+{
+        struct symbol_view *view;
+        struct symbol_object o;
+        struct error err;
+
+        check_ok(symbol_view_begin(index_of_test, &view, &err), &err);
+        check_ok(symbol_view_get_object(view, id, &o, &err), &err);
+        symbol_view_end(view);
+        return o.state == OBJECT_INDEXED;
+}
+
+static void fail_with(void *context, const char *text)
+{
+        (void)context;
+        ck_abort_msg("%s", text);
+}
+
+static uint64_t count_entries(MDB_dbi dbi)
+{
+        MDB_txn *txn;
+        MDB_stat s;
+
+        ck_assert_int_eq(mdb_txn_begin(index_of_test->env, NULL, MDB_RDONLY, &txn), 0);
+        ck_assert_int_eq(mdb_stat(txn, dbi, &s), 0);
+        mdb_txn_abort(txn);
+        return s.ms_entries;
+}
+
+static void check_whole(void)
+{
+        struct index_verify v = { .problem = fail_with };
+
+        ck_assert_int_eq(symbol_index_verify(index_of_test, &v, NULL), ST_OK);
+}
+
+START_TEST(an_unused_object_goes_with_its_blocks_and_aliases)
+{
+        uint64_t blocks = count_entries(index_of_test->blocks);
+
+        used[0] = used[3] = true;
+        ck_assert_uint_eq(remove_unused(INT64_MAX), 4);
+        check_whole();
+        for (unsigned i = 0; i < OBJECTS; i++)
+                ck_assert_int_eq(has_symbols(&ids[i]), used[i]);
+        ck_assert_uint_eq(count_entries(index_of_test->garbage), 0);
+        ck_assert_uint_eq(count_entries(index_of_test->aliases), 0);
+        ck_assert_uint_lt(count_entries(index_of_test->blocks), blocks / 2);
+        used[0] = used[3] = false;
+        ck_assert_uint_eq(remove_unused(INT64_MAX), 2);
+        check_whole();
+        ck_assert_uint_eq(count_entries(index_of_test->blocks), 0);
+        ck_assert_uint_eq(count_entries(index_of_test->objects), 0);
+}
+END_TEST
+
+START_TEST(an_object_that_is_used_by_an_alias_stays)
+{
+        is_go_id_used = true;
+        ck_assert_uint_eq(remove_unused(INT64_MAX), OBJECTS - 1);
+        ck_assert(has_symbols(&ids[5]) && has_symbols(&go_id));
+        check_whole();
+}
+END_TEST
+
+START_TEST(an_object_that_was_read_lately_stays)
+{
+        ck_assert_uint_eq(remove_unused(1000000000), 0);
+        for (unsigned i = 0; i < OBJECTS; i++)
+                ck_assert(has_symbols(&ids[i]));
+}
+END_TEST
+
+START_TEST(a_failed_object_goes_and_a_pending_one_stays)
+{
+        struct build_id failed = random_build_id(500), pending = random_build_id(501);
+        struct error err;
+
+        for (unsigned i = 0; i < OBJECTS; i++)
+                used[i] = true;
+        check_ok(symbol_index_set_state(index_of_test, &failed, OBJECT_FAILED, "damaged", NULL, &err), &err);
+        check_ok(symbol_index_set_state(index_of_test, &pending, OBJECT_PENDING, "", NULL, &err), &err);
+        ck_assert_uint_eq(remove_unused(INT64_MAX), 1);
+        ck_assert_uint_eq(count_entries(index_of_test->objects), OBJECTS + 1);
+}
+END_TEST
+
+START_TEST(nothing_is_removed_from_an_index_that_is_open_for_reading)
+{
+        const struct index_expiry_options o = { .indexed_before_unix_s = INT64_MAX, .is_used = is_used };
+        struct symbol_index *reader;
+        uint64_t removed;
+        struct error err;
+
+        check_ok(symbol_index_open(dir, true, &reader, &err), &err);
+        ck_assert_int_eq(symbol_index_remove_unused(reader, &o, &removed, &err), ST_USAGE);
+        symbol_index_close(reader);
+}
+END_TEST
+
+int main(void)
+{
+        const TTest *const tests[] = { an_unused_object_goes_with_its_blocks_and_aliases,
+                                       an_object_that_is_used_by_an_alias_stays, an_object_that_was_read_lately_stays,
+                                       a_failed_object_goes_and_a_pending_one_stays,
+                                       nothing_is_removed_from_an_index_that_is_open_for_reading };
+
+        return suite_run_with("index expiry", set_up, tear_down, tests, sizeof tests / sizeof *tests);
+}
