@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/options.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -80,15 +81,57 @@ static void print_option(const struct option_spec *s)
                 printf("  %s\n  %-28s  %s\n", left, "", s->help);
 }
 
-static void print_usage_page(const struct usage *usage, const struct option_spec *specs)
+static bool has_word(const char *list, const char *word)
 {
-        printf("Usage: %s\n\n%s\n\nOptions:\n", usage->synopsis, usage->about);
+        size_t n = strlen(word);
+
+        for (const char *at = list; *at; at += strspn(at, " ")) {
+                size_t length = strcspn(at, " ");
+
+                if (length == n && memcmp(at, word, n) == 0)
+                        return true;
+                at += length;
+        }
+        return false;
+}
+
+/* Whether a verb with this page uses the option. */
+static bool is_option_of_page(const struct option_verbs *verbs, const struct usage *page, const char *option)
+{
+        for (size_t i = 0; i < verbs->count; i++)
+                if (verbs->items[i].usage == page && has_word(verbs->items[i].options, option))
+                        return true;
+        return false;
+}
+
+/* @param verbs  only the options of verbs with this page; NULL: all. */
+static void print_usage_options(const struct usage *usage, const struct option_verbs *verbs,
+                                const struct option_spec *specs)
+{
+        printf("\nOptions:\n");
         for (const struct option_spec *s = specs; s->kind != OPTION_KIND_END; s++)
-                print_option(s);
+                if (!verbs || is_option_of_page(verbs, usage, s->name))
+                        print_option(s);
         printf("  %-28s  %s\n", "-h, --help", "print this page");
         if (usage->examples)
                 printf("\nExamples:\n%s\n", usage->examples);
-        exit(EXIT_DONE);
+}
+
+static void print_verbs_page(const struct option_verbs *verbs, const struct option_spec *specs)
+{
+        const struct usage *last = NULL;
+
+        for (size_t i = 0; i < verbs->count; i++)
+                if (verbs->items[i].help) {
+                        printf("%s%s\n", last ? "       " : "Usage: ", verbs->items[i].usage->synopsis);
+                        last = verbs->items[i].usage;
+                }
+        printf("\n%s\n\nCommands:\n", verbs->usage->about);
+        for (size_t i = 0; i < verbs->count; i++)
+                if (verbs->items[i].help && *verbs->items[i].name)
+                        printf("  %-12s  %s\n", verbs->items[i].name, verbs->items[i].help);
+        printf("'%s COMMAND --help' describes one command.\n", verbs->command);
+        print_usage_options(verbs->usage, NULL, specs);
 }
 
 enum status options_set_value(const struct option_spec *s, const char *value, struct error *err)
@@ -136,14 +179,61 @@ static const struct option_spec *find_short(const struct option_spec *specs, cha
         return NULL;
 }
 
-enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
-                          struct error *err)
+/* The number of arguments that are the name of the verb; -1: they are not. */
+static int match_verb(const struct option_verb *verb, char **arguments, int count)
 {
-        return options_parse_given(usage, specs, argc, argv, NULL, err);
+        size_t first = strcspn(verb->name, " ");
+
+        if (!first)
+                return 0;
+        if (!count || strlen(arguments[0]) != first || memcmp(arguments[0], verb->name, first) != 0)
+                return -1;
+        if (!verb->name[first])
+                return 1;
+        return count > 1 && strcmp(arguments[1], verb->name + first + 1) == 0 ? 2 : -1;
 }
 
-enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
-                                bool *given, struct error *err)
+/* The verb with the longest name that matches; NULL: none. *words_ret: length of its name. */
+static const struct option_verb *find_verb(const struct option_verbs *verbs, char **arguments, int count,
+                                           int *words_ret)
+{
+        const struct option_verb *found = NULL;
+        int words = -1;
+
+        for (size_t i = 0; i < verbs->count; i++) {
+                int n = match_verb(&verbs->items[i], arguments, count);
+
+                if (n > words) {
+                        words = n;
+                        found = &verbs->items[i];
+                }
+        }
+        *words_ret = words;
+        return found;
+}
+
+/* Print the page of the command, or of the verb that the arguments begin with, and exit. */
+static void print_help(const struct usage *usage, const struct option_verbs *verbs, const struct option_spec *specs,
+                       char **arguments, int count)
+{
+        int words;
+        const struct option_verb *verb = verbs ? find_verb(verbs, arguments, count, &words) : NULL;
+
+        if (verbs && (!verb || !*verb->name)) {
+                print_verbs_page(verbs, specs);
+        } else {
+                const struct usage *page = verb ? verb->usage : usage;
+
+                printf("Usage: %s\n\n%s\n", page->synopsis, page->about);
+                print_usage_options(page, verb ? verbs : NULL, specs);
+        }
+        exit(EXIT_DONE);
+}
+
+/* @param verbs  NULL: a command without verbs. */
+static enum status parse_options(const struct usage *usage, const struct option_verbs *verbs,
+                                 const struct option_spec *specs, int *argc, char ***argv, bool *given,
+                                 struct error *err)
 {
         char **in = *argv;
         int kept = 0;
@@ -166,7 +256,7 @@ enum status options_parse_given(const struct usage *usage, const struct option_s
                         continue;
                 }
                 if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
-                        print_usage_page(usage, specs);
+                        print_help(usage, verbs, specs, in, kept);
                 if (arg[1] == '-') {
                         const char *equals = strchr(arg, '=');
 
@@ -194,6 +284,82 @@ enum status options_parse_given(const struct usage *usage, const struct option_s
         }
         in[kept] = NULL;
         *argc = kept;
+        return ST_OK;
+}
+
+enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                          struct error *err)
+{
+        return parse_options(usage, NULL, specs, argc, argv, NULL, err);
+}
+
+enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                                bool *given, struct error *err)
+{
+        return parse_options(usage, NULL, specs, argc, argv, given, err);
+}
+
+enum status options_check_given(const struct option_spec *specs, const bool *given, const char *used,
+                                const char *subject, struct error *err)
+{
+        for (size_t i = 0; specs[i].kind != OPTION_KIND_END; i++)
+                if (given[i] && !has_word(used, specs[i].name))
+                        return error_set(err, ST_USAGE, "option '--%s' does not apply to '%s' (try --help)",
+                                         specs[i].name, subject);
+        return ST_OK;
+}
+
+/* @param name  NULL: none was given. */
+static enum status refuse_verb(const struct option_verbs *verbs, const char *name, struct error *err)
+{
+        char list[160] = "";
+        size_t n = 0, left = 0;
+
+        for (size_t i = 0; i < verbs->count; i++)
+                left += verbs->items[i].help && *verbs->items[i].name;
+        for (size_t i = 0; i < verbs->count && n < sizeof list; i++)
+                if (verbs->items[i].help && *verbs->items[i].name)
+                        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
+                                              n == 0       ? ""
+                                              : --left > 1 ? ", "
+                                                           : " or ",
+                                              verbs->items[i].name);
+        if (name)
+                return error_set(err, ST_USAGE, "unknown command '%.40s': expected %s", name, list);
+        return error_set(err, ST_USAGE, "expected %s (try --help)", list);
+}
+
+enum status options_parse_verb(const struct option_verbs *verbs, const struct option_spec *specs, int *argc,
+                               char ***argv, const struct option_verb **ret, struct error *err)
+{
+        bool given[OPTION_SPECS_MAX] = { false };
+        const struct option_verb *verb;
+        size_t count = 0;
+        int words;
+        enum status st;
+
+        while (specs[count].kind != OPTION_KIND_END)
+                count++;
+        assert(count <= OPTION_SPECS_MAX);
+        st = parse_options(verbs->usage, verbs, specs, argc, argv, given, err);
+        if (st)
+                return st;
+        verb = find_verb(verbs, *argv, *argc, &words);
+        if (!verb)
+                return refuse_verb(verbs, *argc ? (*argv)[0] : NULL, err);
+        if (*verb->name) {
+                char subject[64];
+
+                snprintf(subject, sizeof subject, "%s %s", verbs->command, verb->name);
+                st = options_check_given(specs, given, verb->options, subject, err);
+        } else {
+                st = options_check_given(specs, given, verb->options, verbs->command, err);
+        }
+        if (st)
+                return st;
+        *argv += words;
+        *argc -= words;
+        *ret = verb;
         return ST_OK;
 }
 

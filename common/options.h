@@ -80,6 +80,40 @@ enum status options_parse(const struct usage *usage, const struct option_spec *s
 enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
                                 bool *given, struct error *err) MUST_CHECK;
 
+#define OPTION_SPECS_MAX 64 /* of a command whose given options are recorded */
+
+/**
+ * Refuse given options that the subject does not use.
+ * @param used  names of the options that it uses, separated by spaces.
+ * @param subject  quoted in the message, such as a verb or the option that chooses what is done.
+ * @return ST_OK; ST_USAGE: "option '--NAME' does not apply to 'SUBJECT' (try --help)".
+ */
+enum status options_check_given(const struct option_spec *specs, const bool *given, const char *used,
+                                const char *subject, struct error *err) MUST_CHECK;
+
+/** One verb of a command, such as `verify` of `cairn store`. */
+struct option_verb {
+        const char *name;          /* one or two words; "": the command without any of the other verbs */
+        const char *options;       /* names of the options that it uses, separated by spaces */
+        const char *help;          /* one line in the page of the command; NULL: not listed there */
+        const struct usage *usage; /* its page; verbs may share one */
+};
+
+struct option_verbs {
+        const char *command;       /* "cairn store" */
+        const struct usage *usage; /* the page of the command; its synopsis is that of the listed verbs */
+        const struct option_verb *items;
+        size_t count;
+};
+
+/**
+ * Like options_parse() for a command with verbs. The verb is the first argument and is removed too; an option that it
+ * does not use is refused. --help after a verb prints the page of the verb, with its options alone.
+ * @param ret  an item of verbs.
+ */
+enum status options_parse_verb(const struct option_verbs *verbs, const struct option_spec *specs, int *argc,
+                               char ***argv, const struct option_verb **ret, struct error *err) MUST_CHECK;
+
 /** Set an option's target to a value, which is borrowed; a flag is set to true. ST_USAGE names the option. */
 enum status options_set_value(const struct option_spec *s, const char *value, struct error *err) MUST_CHECK;
 

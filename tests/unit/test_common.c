@@ -226,6 +226,80 @@ START_TEST(options_are_taken_out_of_the_arguments)
 }
 END_TEST
 
+static const struct usage verb_pages[] = { { .synopsis = "x one", .about = "y" },
+                                           { .synopsis = "x two", .about = "y" },
+                                           { .about = "z" } };
+static const struct option_verb verb_items[] = {
+        { "one", "number", "the first", &verb_pages[0] },
+        { "two", "json", "the second", &verb_pages[1] },
+        { "two more", "json number", NULL, &verb_pages[1] },
+};
+static const struct option_verbs some_verbs = {
+        .command = "x", .usage = &verb_pages[2], .items = verb_items, .count = 3
+};
+
+/* The verb's name, then the arguments that remain; or the text of the failure. */
+static void parse_verb(const char *line, const struct option_verbs *verbs, char ret[static 256])
+{
+        char text[128], *args[16] = { "x" }, *rest, **argv = args;
+        uint64_t n = 0;
+        bool j = false;
+        const struct option_spec specs[] = { OPTION_UINT("number", 'n', "N", &n, ""), OPTION_FLAG("json", 0, &j, ""),
+                                             OPTION_END };
+        const struct option_verb *verb;
+        struct error err;
+        int argc = 1;
+
+        snprintf(text, sizeof text, "%s", line);
+        for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+                args[argc++] = word;
+        if (options_parse_verb(verbs, specs, &argc, &argv, &verb, &err)) {
+                ck_assert_int_eq(err.code, ST_USAGE);
+                snprintf(ret, 256, "%s", err.text);
+                return;
+        }
+        snprintf(ret, 256, "%s:", verb->name);
+        for (int i = 0; i < argc; i++)
+                snprintf(ret + strlen(ret), 256 - strlen(ret), " %s", argv[i]);
+}
+
+START_TEST(verbs_are_found_and_refuse_options_of_others)
+{
+        static const struct {
+                const char *line, *want;
+        } cases[] = {
+                { "one", "one:" },
+                { "one -n 3 a b", "one: a b" },
+                { "--number=3 one", "one:" },
+                { "two a --json", "two: a" },
+                { "two --json more a", "two more: a" },
+                { "two more -n 1", "two more:" },
+                { "one --json", "option '--json' does not apply to 'x one' (try --help)" },
+                { "two -n 1", "option '--number' does not apply to 'x two' (try --help)" },
+                { "three", "unknown command 'three': expected one or two" },
+                { "more", "unknown command 'more': expected one or two" },
+                { "--json", "expected one or two (try --help)" },
+                { "one --nope", "unknown option '--nope' (try --help)" },
+        };
+        const struct option_verb with_default[] = { verb_items[0], { "", "json", NULL, &verb_pages[2] } };
+        const struct option_verbs default_verbs = {
+                .command = "x", .usage = &verb_pages[2], .items = with_default, .count = 2
+        };
+        char got[256];
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                parse_verb(cases[i].line, &some_verbs, got);
+                ck_assert_str_eq(got, cases[i].want);
+        }
+        parse_verb("a b --json", &default_verbs, got);
+        ck_assert_str_eq(got, ": a b");
+        parse_verb("one a", &default_verbs, got);
+        ck_assert_str_eq(got, "one: a");
+        parse_verb("a -n 1", &default_verbs, got);
+        ck_assert_str_eq(got, "option '--number' does not apply to 'x' (try --help)");
+}
+END_TEST
+
 START_TEST(unknown_option_is_a_usage_error_that_names_it)
 {
         char *args[] = { "x", "--nope", NULL };
@@ -488,6 +562,7 @@ TEST_SUITE("common", the_first_line_of_a_file_is_read_without_blanks_around_it,
            arena_refuses_past_its_maximum, arena_takes_over_what_another_has, build_id_hex_round_trips_and_folds_case,
            json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
            options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
-           metrics_of_one_family_share_a_header, a_histogram_counts_up_to_each_bound, a_visit_is_of_single_values,
+           verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
+           a_histogram_counts_up_to_each_bound, a_visit_is_of_single_values,
            a_metric_that_goes_is_not_written_and_labels_are_escaped,
            a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
