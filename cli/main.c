@@ -25,7 +25,7 @@ static const struct command commands[] = {
         { "why", command_why, "explain how an address is resolved, or why not" },
         { "index", command_index, "add ELF files to the symbol index, or inspect it" },
         { "resymbolize", command_resymbolize, "look up stored locations again" },
-        { "store", command_store, "inspect and maintain the profile store" },
+        { "store", command_store, "inspect, check, copy, export and maintain the profile store" },
         { "query", command_query, "print call trees, cost over time, profile types, labels, missing debuginfo" },
         { "top", command_top, "print the most expensive functions" },
         { "flame", command_flame, "write a flame graph: page, folded stacks, JSON, pprof" },

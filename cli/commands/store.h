@@ -4,21 +4,23 @@
 
 /**
  * @file
- * Shared by the files of `cairn store`: its options, and one function per subcommand.
+ * Shared by the files of `cairn store`: its options, and one function per verb.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/service.h"
+#include "common/buf.h"
 #include "common/error.h"
 
 struct store_command {
-        const char *data;                                        /* the service's data directory */
-        const char *dir;                                         /* its profile store, DATA/profiles */
-        const char *output;                                      /* NULL: none given */
-        const char *table;                                       /* NULL: all */
-        const char *selector, *type, *from, *to, *step, *format; /* of export; NULL: not given */
+        const char *data;                             /* the service's data directory */
+        const char *dir;                              /* its profile store, DATA/profiles; NULL at a service */
+        const char *output;                           /* NULL: none given */
+        const char *table;                            /* NULL: all */
+        const char *type, *from, *to, *step, *format; /* of export; NULL: not given */
         bool json, sql, dry_run;
+        bool at_service;                /* in place of the data directory */
         struct option_list retain;      /* retention rules of samples */
         struct service_options service; /* server NULL: none given */
 };
@@ -26,19 +28,22 @@ struct store_command {
 /** "2026-11-20T22:14:15Z", "-" for 0. */
 void format_store_time(int64_t unix_ns, char ret[static 40]);
 
-/** cairn store expire. */
-enum status store_expire_command(const struct store_command *c, struct error *err) MUST_CHECK;
+/** "254.2 KiB". Returns ret. */
+const char *format_store_bytes(uint64_t bytes, char ret[static 40]);
 
-/** cairn store files. */
-enum status store_files_command(const struct store_command *c, struct error *err) MUST_CHECK;
+/** GET path of the service; the answer is appended to ret. */
+enum status store_request(const struct store_command *c, const char *path, struct buf *ret,
+                          struct error *err) MUST_CHECK;
 
-/** cairn store snapshot DIR. */
-enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err) MUST_CHECK;
+/**
+ * A verb of `cairn store`. Prints its result.
+ * @param argument  of the command line: TARGET, the selector or the batch id; NULL: none.
+ */
+typedef enum status store_verb(const struct store_command *c, const char *argument, struct error *err);
 
-/** cairn store export. */
-enum status store_export_command(const struct store_command *c, struct error *err) MUST_CHECK;
-
-/** cairn store verify: ST_BAD_DATA when problems were found. */
-enum status store_verify_command(const struct store_command *c, struct error *err) MUST_CHECK;
+store_verb store_status_command, store_files_command, store_snapshot_command, store_export_command,
+        store_compact_command, store_expire_command;
+store_verb store_verify_command; /* ST_BAD_DATA when problems were found */
+store_verb quarantine_list_command, quarantine_retry_command, quarantine_remove_command, quarantine_export_command;
 
 #endif

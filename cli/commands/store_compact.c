@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/commands/store_compact.h"
-
+/* cairn store compact: merge small files of the tables, at a service or in a data directory. */
 #include <inttypes.h>
 #include <json-c/json.h>
 
+#include "cli/commands/store.h"
 #include "common/file.h"
 #include "profile-store/store.h"
 
@@ -18,16 +18,12 @@ static bool show_compaction_progress(void *context, const struct compaction_resu
 
 /* ---- in a directory ----------------------------------------------------------------------------- */
 
-static enum status compact_directory(const struct service_options *service, const char *data,
-                                     struct compaction_result *ret, struct error *err)
+static enum status compact_directory(const char *profiles, struct compaction_result *ret, struct error *err)
 {
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
-        _cleanup_free_ char *profiles = NULL;
         struct profile_store *store;
-        enum status st = service_profiles_path(service, data, &profiles, err);
+        enum status st = profile_store_check_exists(profiles, err);
 
-        if (!st)
-                st = profile_store_check_exists(profiles, err);
         if (!st)
                 st = profile_store_open(profiles, &options, &store, err);
         if (st)
@@ -95,17 +91,23 @@ static enum status compact_at_service(const struct service_options *service, str
         return st ? st : parse_compaction_answer(&response.body, ret, err);
 }
 
-enum status run_store_compact(const struct service_options *service, const char *data, bool json, struct error *err)
+enum status store_compact_command(const struct store_command *c, const char *argument, struct error *err)
 {
         struct compaction_result r = { 0 };
-        enum status st = data ? compact_directory(service, data, &r, err) : compact_at_service(service, &r, err);
+        char bytes_read[40], bytes_written[40];
+        enum status st = c->at_service ? compact_at_service(&c->service, &r, err) : compact_directory(c->dir, &r, err);
 
+        (void)argument;
         if (st)
                 return st;
-        printf(json ? "{\"merges\":%" PRIu64 ",\"files_before\":%" PRIu64 ",\"files_after\":%" PRIu64
-                      ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64 ",\"skipped_files\":%" PRIu64 "}\n"
-                    : "%" PRIu64 " merges: %" PRIu64 " files became %" PRIu64 ", %" PRIu64 " bytes read, %" PRIu64
-                      " written, %" PRIu64 " files skipped\n",
-               r.merges, r.files_before, r.files_after, r.bytes_read, r.bytes_written, r.skipped_files);
+        if (c->json)
+                printf("{\"merges\":%" PRIu64 ",\"files_before\":%" PRIu64 ",\"files_after\":%" PRIu64
+                       ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64 ",\"skipped_files\":%" PRIu64 "}\n",
+                       r.merges, r.files_before, r.files_after, r.bytes_read, r.bytes_written, r.skipped_files);
+        else
+                printf("%" PRIu64 " merges: %" PRIu64 " files became %" PRIu64 ", %s read, %s written, %" PRIu64
+                       " files skipped\n",
+                       r.merges, r.files_before, r.files_after, format_store_bytes(r.bytes_read, bytes_read),
+                       format_store_bytes(r.bytes_written, bytes_written), r.skipped_files);
         return ST_OK;
 }

@@ -136,19 +136,20 @@ static enum status print_expire_report(struct buf *body, struct error *err)
                get_report_number(root, "files"), get_report_number(root, "rows"), get_report_number(root, "bytes"));
         print_rewritten_files(root, dry_run);
         if (get_report_number(root, "skipped_files"))
-                printf("%" PRId64 " unreadable files were left unchanged\n",
-                       get_report_number(root, "skipped_files"));
+                printf("%" PRId64 " unreadable files were left unchanged\n", get_report_number(root, "skipped_files"));
         json_object_put(root);
         return ST_OK;
 }
 
-enum status store_expire_command(const struct store_command *c, struct error *err)
+enum status store_expire_command(const struct store_command *c, const char *argument, struct error *err)
 {
         _cleanup_buf_ struct buf body;
         enum status st;
 
+        (void)argument;
+
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        st = c->service.server ? expire_at_server(c, &body, err) : expire_in_directory(c, &body, err);
+        st = c->at_service ? expire_at_server(c, &body, err) : expire_in_directory(c, &body, err);
         if (st || !c->json)
                 return st ? st : print_expire_report(&body, err);
         printf("%.*s\n", (int)(body.size - (body.size && body.data[body.size - 1] == '\n')), (const char *)body.data);

@@ -14,12 +14,13 @@
 
 #define DEFAULT_STEP_NS (3600 * INT64_C(1000000000))
 
-static enum status parse_export_options(const struct store_command *c, struct export_options *o, struct error *err)
+static enum status parse_export_options(const struct store_command *c, const char *selector, struct export_options *o,
+                                        struct error *err)
 {
         int64_t now = wall_clock_ns();
         enum status st = ST_OK;
 
-        *o = (struct export_options){ .selector = c->selector,
+        *o = (struct export_options){ .selector = selector,
                                       .type = c->type,
                                       .from_unix_ns = INT64_MIN,
                                       .to_unix_ns = INT64_MAX,
@@ -62,14 +63,14 @@ static enum status export_to_file(struct profile_store *store, struct export_opt
         return st;
 }
 
-enum status store_export_command(const struct store_command *c, struct error *err)
+enum status store_export_command(const struct store_command *c, const char *selector, struct error *err)
 {
         _cleanup_free_ char *base = NULL;
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
         struct export_result r = { 0 };
         struct export_options o;
-        enum status st = parse_export_options(c, &o, err);
+        enum status st = parse_export_options(c, selector, &o, err);
 
         if (st)
                 return st;

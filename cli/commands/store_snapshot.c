@@ -9,6 +9,7 @@
 enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err)
 {
         struct snapshot_result r;
+        char bytes[40];
         enum status st = take_snapshot(c->data, dir, &r, err);
 
         if (st)
@@ -19,7 +20,8 @@ enum status store_snapshot_command(const struct store_command *c, const char *di
                        r.linked_files, r.copied_files, r.copied_bytes, r.sample_files, r.sample_rows);
         else
                 printf("%s: %" PRIu64 " samples in %" PRIu64 " files; %" PRIu64 " files linked, %" PRIu64
-                       " copied (%" PRIu64 " bytes)\n",
-                       dir, r.sample_rows, r.sample_files, r.linked_files, r.copied_files, r.copied_bytes);
+                       " copied (%s)\n",
+                       dir, r.sample_rows, r.sample_files, r.linked_files, r.copied_files,
+                       format_store_bytes(r.copied_bytes, bytes));
         return ST_OK;
 }

@@ -55,16 +55,17 @@ static void print_verify_progress(void *context, uint64_t done, uint64_t all)
                 fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " files", done, all);
 }
 
-enum status store_verify_command(const struct store_command *c, struct error *err)
+enum status store_verify_command(const struct store_command *c, const char *argument, struct error *err)
 {
         struct verify_output output = { .json = c->json, .shows_progress = isatty(STDERR_FILENO) };
         const struct verify_options o = { .report = print_problem,
                                           .progress = print_verify_progress,
                                           .context = &output };
         struct verify_result r = { 0 };
-        enum status st;
+        char bytes[40];
+        enum status st = profile_store_check_exists(c->dir, err);
 
-        st = profile_store_check_exists(c->dir, err);
+        (void)argument;
         if (st)
                 return st;
         if (c->json)
@@ -76,8 +77,8 @@ enum status store_verify_command(const struct store_command *c, struct error *er
                        ",\"complete\":%s}\n",
                        r.problems, r.files, r.rows, r.bytes, st ? "false" : "true");
         else if (!st || r.files)
-                printf("%" PRIu64 " files, %" PRIu64 " rows, %" PRIu64 " bytes checked: %" PRIu64 " problems\n",
-                       r.files, r.rows, r.bytes, r.problems);
+                printf("%" PRIu64 " files, %" PRIu64 " rows, %s checked: %" PRIu64 " problems\n", r.files, r.rows,
+                       format_store_bytes(r.bytes, bytes), r.problems);
         if (!st && r.problems)
                 st = error_set(err, ST_BAD_DATA,
                                "the tables in '%s' have problems; restore the named files from a backup or a snapshot",

@@ -13,7 +13,7 @@ verify() { "$cairn" store verify --data "$data" "$@" >"$tmp/out" 2>"$tmp/err"; }
 unpack 42ab7d3-healed
 verify
 is $? 0 "whole tables have no problem"
-is "$(cat "$tmp/out")" '109 files, 111 rows, 260268 bytes checked: 0 problems' "  and everything was read"
+is "$(cat "$tmp/out")" '109 files, 111 rows, 254.2 KiB checked: 0 problems' "  and everything was read"
 verify --json
 is "$(jq -c . "$tmp/out")" '{"problems":[],"problem_count":0,"files":109,"rows":111,"bytes":260268,"complete":true}' "  as JSON"
 "$cairn" store verify --data "$tmp/nothing" >"$tmp/out" 2>&1
@@ -29,7 +29,7 @@ damaged() {
 }
 damaged missing ': is missing'
 damaged cut ': has 552 bytes, the log says 562'
-like "$(cat "$tmp/out")" 'cut off' "  and that it cannot be read"
+like "$(cat "$tmp/out")" 'truncated' "  and that it cannot be read"
 like "$(cat "$tmp/out")" '^samples/date=2026-09-22.* name a stack_id that no readable file of stacks has, as [0-9a-f]{32}' \
         "  and what refers to it"
 damaged flipped ': cannot read .*'
