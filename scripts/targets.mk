@@ -89,7 +89,7 @@ check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusio
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
 
 READ_SECONDS ?= 30
-check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes and re-symbolizes (READ_SECONDS=600; installs them)
+check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a loop while it flushes, compacts and re-symbolizes (READ_SECONDS=600; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) READ_SECONDS=$(READ_SECONDS) tests/interop/readers
 

@@ -15,7 +15,7 @@ day=86400
 start_it() {
         FAULT_CLOCK=$tmp/clock LD_PRELOAD=$tmp/fault_clock.so
         export FAULT_CLOCK LD_PRELOAD
-        start_server --flush-interval 1 --max-age 12h
+        start_server --flush-interval 1 --max-age 12h --retain-samples age=12h
         unset FAULT_CLOCK LD_PRELOAD
 }
 # step SECONDS: set the service's clock ahead of ours, or behind; it has noticed then.
@@ -49,6 +49,8 @@ put() {
         request -T "$tmp/program" -H "X-Cairn-Size: $(stat -c %s "$tmp/program")" \
                 -H "X-Cairn-SHA256: $(sha256sum "$tmp/program" | cut -d' ' -f1)" "$url/api/v1/debuginfo/$id/debuginfo"
 }
+# Rows that retention of samples removes by the service's rule.
+expire() { "$cairn" store expire --server "$url" --json | jq -c .rows; }
 collect() { "$cairn" debuginfo gc --server "$url" --retain "$1" --json | jq -c '[.removed[].build_id]'; }
 
 start_it
@@ -74,7 +76,8 @@ for days in 1 3; do
         flushed $((10 + days)) "with a clock $days days ahead"
         sample 1
         is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 $((days / 2 + 1))" "  a batch from before still counts once"
-        is "$(collect age=12h)" '[]' "  what is a minute old is not given up"
+        is "$(collect age=12h)" '[]' "  an object that is a minute old is not removed"
+        is "$(expire)" 0 "  nor a sample"
         is "$(collect unused=12h)" '[]' "  nor for not being used"
         [ "$days" != 1 ] || like "$(metric cairn_clock_held_seconds)" '^86(399|400)$' "  a metric says so"
         [ "$days" != 1 ] || {
@@ -98,7 +101,7 @@ step $((-day))
 flushed 20 "with a clock a day behind"
 sample 1
 is "$code $(metric cairn_ingest_duplicate_batches_total)" "200 3" "  a batch from before still counts once"
-is "$(collect age=12h)" '[]' "  nothing is given up"
+is "$(collect age=12h) $(expire)" '[] 0' "  nothing is removed"
 skewed $((day * 5))
 like "$body" '1 samples rejected: the time .* is too far in the future' "  a host five days ahead is told so"
 is "$(metric cairn_ingest_rejected_samples_total)" 2 "  no sample of a host with the right time was rejected"

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 COLUMNS = {
     "samples": ("value", "stack_id", "date", "label_service_name"),
@@ -45,6 +46,33 @@ def duckdb(path, columns):
     connection.sql("LOAD delta")
     rows = connection.sql(f"SELECT {', '.join(columns)} FROM delta_scan('{path}')").fetchall()
     return [dict(zip(columns, row)) for row in rows]
+
+
+def read_views(path, columns, way):
+    """By deploy/sql/duckdb.sql, which has to find the files in this way."""
+    import duckdb
+    from duckdb_extensions import import_extension
+    connection = duckdb.connect()
+    if way == "delta":
+        import_extension("delta")
+        connection.sql("LOAD delta")
+    else:  # a directory of its own, in which no extension is installed
+        connection.execute("SET extension_directory = ?", [os.path.join(tempfile.gettempdir(), "no-duckdb-extensions")])
+    connection.execute("SET VARIABLE cairn = ?", [os.path.dirname(path)])
+    with open("deploy/sql/duckdb.sql", encoding="utf-8") as script:
+        connection.execute(script.read())
+    found = connection.sql("SELECT getvariable('cairn_way')").fetchone()[0]
+    assert found == way, f"duckdb.sql finds the files by '{found}', not by '{way}'"
+    rows = connection.sql(f"SELECT {', '.join(columns)} FROM {os.path.basename(path)}").fetchall()
+    return [dict(zip(columns, row)) for row in rows]
+
+
+def duckdb_views(path, columns):
+    return read_views(path, columns, "log")
+
+
+def duckdb_delta_views(path, columns):
+    return read_views(path, columns, "delta")
 
 
 def polars(path, columns):
@@ -96,7 +124,7 @@ def spark(path, columns):
     return [row.asDict(recursive=True) for row in session.read.format("delta").load(path).select(*columns).collect()]
 
 
-READERS = (delta_rs, pyarrow, duckdb, polars, datafusion, chdb, hyparquet, spark)
+READERS = (delta_rs, pyarrow, duckdb, duckdb_views, duckdb_delta_views, polars, datafusion, chdb, hyparquet, spark)
 
 
 def get_bytes(value):

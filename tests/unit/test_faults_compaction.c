@@ -200,12 +200,26 @@ START_TEST(a_power_cut_during_a_compaction_loses_and_doubles_nothing)
 }
 END_TEST
 
+START_TEST(a_compaction_of_interrupted_calls_loses_and_doubles_nothing)
+{
+        fault_loop_interrupts(&scenario);
+}
+END_TEST
+
+START_TEST(a_late_power_cut_during_a_compaction_loses_and_doubles_nothing)
+{
+        fault_loop_late_power_cuts(&scenario);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { killed_at_any_step_of_a_compaction_each_batch_counts_once,
                                        a_call_that_fails_during_a_compaction_loses_and_doubles_nothing,
                                        a_full_disk_during_a_compaction_is_said_and_left_behind,
-                                       a_power_cut_during_a_compaction_loses_and_doubles_nothing };
+                                       a_power_cut_during_a_compaction_loses_and_doubles_nothing,
+                                       a_compaction_of_interrupted_calls_loses_and_doubles_nothing,
+                                       a_late_power_cut_during_a_compaction_loses_and_doubles_nothing };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults compaction", tests, sizeof tests / sizeof *tests);

@@ -178,12 +178,26 @@ START_TEST(a_power_cut_during_a_rewrite_loses_and_doubles_nothing)
 }
 END_TEST
 
+START_TEST(a_rewrite_of_interrupted_calls_loses_and_doubles_nothing)
+{
+        fault_loop_interrupts(&label_scenario);
+}
+END_TEST
+
+START_TEST(a_late_power_cut_during_a_rewrite_loses_and_doubles_nothing)
+{
+        fault_loop_late_power_cuts(&label_scenario);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { killed_at_any_step_of_a_rewrite_other_samples_stay,
                                        a_call_that_fails_during_a_rewrite_loses_and_doubles_nothing,
                                        a_rewrite_on_a_full_disk_goes_on_later,
-                                       a_power_cut_during_a_rewrite_loses_and_doubles_nothing };
+                                       a_power_cut_during_a_rewrite_loses_and_doubles_nothing,
+                                       a_rewrite_of_interrupted_calls_loses_and_doubles_nothing,
+                                       a_late_power_cut_during_a_rewrite_loses_and_doubles_nothing };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults label retention", tests, sizeof tests / sizeof *tests);

@@ -189,11 +189,26 @@ START_TEST(a_power_cut_during_a_sweep_loses_nothing)
 }
 END_TEST
 
+START_TEST(a_sweep_of_interrupted_calls_loses_nothing)
+{
+        fault_loop_interrupts(&sweep_scenario);
+}
+END_TEST
+
+START_TEST(a_late_power_cut_during_a_sweep_loses_nothing)
+{
+        fault_loop_late_power_cuts(&sweep_scenario);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { killed_at_any_step_of_a_sweep_no_location_is_lost,
                                        a_call_that_fails_during_a_sweep_loses_nothing,
-                                       a_sweep_on_a_full_disk_goes_on_later, a_power_cut_during_a_sweep_loses_nothing };
+                                       a_sweep_on_a_full_disk_goes_on_later,
+                                       a_power_cut_during_a_sweep_loses_nothing,
+                                       a_sweep_of_interrupted_calls_loses_nothing,
+                                       a_late_power_cut_during_a_sweep_loses_nothing };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults location sweep", tests, sizeof tests / sizeof *tests);

@@ -214,12 +214,26 @@ START_TEST(a_power_cut_during_retention_loses_no_other_samples)
 }
 END_TEST
 
+START_TEST(retention_of_interrupted_calls_loses_no_other_samples)
+{
+        fault_loop_interrupts(&retention_scenario);
+}
+END_TEST
+
+START_TEST(a_late_power_cut_during_retention_loses_no_other_samples)
+{
+        fault_loop_late_power_cuts(&retention_scenario);
+}
+END_TEST
+
 int main(void)
 {
         const TTest *const tests[] = { killed_at_any_step_of_retention_other_samples_stay,
                                        a_call_that_fails_during_retention_loses_no_other_samples,
                                        retention_on_a_full_disk_goes_on_later,
-                                       a_power_cut_during_retention_loses_no_other_samples };
+                                       a_power_cut_during_retention_loses_no_other_samples,
+                                       retention_of_interrupted_calls_loses_no_other_samples,
+                                       a_late_power_cut_during_retention_loses_no_other_samples };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults retention", tests, sizeof tests / sizeof *tests);
