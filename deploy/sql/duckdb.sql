@@ -7,18 +7,18 @@
 --     .read deploy/sql/duckdb.sql
 --     SELECT * FROM top LIMIT 20;
 --
--- Which files are in a table is said by its log, not by its folder: the folder
--- also has files that a later commit replaced, or that no commit names. The
--- tables are found in the first of these ways that is possible:
+-- The files of a table are those in its log, not those in its folder: the folder
+-- also has files that a later commit replaced, or that are in no commit. The
+-- tables are read with the first of these methods that is possible:
 --
 -- 1. The variable cairn_files, which the output of `cairn store files --sql` sets:
 --        cairn store files --sql --data cairn-data >files.sql
---    and .read files.sql in place of the SET VARIABLE above.
--- 2. delta_scan(), where the extension delta is installed. DuckDB 1.5.1 and 1.5.2
---    are left out: there, conditions on `date` give wrong rows.
+--    and .read files.sql instead of the SET VARIABLE above.
+-- 2. delta_scan(), if the extension delta is installed. DuckDB 1.5.1 and 1.5.2
+--    are excluded, since conditions on `date` return wrong rows with them.
 -- 3. Each table's newest checkpoint and the commits after it.
 --
--- With 1 and 3, read this file again to see what was committed since.
+-- With 1 and 3, read this file again to see later commits.
 
 SET VARIABLE cairn_way = CASE
         WHEN getvariable('cairn_files') IS NOT NULL THEN 'files'
@@ -106,7 +106,7 @@ SELECT date, stack_id, list({'function': function, 'file': file, 'line': line, '
         'mapping': mapping, 'is_kernel': is_kernel, 'state': state} ORDER BY position) AS frames
 FROM stack_frames GROUP BY date, stack_id;
 
--- Folded stacks, root first, as flamegraph.pl and speedscope read them.
+-- Folded stacks, root first, for flamegraph.pl and speedscope.
 CREATE OR REPLACE VIEW folded AS
 WITH sums AS (
         SELECT profile_type, date, stack_id, sum(value)::BIGINT AS value FROM samples GROUP BY ALL
@@ -117,7 +117,7 @@ WITH sums AS (
 SELECT profile_type, stack, sum(value)::BIGINT AS value
 FROM sums JOIN texts USING (date, stack_id) GROUP BY profile_type, stack;
 
--- Functions by value: flat is where the leaf was, cumulative counts a stack once for each function in it.
+-- Functions by value: flat is the value of stacks with this leaf, cumulative counts a stack once for each function in it.
 CREATE OR REPLACE VIEW top AS
 WITH sums AS (
         SELECT profile_type, any_value(unit) AS unit, date, stack_id, sum(value) AS value
