@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# as_root COMMAND...: as it is for root, through sudo for others.
+# as_root COMMAND...: runs it directly as root, through sudo as any other user.
 as_root() {
         if [ "$(id -u)" -eq 0 ]; then
                 "$@"
@@ -12,7 +12,7 @@ as_root() {
         fi
 }
 
-# need_packages build|all: installs what is missing; a user who misses nothing needs no root.
+# need_packages build|all: installs missing packages; root is needed only if a package is missing.
 need_packages() {
         if [ "$(id -u)" -eq 0 ] || ! scripts/deps.sh "$1" >/dev/null 2>&1; then
                 as_root scripts/deps.sh "$1"

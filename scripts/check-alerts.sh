@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Has Prometheus' promtool check deploy/prometheus and run its tests. Without promtool, the program alone is taken out of
-# Debian's package, which would start a daemon, and kept in the build folder.
+# Checks deploy/prometheus with Prometheus' promtool and runs its tests. If promtool is not installed, only the program is
+# extracted from Debian's package into the build folder; installing the package would start a daemon.
 #   scripts/check-alerts.sh BUILD_DIR
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the README's two commands on a Debian 12 that has nothing but the tracked files: a root made by
-# debootstrap --variant=minbase, entered with pivot_root in a mount namespace of its own. (A chroot would forbid the user
-# namespaces that confined workers live in; a pid namespace would take from the agent what it has on a real machine.)
+# Runs the README's two commands on a minimal Debian 12 that contains only the tracked files: a root file system made by
+# debootstrap --variant=minbase, entered with pivot_root in its own mount namespace. (A chroot would forbid the user
+# namespaces that confined workers use; a pid namespace would hide from the agent the processes of a real machine.)
 # `make check-fresh` calls this; settings come from the environment:
-#   FRESH_ONLY     words of: test run user. test is the second fenced sh block of the README, run the first with
-#                  SECONDS=30, user the first for a user with sudo. Default: test run.
+#   FRESH_ONLY     any of: test run user. test is the second fenced sh block of the README, run is the first with
+#                  SECONDS=30, user is the first as a user with sudo. Default: test run.
 #   FRESH_TESTS    passed to the test command as TESTS=
-#   FRESH_DIR      where the base and the root are, default build-fresh; needs about 8 GB
-#   FRESH_MIRROR   of Debian, default http://deb.debian.org/debian
-#   FRESH_CCACHE   a ccache folder of this machine to compile with, for a quick repetition
-# Takes root, debootstrap, and an hour on two CPUs. The root stays for a look; the next run makes a new one.
+#   FRESH_DIR      folder of the base and the root file system, default build-fresh; needs about 8 GB
+#   FRESH_MIRROR   Debian mirror, default http://deb.debian.org/debian
+#   FRESH_CCACHE   a ccache folder of this machine to compile with, for quick repeated runs
+# Needs root, debootstrap, and an hour on two CPUs. The root file system is kept for inspection until the next run.
 set -eu
 cd "$(dirname "$0")/.."
 dir=${FRESH_DIR:-build-fresh}
@@ -20,7 +20,7 @@ mirror=${FRESH_MIRROR:-http://deb.debian.org/debian}
 say() { echo "check-fresh: $*"; }
 die() { say "$*" >&2; exit 1; }
 
-# ---- inside the mount namespace: make the root the root, and run one command there ----
+# ---- inside the mount namespace: pivot into the root file system, and run one command there ----
 
 # enter ROOT COMMAND: COMMAND runs in /src/cairn of ROOT.
 enter() {
@@ -51,7 +51,7 @@ dir=$(cd "$dir" && pwd)
 base=$dir/bookworm-minbase.tar
 root=$dir/root
 
-# The base is made once. Mounts are in the namespaces of those who run inside, so that there is none below the root here.
+# The base is made once. Mounts exist only in the namespace of each inner run, so there are none below the root here.
 if [ ! -f "$base" ]; then
         say "making a minimal Debian 12 with debootstrap, once"
         rm -rf --one-file-system "$dir/base"
@@ -67,7 +67,7 @@ tar -C "$root" -xf "$base"
 mkdir -p "$root/src/cairn"
 git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$root/src/cairn"
 
-# How this machine reaches the packages of Debian, Python and npm: proxies, mirrors, certificate authorities.
+# Copies this machine's access to Debian, Python and npm packages: proxies, mirrors, certificate authorities.
 copy_settings() {
         cp -L /etc/resolv.conf "$root/etc/resolv.conf"
         for f in pip.conf npmrc; do
@@ -79,7 +79,7 @@ copy_settings() {
         fi
         apt-config dump --format '%F "%v";%n' 2>/dev/null | grep -iE '^Acquire::(https?|ftp)::[^ ]*Proxy' \
                 >"$root/etc/apt/apt.conf.d/90host" || true
-        # Only Debian's own archive: what else this machine installs from would change which versions are found.
+        # Only Debian's own archive: other package sources of this machine would change the versions found.
         for f in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
                 [ -e "$f" ] || continue
                 if grep -qi bookworm "$f" && grep -q 'debian-archive-keyring\|^deb .*debian' "$f"; then
@@ -92,7 +92,7 @@ copy_settings() {
 }
 copy_settings
 
-# inside COMMAND: ends all that it started, too.
+# inside COMMAND: runs it inside; also ends every process that it started.
 inside() {
         python3 tests/support/process_tree.py unshare --mount --propagation private \
                 sh "$PWD/scripts/check-fresh.sh" --enter "$root" "$1"
@@ -117,7 +117,7 @@ failed=0
 report() {
         if [ "$2" -eq 0 ]; then say "ok: $1"; else say "FAILED: $1 (status $2)"; failed=1; fi
 }
-# The demo's debuginfo comes late: the last table names a function of it with its file and line.
+# The demo's debuginfo is uploaded late: the last table names one of its functions with file and line.
 shows_demo() { grep -Eq 'demo\.c:[0-9]+' "$1"; }
 
 for what in $only; do
@@ -147,7 +147,7 @@ for what in $only; do
                 [ "$status" -ne 0 ] || shows_demo "$dir/user.log" || { say "no demo.c:LINE in its output"; status=1; }
                 report "the main command for a user with sudo" "$status"
                 ;;
-        *) die "FRESH_ONLY has test, run and user, not '$what'" ;;
+        *) die "FRESH_ONLY accepts test, run and user, not '$what'" ;;
         esac
 done
 exit "$failed"

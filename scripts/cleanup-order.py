@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds variables with a cleanup attribute that a return leaves before they have a value: the cleanup would then free what
-the stack held. Compilers do not warn, since they see the variable's address passed to the cleanup only.
+"""Finds variables with a cleanup attribute that are still uninitialized at a return: the cleanup would then free an
+indeterminate pointer. Compilers do not warn, since they only see the variable's address passed to the cleanup.
 
     scripts/cleanup-order.py [FILE...]   default: every .c and .h file outside of build folders
 
-A variable without initializer must be named again, to initialize it, before the next return, break, continue or goto.
+A variable without an initializer must be named again, to initialize it, before the next return, break, continue or goto.
 """
 import pathlib
 import re
@@ -38,7 +38,7 @@ def find_early_leave(lines, start, name):
     return None
 
 
-# Not by git: sources unpacked from a tarball are checked too.
+# Does not ask git for the files: sources unpacked from a tarball are checked too.
 paths = sys.argv[1:] or sorted(str(p) for p in pathlib.Path(".").rglob("*.[ch]") if not p.parts[0].startswith("build"))
 found = 0
 for path in paths:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a compilation database for clangd and clang-tidy: make -n -B V=1 TARGETS | compile-commands.py FILE.
 
-Each line that compiles one C file, "COMPILER ... -c FILE -o OBJECT", becomes an entry. The database is replaced at once,
-and left alone when it would be the same, so that clangd does not index the tree anew.
+Each line that compiles one C file, "COMPILER ... -c FILE -o OBJECT", becomes an entry. The database is replaced atomically,
+and only if it has changed, so that clangd does not index the tree again.
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 
 
 def find_entry(line, directory):
-    """Return the entry of a line of make's, or None when it compiles nothing."""
+    """Return the entry of a line of make's output, or None when it compiles nothing."""
     try:
         words = shlex.split(line)
     except ValueError:  # a part of a longer shell command

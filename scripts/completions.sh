@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes completions for bash, zsh and fish from what the programs' --help says, which they make of their option tables.
+# Writes completions for bash, zsh and fish from the programs' --help, which is generated from their option tables.
 #   scripts/completions.sh BUILD TARGET   TARGET/bash/cairn, TARGET/zsh/_cairn, TARGET/fish/cairn.fish and so on
 set -eu
 build=$1 target=$2
@@ -42,7 +42,7 @@ takes_path() {
 
 # ---- bash ----
 
-# put_bash_options: of the lines on stdin; the words that are options, and what their values are.
+# put_bash_options: for the lines on stdin: the option words, grouped by the kind of their value.
 put_bash_options() {
         words='' paths='' others=''
         while IFS='|' read -r short long value help; do

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs tests with the programs of build/cov and says which lines and branches they executed; build/coverage/ has a page
-# for each file. Without arguments: the unit tests, the fuzz corpora, and the end-to-end tests without those of the agent,
-# the browser and the documents, and without some that take long when nothing is optimised.
+# Runs tests with the programs of build/cov and reports the lines and branches that they executed; build/coverage/ has a
+# page for each file. Without arguments, it runs the unit tests, the fuzz corpora and the end-to-end tests, except the tests
+# of the agent, the browser and the documentation and some tests that are slow without optimisation.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 command -v gcovr >/dev/null || {
@@ -28,10 +28,10 @@ if [ $# -eq 0 ]; then
         done
 fi
 find "$build" -name '*.gcda' -delete
-# Confined workers may not open files, so that what runs in them alone is counted where unit tests and fuzz targets call it.
-# That they cannot write their counts is also what such a worker says last: a few tests of its messages fail for that.
+# Confined workers may not open files, so code that runs only in them is counted when unit tests and fuzz targets call it.
+# A worker's last message is then the error that it cannot write its counts, which fails a few tests of its messages.
 CAIRN_BUILD=$build CAIRN_SAN=$build CAIRN_TSAN=$build CAIRN_TEST_LIMIT=900 tests/run --jobs "$@" ||
-        echo "coverage: tests failed, see above; what they executed counts" >&2
+        echo "coverage: tests failed, see above; the lines that they executed are counted" >&2
 rm -rf build/coverage
 mkdir -p build/coverage
 gcovr --root . --object-directory "$build" -j "$JOBS" --exclude 'tests/' --exclude 'build/' --exclude-unreachable-branches \

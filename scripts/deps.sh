@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs the Debian 12 packages Cairn needs.
-#   scripts/deps.sh build   what building and running takes
-#   scripts/deps.sh all     that, and what tests and benchmarks take
-#   scripts/deps.sh dev     that, and what make check-tidy and make coverage take
-# Without root it says what it would do.
+#   scripts/deps.sh build   packages for building and running
+#   scripts/deps.sh all     these, and the packages for tests and benchmarks
+#   scripts/deps.sh dev     these, and the packages for make check-tidy and make coverage
+# Without root, it only prints the command to run.
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev bpftool binutils ca-certificates
@@ -29,7 +29,7 @@ dev) want="$build $tests $dev" ;;
         ;;
 esac
 
-# Packages of Node.js from elsewhere bring npm with them and conflict with Debian's package of it.
+# Third-party packages of Node.js include npm and conflict with Debian's npm package.
 ! command -v npm >/dev/null || want=$(echo "$want" | sed 's/ npm$//; s/ npm / /')
 
 missing=
@@ -47,5 +47,5 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-# shellcheck disable=SC2086  # a list of words on purpose
+# shellcheck disable=SC2086  # intentionally a list of words
 apt-get install -y -qq --no-install-recommends $missing

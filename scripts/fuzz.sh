@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the fuzz targets under libFuzzer, each for FUZZ_SECONDS, starting from
-# its corpus; one process at a time, so `nice` before it bounds it. A target
-# that crashes does not stop the others: its input is left in build/fuzz/NAME/,
-# and the script fails at the end.
+# its corpus. Only one process runs at a time, so `nice` limits its load. A
+# target that crashes does not stop the others: its input is kept in
+# build/fuzz/NAME/, and the script fails at the end.
 #   scripts/fuzz.sh              all targets
-#   scripts/fuzz.sh elf otlp     some
+#   scripts/fuzz.sh elf otlp     the named targets
 #   scripts/fuzz.sh --report     CPU time and runs of each target so far
-#   scripts/fuzz.sh --minimize   put what reaches code that the committed
-#                                corpus does not into tests/corpus/NAME/found
-# FUZZ_ROUNDS=N goes over all targets N times.
+#   scripts/fuzz.sh --minimize   put inputs that reach code not reached by the
+#                                committed corpus into tests/corpus/NAME/found
+# FUZZ_ROUNDS=N runs all targets N times in turn.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}
 rounds=${FUZZ_ROUNDS:-1}
 out=build/fuzz
-found_bytes=40000 # of one target's found/, all together, so that the corpora of all stay below 3 MB
+found_bytes=40000 # total of one target's found/, so that the corpora of all targets stay below 3 MB
 found_file_bytes=4096
-found_files=60 # of one target, of all sizes
+found_files=60 # for one target, spread over all sizes
 
 action=run
 case "${1:-}" in
@@ -48,7 +48,7 @@ run_target() {
         seeds=$(seeds_of "$name")
         echo "fuzz $name for ${seconds}s"
         TIMEFORMAT='%U %S'
-        # shellcheck disable=SC2086  # a list of folders on purpose
+        # shellcheck disable=SC2086  # intentionally a list of folders
         cpu=$({ time "$out/fuzzer/$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
                 -print_final_stats=1 -artifact_prefix="$out/$name/" "$out/$name/corpus" $seeds >"$log" 2>&1; } 2>&1) || status=$?
         echo "$cpu" | awk -v runs="$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \
@@ -68,7 +68,7 @@ report_target() {
                         END { printf "%-22s %9.0f %12d %8d\n", name, cpu, runs, edges }' "$out/$1/runs"
 }
 
-# The committed files stay; of the rest, what reaches something new in them, smallest first.
+# Keeps the committed files; from the rest, keeps the inputs that reach new code, smallest first.
 minimize_target() {
         local name=$1 work="$out/$1/merge" kept=0 size file
         [ -d "$out/$name/corpus" ] || return 0

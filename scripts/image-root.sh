@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the file system of the container image: the programs, stripped, the libraries that they load, certificates, and
+# Makes the file system of the container image: the stripped programs, the libraries that they load, certificates, and
 # the user 65532.
 #   scripts/image-root.sh BUILD TARGET
 set -eu
@@ -15,10 +15,10 @@ done
 
 for program in cairn cairn-agent cairn-upload; do
         strip -o "$target/usr/bin/$program" "$build/$program"
-        # What gdb and the service find their debuginfo by stays: the build-id.
+        # strip keeps the build-id, by which gdb and the service find the debuginfo.
 done
 
-# copy_library PATH: the file under the name by which it is loaded.
+# copy_library PATH: copies the file under the name by which it is loaded.
 copy_library() {
         case $1 in
         /usr/*) to=$target$1 ;;
@@ -28,7 +28,7 @@ copy_library() {
         mkdir -p "${to%/*}"
         cp -L "$1" "$to"
 }
-# Loaded when it is needed: the disassembler, and what ends a thread.
+# Loaded on demand: the disassembler, and the library that pthread_cancel() and pthread_exit() need.
 multiarch=$(gcc -print-multiarch)
 for library in "/usr/lib/$multiarch/libcapstone.so.4" "/lib/$multiarch/libgcc_s.so.1"; do
         [ -e "$library" ] || { echo "image-root: $library is missing" >&2; exit 1; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Static checks. Every check that can't run says so and fails the target.
+# Static checks. A check whose tool is missing prints that and fails the target.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bad=0
@@ -13,8 +13,8 @@ need() {
         return 1
 }
 
-# It does not follow scope guards, so leaks are left to the address sanitizer. It also tries processors that are none of
-# ours, so an #error is left to the compiler.
+# cppcheck does not follow scope guards, so leaks are left to the address sanitizer. It also tries configurations of
+# unsupported processors, so an #error is left to the compiler.
 if need cppcheck; then
         queue=$(echo '#include <sys/queue.h>' | cc -E - | sed -n 's|^# 1 "\(.*/sys/queue\.h\)".*|\1|p') # its macros are control flow
         # shellcheck disable=SC2046  # a list of files on purpose
@@ -37,7 +37,7 @@ fi
 if need mandoc; then
         for page in docs/man/*.[158]; do
                 [ -e "$page" ] || continue
-                # mandoc keeps ERRORS for sections 2, 3, 4 and 9; our commands and their service have them too.
+                # mandoc expects ERRORS only in sections 2, 3, 4 and 9; our pages in sections 1 and 8 have it too.
                 said=$(mandoc -Tlint -W warning "$page" | grep -v 'unexpected section: Sh ERRORS')
                 [ -z "$said" ] || { printf '%s\n' "$said" >&2; bad=1; }
         done
@@ -45,7 +45,7 @@ fi
 scripts/cleanup-order.py || bad=1
 # Names are unique in the tree, and folders include only what docs/architecture.md allows.
 scripts/shape.py --check || bad=1
-# Each source file says its licence.
+# Each source file names its licence.
 for f in $(git ls-files '*.c' '*.h' '*.sh' '*.t' Makefile '*.mk'); do
         head -n 3 "$f" | grep -q SPDX-License-Identifier || {
                 echo "lint: $f has no SPDX line" >&2

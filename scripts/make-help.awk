@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# make help: "target: ... ## text" of the makefiles, below the headings "##@ text", in lines of WIDTH columns.
+# make help: prints "target: ... ## text" of the makefiles under the headings "##@ text", in lines of WIDTH columns.
 BEGIN {
         WIDTH = 110
         INDENT = 19
@@ -25,6 +25,7 @@ BEGIN {
         print line
 }
 END {
-        print "\nWith each of them: O=DIR builds elsewhere than in build/, DEBUG=1 without optimisation, SAN=address,undefined or"
-        print "SAN=thread with sanitizers, CC=clang, WERROR=1, V=1 prints the commands, JOBS=N."
+        print "\nFor every target: O=DIR builds in DIR instead of build/, DEBUG=1 builds without optimisation,"
+        print "SAN=address,undefined or SAN=thread with sanitizers, CC=clang with clang, WERROR=1 makes warnings errors,"
+        print "V=1 prints the commands, JOBS=N runs N jobs at a time."
 }

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds a release in build/release/: the tarball, the Debian packages, SHA256SUMS and NOTES.md, the changelog's part.
+# Builds a release in build/release/: the tarball, the Debian packages, SHA256SUMS, and NOTES.md with the first section of
+# the changelog.
 #   scripts/release.sh VERSION [dry-run] [tarball]
-# Refuses what is not the commit of the tag vVERSION; dry-run only says so and goes on. tarball leaves the packages out.
+# Refuses to run on any other commit than that of the tag vVERSION; with dry-run, it reports this and continues. With
+# tarball, it does not build the packages.
 set -eu
 cd "$(dirname "$0")/.."
 version=$1
@@ -21,7 +23,7 @@ for word; do
 done
 : "${MAKE:=make}"
 
-# refuse TEXT: a release ends here, a dry run does not.
+# refuse TEXT: ends a release; a dry run continues.
 refuse() {
         if [ -z "$dry" ]; then
                 echo "release: $1" >&2

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes docs/images/flame-graph.png, the README's picture: the page of a service with the recorded profile of tests/browser,
-# in headless Chromium. Needs what the browser tests need (scripts/deps.sh all), and built programs.
+# Makes docs/images/flame-graph.png, the README's picture: the web UI of a service with the recorded profile of
+# tests/browser, in headless Chromium. Needs the packages of the browser tests (scripts/deps.sh all) and built programs.
 #   make screenshot
 set -eu
 cd "$(dirname "$0")/.."

@@ -5,16 +5,16 @@
 usage: scripts/shape.py [--json] [--list MEASURE] [--check] [FOLDER...]
 
 Without folders, every tracked .c and .h file outside of tests/ counts. --list
-prints the findings behind one measure, one a line: duplicate-names,
+prints the findings of one measure, one per line: duplicate-names,
 one-word-names, single-caller, hash-tables, single-user-files, long-lines,
 folder-includes (not allowed by docs/architecture.md), enum-only-includes (a
-header of another folder included for nothing but an enum of it).
+header of another folder of which only an enum is used).
 
 --check fails when a measure of the whole tree is above its CEILING.
 
-A function counts as called by a single file when one .c file outside of tests/
-names it, besides its own. Some of these are external for a unit test or fuzz
-target; "with tests" counts files of tests/ as callers too.
+A function counts as called by a single file when exactly one .c file outside
+of tests/ names it, besides its own. Some of these are external because a unit
+test or fuzz target calls them; "with tests" counts files of tests/ too.
 
 The script reads text, not an abstract syntax tree. It relies on the layout
 that .clang-format keeps: a function definition starts in column 0, and its
@@ -191,14 +191,14 @@ def percent(part, whole):
 def main():
     parser = argparse.ArgumentParser(description="Reports the shape of the C source.")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--list", metavar="MEASURE", help="print the findings behind one measure")
+    parser.add_argument("--list", metavar="MEASURE", help="print the findings of one measure")
     parser.add_argument("--check", action="store_true", help="fail when a measure of the whole tree is above its ceiling")
     parser.add_argument("folders", nargs="*", metavar="FOLDER")
     args = parser.parse_args()
     report, findings = measure(args.folders)
     if args.list:
         if args.list not in findings:
-            sys.exit(f"shape: no measure '{args.list}'; there are: {', '.join(findings)}")
+            sys.exit(f"shape: unknown measure '{args.list}'; the measures are: {', '.join(findings)}")
         sys.stdout.writelines(line + "\n" for line in findings[args.list])
         return
     if args.check:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Targets that are not about building or testing.
+# Targets for everything except building and testing.
 
 include scripts/demo/demo.mk
 
@@ -11,21 +11,21 @@ DATA ?= cairn-data
 run: programs $(if $(filter-out 0,$(DEMO)),demo) ## profile this machine (SECONDS=30 stops by itself, DEMO=0, PORT=7700, DATA=DIR)
 	$(Q)RUN_SECONDS='$(SECONDS)' RUN_DEMO='$(DEMO)' RUN_PORT='$(PORT)' RUN_DATA='$(DATA)' scripts/quickstart.sh
 
-deps: ## install the Debian packages that building, running, testing and working on the code need
+deps: ## install the Debian packages needed to build, run, test and work on the code
 	$(Q)scripts/deps.sh dev
 
 ##@ Measure, and compare with other programs
-bench: ## measure against peers and print the ratios (BENCH=name for one)
+bench: ## run the benchmarks, compare with other programs and print the ratios (BENCH=name for one)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs bench-built
 	$(Q)tests/bench/run $(BENCH)
 
 bench-built: $(BENCHES)
 
-# The kernel with DWARF is the installed one, FILES="DIR/vmlinux", or fetched into build/ (280 MB).
+# The kernel with DWARF is FILES="DIR/vmlinux" or the installed one; without either, it is downloaded into build/ (280 MB).
 INPUT ?=
 FAST ?=
 DOC ?=
-check-oracle: ## compare our answers with the peers' and class the differences (INPUT="libc go", FAST=1, FILES="a vmlinux", DOC=docs/accuracy.md; fetches a kernel without one)
+check-oracle: ## compare our symbols with those of other symbolizers and classify the differences (INPUT="libc go", FAST=1, FILES="a vmlinux", DOC=docs/accuracy.md; downloads a kernel if there is none)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/oracle/die_facts $(O)/tests/unit/test_dwarf_oracle \
 		$(O)/tests/unit/test_elf_oracle
 	$(Q)CAIRN_BUILD=$(abspath $(O)) INPUT='$(INPUT)' FAST='$(FAST)' DOC='$(DOC)' tests/oracle/run $(FILES)
@@ -34,24 +34,24 @@ check-oracle: ## compare our answers with the peers' and class the differences (
 REAL ?=
 KERNELS ?=
 KVM ?=
-check-kernels: ## boot kernels 5.15, 6.1 and 6.12 in qemu, load the BPF program and profile there (KERNELS="a package", FILES="a vmlinuz", KVM=1)
+check-kernels: ## boot kernels 5.15, 6.1 and 6.12 in qemu, load the BPF program and profile in them (KERNELS="a package", FILES="a vmlinuz", KVM=1)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/kernels/bpf_facts
 	$(Q)CAIRN_BUILD=$(abspath $(O)) KERNELS='$(KERNELS)' KVM='$(KVM)' tests/kernels/run $(FILES)
 
-check-unwind: ## compare the unwind tables of every program and library here with libdw's CFI, row by row
+check-unwind: ## compare the unwind tables of every installed program and library with libdw's CFI, row by row
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_unwind_libdw
 	$(Q)CAIRN_BUILD=$(abspath $(O)) CAIRN_SAN=$(abspath $(O)) CAIRN_UNWIND_ALL=1 sh tests/e2e/unwind-tables.t
 
-check-arm64: ## compare the unwind tables of aarch64 files with libdw's CFI, row by row; no such processor is needed (FILES="more files")
+check-arm64: ## compare the unwind tables of aarch64 files with libdw's CFI, row by row, on any processor (FILES="more files")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(O)/tests/unit/test_unwind_libdw
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/arm64/run $(FILES)
 
-check-real: ## profile Debian's programs while they work: complete stacks, and perf's hot functions beside (REAL="redis git", SAMPLES=10000)
+check-real: ## profile programs of Debian under load: check for complete stacks, and compare hot functions with perf's (REAL="redis git", SAMPLES=10000)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/real/run $(REAL)
 
 GO ?= go
-check-pgo: ## give exported profiles to Go: go build -pgo, and go tool pprof beside our filters (GO="go 1.21 or later")
+check-pgo: ## use exported profiles with go build -pgo, and compare go tool pprof with our filters (GO="go 1.21 or later")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/pgo/run
 
@@ -60,7 +60,7 @@ check-clients: ## send with clients of other projects, installed from their regi
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/clients/run $(CLIENTS)
 
-check-collector: ## forward profiles over gRPC with a real OpenTelemetry Collector, which is built first (GO="go 1.26 or later")
+check-collector: ## build an OpenTelemetry Collector and forward profiles through it over gRPC (GO="go 1.26 or later")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/collector/run
 
@@ -69,10 +69,10 @@ check-fresh: ## run the README's two commands on a minimal Debian 12 made by deb
 	$(Q)FRESH_ONLY='$(FRESH)' FRESH_TESTS='$(TESTS)' scripts/check-fresh.sh
 
 SUITES ?=
-check-packages: ## build the Debian packages on bare Debian 12 and 13; install, profile, upload, back up, upgrade and purge there under systemd (SUITES=bookworm; root, half an hour)
+check-packages: ## build the Debian packages on minimal Debian 12 and 13; install, profile, upload, back up, upgrade and purge under systemd (SUITES=bookworm; root, half an hour)
 	$(Q)tests/packages/run $(SUITES)
 
-# Under SAN=thread the whole service is built in build/tsan, else in build/san.
+# With SAN=thread, the whole service is built in build/tsan, otherwise in build/san.
 SOAK_SECONDS ?= 60
 comma := ,
 SOAK_BUILD = build/$(if $(filter thread,$(SAN)),tsan,san)
@@ -81,10 +81,10 @@ check-soak: ## drive the service, built with sanitizers, with honest and hostile
 	$(Q)python3 tests/soak/soak.py $(SOAK_BUILD)/cairn $(SOAK_SECONDS)
 
 READERS ?=
-check-alerts: ## check deploy/prometheus with promtool, which is taken from Debian's package of Prometheus if it is not installed
+check-alerts: ## check deploy/prometheus with promtool (extracted from Debian's package of Prometheus if it is not installed)
 	$(Q)scripts/check-alerts.sh $(abspath $(O))
 
-check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention: the sums of cairn (READERS="polars"; installs them)
+check-interop: ## read a store with DuckDB, pyarrow, delta-rs, Polars, DataFusion, chdb, hyparquet and Spark after ingest, schema evolution, re-symbolization, compaction and retention, and compare sums with those of cairn (READERS="polars"; installs them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/interop/run $(READERS)
 
@@ -96,7 +96,7 @@ check-readers: ## read a service over S3 with DuckDB, delta-rs and pyarrow in a 
 check-kubernetes: ## build deploy/kubernetes with kustomize and validate it with kubeconform against the JSON schemas of Kubernetes (installs them; GO="go 1.24 or later")
 	$(Q)CAIRN_BUILD=$(abspath $(O)) GO='$(GO)' tests/kubernetes/run
 
-check-image: ## build the container image with buildah on a debian:12 made by debootstrap, and run the service and the agent of it with the rights that Kubernetes gives them (root, 5 minutes)
+check-image: ## build the container image with buildah on a debian:12 made by debootstrap, and run its service and agent with the same privileges as in Kubernetes (root, 5 minutes)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs $(O)/tests/unit/test_worker
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/image/run
 
@@ -105,27 +105,27 @@ FUZZ_SECONDS ?= 60
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60) under libFuzzer (FUZZ=name for one)
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh $(FUZZ)
 
-screenshot: programs ## make the picture of the README in headless Chromium
+screenshot: programs ## render the README's picture in headless Chromium
 	$(Q)CAIRN_BUILD=$(abspath $(O)) scripts/screenshot.sh
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 format: ## run clang-format over the files changed against HEAD
 	$(Q)git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | xargs -r clang-format -i
 
-# Builds in build/cov, without optimisation: a line that the compiler has merged with another would count for both.
+# Builds in build/cov without optimisation: a line merged with another by the compiler would be counted for both.
 coverage: ## measure which lines and branches the tests execute, in build/coverage/index.html (TESTS="tests/e2e/x.t" for some; an hour)
 	$(Q)$(MAKE) --no-print-directory O=build/cov DEBUG=1 CFLAGS='$(CFLAGS) --coverage' LDFLAGS='$(LDFLAGS) --coverage' -j$(JOBS) tests-built
 	$(Q)JOBS=$(JOBS) scripts/coverage.sh $(TESTS)
 
-# For clangd and clang-tidy: how each C file is compiled; what a sanitizer's build would add is left out.
+# For clangd and clang-tidy: the command that compiles each C file, without sanitizer options.
 compile_commands.json: generated $(WEB_PARTS) ## write the compilation database that clangd and clang-tidy read
 	$(Q)$(MAKE) -s -n -B V=1 all tests-built bench-built | scripts/compile-commands.py $@
 
 FILES ?=
-check-tidy: compile_commands.json ## clang-tidy's checks that find bugs, over the programs' sources (FILES="common/buf.c" for some; minutes)
+check-tidy: compile_commands.json ## run clang-tidy's bug-finding checks on the programs' sources (FILES="common/buf.c" for some; minutes)
 	$(Q)scripts/tidy.sh $(JOBS) $(FILES)
 
-lint: ## static checks: cppcheck, shellcheck, manual pages, licence lines
+lint: ## run static checks: cppcheck, shellcheck, manual pages, licence lines
 	$(Q)scripts/lint.sh
 
 ##@ Install and release
@@ -154,7 +154,7 @@ install: programs completions ## install programs, manual pages, systemd units, 
 
 DIST := cairn-$(VERSION)
 XZ_LEVEL ?= -9
-dist: ## write build/cairn-VERSION.tar.xz with the committed files; the same commit gives the same bytes
+dist: ## write build/cairn-VERSION.tar.xz with the committed files (reproducible for a commit)
 	$(Q)mkdir -p build
 	$(Q)git archive --format=tar --prefix=$(DIST)/ HEAD | xz $(XZ_LEVEL) --threads=1 >build/$(DIST).tar.xz
 	$(Q)echo build/$(DIST).tar.xz
@@ -164,10 +164,10 @@ deb: dist ## build the Debian packages from the tarball, in build/deb
 	$(Q)tar -C build/deb -xf build/$(DIST).tar.xz
 	$(Q)cd build/deb/$(DIST) && dpkg-buildpackage -us -uc -b -j$(JOBS)
 
-release: ## build a release from the commit of its tag: tarball, Debian packages, checksums, notes (DRY_RUN=1 from any commit, TARBALL=1 without packages)
+release: ## build a release from the tagged commit: tarball, Debian packages, checksums, notes (DRY_RUN=1 from any commit, TARBALL=1 without packages)
 	$(Q)MAKE='$(MAKE)' scripts/release.sh $(VERSION) $(if $(DRY_RUN),dry-run) $(if $(TARBALL),tarball)
 
-uninstall: ## remove what install put there
+uninstall: ## remove the installed files
 	$(Q)rm -f $(patsubst deploy/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/share/cairn
 	$(Q)rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
@@ -180,7 +180,7 @@ uninstall: ## remove what install put there
 clean: ## remove build/, build-fresh/ and build-image/
 	rm -rf build build-fresh build-image
 
-help: ## this list
+help: ## print this list
 	$(Q)awk -f scripts/make-help.awk $(filter-out %.d,$(MAKEFILE_LIST))
 
 .PHONY: completions dist deb release run deps bench bench-built check-oracle check-kernels check-unwind check-arm64 check-real check-pgo check-soak check-alerts check-interop check-readers check-kubernetes check-image check-clients check-packages check-fresh fuzz screenshot format coverage compile_commands.json check-tidy lint install uninstall clean help

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs all tests: installs what is missing from Debian, builds with
-# sanitizers, runs unit tests, fuzz corpora and end-to-end tests.
+# Runs all tests: installs missing Debian packages, builds with sanitizers,
+# runs unit tests, fuzz corpora and end-to-end tests.
 #   scripts/test.sh [TESTS=tests/e2e/upload.t]   (passed on to `make check`)
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# clang-tidy with the checks of .clang-tidy over the programs' C files, or the ones named; compile_commands.json says how
-# they are compiled.
+# Runs clang-tidy with the checks of .clang-tidy on the programs' C files or on the named files, with the compiler options
+# of compile_commands.json.
 #   scripts/tidy.sh JOBS [FILE]...
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -12,11 +12,11 @@ command -v clang-tidy >/dev/null || {
 }
 jobs=$1
 shift
-# shellcheck disable=SC2046  # a list of files on purpose
+# shellcheck disable=SC2046  # intentionally a list of files
 [ $# -gt 0 ] || set -- $(git ls-files '*.c' | grep -vE '^(bpf|tests|scripts)/')
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-# A file's findings are printed together; what clang-tidy says on stderr is how many it left out.
+# The findings of a file are printed together. On stderr, clang-tidy only prints how many warnings it suppressed.
 printf '%s\n' "$@" | OUT=$out xargs -P "$jobs" -n 1 sh -c '
         said=$OUT/$$
         clang-tidy --quiet "$0" >"$said" 2>"$said.err" && exit 0

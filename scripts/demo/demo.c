@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work to look at in a profile: sorts, hashes and sieves until it is told to
- * stop. Each kind of work is a function with a name of its own, with inlined
- * helpers inside, so that a flame graph of the stripped program shows raw
- * addresses at first and functions, files, lines and inlined frames once its
- * debuginfo is known. `demo SECONDS` stops by itself.
+ * A load to profile: sorts, hashes and sieves until it receives SIGINT or
+ * SIGTERM. Each kind of work is a separate function with inlined helpers, so
+ * that a flame graph of the stripped program shows raw addresses at first, and
+ * functions, files, lines and inlined frames once its debuginfo is known.
+ * `demo SECONDS` stops by itself.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #define TEXT_BYTES 262144
 
 static volatile sig_atomic_t stopped;
-static uint64_t sink; /* so that no work is thrown away */
+static uint64_t sink; /* keeps the compiler from removing the work */
 
 static void note_signal(int signal)
 {

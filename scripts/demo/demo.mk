@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The demo program of `make run`: stripped as it would be in production, its debuginfo beside it.
-#   $(O)/demo/cairn-demo         what runs
-#   $(O)/demo/cairn-demo.debug   what is uploaded later
-# gcc drops the frame pointer of leaf functions that do not touch the stack, whatever it is told; the stack protector
-# makes all functions touch it.
+# The demo program of `make run`: stripped as it would be in production, with its debuginfo in a separate file.
+#   $(O)/demo/cairn-demo         the program to run
+#   $(O)/demo/cairn-demo.debug   the debuginfo to upload later
+# gcc omits the frame pointer in leaf functions that do not use the stack, regardless of its options; the stack protector
+# makes every function use it.
 DEMO_CFLAGS := -std=gnu17 -O2 -g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fstack-protector-all \
 	-fno-optimize-sibling-calls -Wl,--build-id
 
