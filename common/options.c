@@ -117,12 +117,13 @@ static void print_usage_options(const struct usage *usage, const struct option_v
                 printf("\nExamples:\n%s\n", usage->examples);
 }
 
+/* Verbs that share a page follow each other. */
 static void print_verbs_page(const struct option_verbs *verbs, const struct option_spec *specs)
 {
         const struct usage *last = NULL;
 
         for (size_t i = 0; i < verbs->count; i++)
-                if (verbs->items[i].help) {
+                if (verbs->items[i].help && verbs->items[i].usage != last) {
                         printf("%s%s\n", last ? "       " : "Usage: ", verbs->items[i].usage->synopsis);
                         last = verbs->items[i].usage;
                 }

@@ -96,7 +96,7 @@ struct option_verb {
         const char *name;          /* one or two words; "": the command without any of the other verbs */
         const char *options;       /* names of the options that it uses, separated by spaces */
         const char *help;          /* one line in the page of the command; NULL: not listed there */
-        const struct usage *usage; /* its page; verbs may share one */
+        const struct usage *usage; /* its page; verbs that share one follow each other */
 };
 
 struct option_verbs {

@@ -198,8 +198,6 @@ static enum status debuginfo_upstreams(const struct debuginfo_options *o, const 
         (void)ids;
         (void)count;
         buf_init(&body, LIMIT_RESPONSE_BYTES);
-        if (o->ask.data)
-                return error_set(err, ST_USAGE, "upstreams needs a service; a data directory has no upstreams");
         st = debuginfo_request(o, "GET", "/api/v1/debuginfo/upstreams", NULL, &body, err);
         if (!st && o->json) {
                 printf("%.*s", (int)body.size, (const char *)body.data);
@@ -391,22 +389,8 @@ static enum status debuginfo_gc(const struct debuginfo_options *o, const struct 
 /* ---- the command ---- */
 
 static const struct usage usage = {
-        .synopsis = "cairn debuginfo list|missing|upstreams|gc|verify [OPTION]...\n"
-                    "       cairn debuginfo show|get|rm|pin|unpin BUILD-ID... [OPTION]...",
-        .about = "Commands:\n"
-                 "  list       the stored objects and the state of their symbols\n"
-                 "  show       the same for a build-id\n"
-                 "  missing    the objects whose debuginfo would resolve the most samples, each with the command that\n"
-                 "             supplies it; then objects with names only, which would gain lines and inlined frames;\n"
-                 "             over all samples unless --from or --to is given\n"
-                 "  get        write an object to a file\n"
-                 "  rm         remove an object\n"
-                 "  pin        exempt an object from the retention rules\n"
-                 "  unpin      apply the retention rules to it again\n"
-                 "  upstreams  the state of the debuginfod servers that the service fetches from\n"
-                 "  gc         remove objects past their retention, by the service's rules or those of --retain\n"
-                 "  verify     decompress objects and check their hashes; needs --data\n"
-                 "They use the service, or with --data its data directory; stop the service before changing that.",
+        .about = "Show and maintain the stored objects of the service, or with --data of its data directory; stop the\n"
+                 "service before changing that.",
         .examples = "  cairn debuginfo list\n"
                     "  cairn debuginfo missing --from now-1d --limit 10\n"
                     "  cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'\n"
@@ -415,20 +399,105 @@ static const struct usage usage = {
                     "  cairn debuginfo verify --data /var/lib/cairn",
 };
 
-struct verb {
-        const char *name;
+static const struct usage list_usage = {
+        .synopsis = "cairn debuginfo list [--server URL | --data DIR] [--json]",
+        .about = "Print the stored objects and the state of their symbols.",
+};
+
+static const struct usage show_usage = {
+        .synopsis = "cairn debuginfo show BUILD-ID [--server URL | --data DIR] [--json]",
+        .about = "Print the stored objects of a build-id and the state of their symbols.",
+};
+
+static const struct usage missing_usage = {
+        .synopsis =
+                "cairn debuginfo missing [--server URL | --data DIR | --profile FILE] [--from T] [--to T] [--type T] "
+                "[--limit N] [--json]",
+        .about =
+                "Print the objects whose debuginfo would resolve the most samples, each with the command that "
+                "supplies\n"
+                "it; then objects with names only, which would gain lines and inlined frames; over all samples unless\n"
+                "--from or --to is given.",
+        .examples = "  cairn debuginfo missing --from now-1d --limit 10\n"
+                    "  cairn debuginfo missing --server http://cairn:7700 --json | jq -r '.missing[].build_id'",
+};
+
+static const struct usage get_usage = {
+        .synopsis = "cairn debuginfo get BUILD-ID [--kind KIND] [--output FILE] [--server URL | --data DIR]",
+        .about = "Write an object to a file.",
+        .examples = "  cairn debuginfo get 57fa1b0d5e2f3c60b1a9 --output program.debug",
+};
+
+static const struct usage change_usage = {
+        .synopsis = "cairn debuginfo rm|pin|unpin BUILD-ID... [--kind KIND] [--server URL | --data DIR] [--json]",
+        .about = "Remove objects, exempt them from the retention rules, or apply the rules to them again. With --data\n"
+                 "the service must be stopped.",
+};
+
+static const struct usage gc_usage = {
+        .synopsis = "cairn debuginfo gc [--dry-run] [--retain RULE]... [--server URL | --data DIR] [--json]",
+        .about = "Remove objects past their retention, by the service's rules or those of --retain. With --data the\n"
+                 "service must be stopped, unless it is a dry run.",
+        .examples = "  cairn debuginfo gc --dry-run --retain 'label=release,keep' --retain 'unused=30d,size=200G'",
+};
+
+static const struct usage verify_usage = {
+        .synopsis = "cairn debuginfo verify [BUILD-ID]... --data DIR [--json]",
+        .about = "Decompress objects, by default all, and check their hashes.",
+        .examples = "  cairn debuginfo verify --data /var/lib/cairn",
+};
+
+static const struct usage upstreams_usage = {
+        .synopsis = "cairn debuginfo upstreams [--server URL] [--json]",
+        .about = "Print the state of the debuginfod servers that the service fetches from.",
+};
+
+#define SERVER_OPTIONS "server token-file ca tenant "
+
+enum {
+        VERB_LIST,
+        VERB_SHOW,
+        VERB_MISSING,
+        VERB_GET,
+        VERB_RM,
+        VERB_PIN,
+        VERB_UNPIN,
+        VERB_UPSTREAMS,
+        VERB_GC,
+        VERB_VERIFY,
+        VERB_COUNT
+};
+
+static const struct option_verb verbs[VERB_COUNT] = {
+        [VERB_LIST] = { "list", SERVER_OPTIONS "data json", "the stored objects and the state of their symbols",
+                        &list_usage },
+        [VERB_SHOW] = { "show", SERVER_OPTIONS "data json", "the same for a build-id", &show_usage },
+        [VERB_MISSING] = { "missing", SERVER_OPTIONS "data profile from to type limit json",
+                           "the objects whose debuginfo would resolve the most samples", &missing_usage },
+        [VERB_GET] = { "get", SERVER_OPTIONS "data kind output", "write an object to a file", &get_usage },
+        [VERB_RM] = { "rm", SERVER_OPTIONS "data kind json", "remove objects", &change_usage },
+        [VERB_PIN] = { "pin", SERVER_OPTIONS "data kind json", "exempt objects from the retention rules",
+                       &change_usage },
+        [VERB_UNPIN] = { "unpin", SERVER_OPTIONS "data kind json", "apply the retention rules to them again",
+                         &change_usage },
+        [VERB_UPSTREAMS] = { "upstreams", SERVER_OPTIONS "json",
+                             "the state of the debuginfod servers that the service fetches from", &upstreams_usage },
+        [VERB_GC] = { "gc", SERVER_OPTIONS "data retain dry-run json", "remove objects past their retention",
+                      &gc_usage },
+        [VERB_VERIFY] = { "verify", "data tenant json", "decompress objects and check their hashes; needs --data",
+                          &verify_usage },
+};
+
+static const struct {
         enum status (*run)(const struct debuginfo_options *o, const struct build_id *ids, size_t count,
                            struct error *err);
         enum { IDS_NONE, IDS_ANY, IDS_ONE, IDS_SOME } takes;
-        bool of_samples; /* accepts --from, --to and --type */
-};
-
-static const struct verb verbs[] = {
-        { "list", debuginfo_list, IDS_NONE, false },      { "show", debuginfo_show, IDS_ONE, false },
-        { "missing", debuginfo_missing, IDS_NONE, true }, { "get", debuginfo_get, IDS_ONE, false },
-        { "rm", debuginfo_rm, IDS_SOME, false },          { "pin", debuginfo_pin, IDS_SOME, false },
-        { "unpin", debuginfo_unpin, IDS_SOME, false },    { "gc", debuginfo_gc, IDS_NONE, false },
-        { "verify", debuginfo_verify, IDS_ANY, false },   { "upstreams", debuginfo_upstreams, IDS_NONE, false },
+} runs[VERB_COUNT] = {
+        [VERB_LIST] = { debuginfo_list, IDS_NONE },       [VERB_SHOW] = { debuginfo_show, IDS_ONE },
+        [VERB_MISSING] = { debuginfo_missing, IDS_NONE }, [VERB_GET] = { debuginfo_get, IDS_ONE },
+        [VERB_RM] = { debuginfo_rm, IDS_SOME },           [VERB_PIN] = { debuginfo_pin, IDS_SOME },
+        [VERB_UNPIN] = { debuginfo_unpin, IDS_SOME },     [VERB_UPSTREAMS] = { debuginfo_upstreams, IDS_NONE },
+        [VERB_GC] = { debuginfo_gc, IDS_NONE },           [VERB_VERIFY] = { debuginfo_verify, IDS_ANY },
 };
 
 enum status debuginfo_request(const struct debuginfo_options *o, const char *method, const char *path, const char *body,
@@ -500,45 +569,39 @@ static enum status parse_build_id_arguments(char **texts, size_t count, struct b
         return ST_OK;
 }
 
-static enum status check_argument_count(const struct verb *v, size_t count, struct error *err)
+static enum status check_argument_count(size_t verb, size_t count, struct error *err)
 {
-        if ((v->takes == IDS_NONE && count) || (v->takes == IDS_ONE && count != 1) || (v->takes == IDS_SOME && !count))
-                return error_set(err, ST_USAGE, "%s takes %s", v->name,
-                                 v->takes == IDS_NONE  ? "no arguments"
-                                 : v->takes == IDS_ONE ? "one build-id"
-                                                       : "one build-id or more");
+        int takes = runs[verb].takes;
+
+        if ((takes == IDS_NONE && count) || (takes == IDS_ONE && count != 1) || (takes == IDS_SOME && !count))
+                return error_set(err, ST_USAGE, "%s takes %s", verbs[verb].name,
+                                 takes == IDS_NONE  ? "no arguments"
+                                 : takes == IDS_ONE ? "one build-id"
+                                                    : "one build-id or more");
         return ST_OK;
 }
 
-static enum status run_debuginfo_verb(struct debuginfo_options *o, int argc, char **argv, struct error *err)
+static enum status run_debuginfo_verb(struct debuginfo_options *o, size_t verb, int argc, char **argv,
+                                      struct error *err)
 {
-        size_t count = argc ? (size_t)argc - 1 : 0;
+        size_t count = (size_t)argc;
         _cleanup_free_ struct build_id *ids = calloc(count + 1, sizeof *ids);
+        enum status st = ids ? check_argument_count(verb, count, err) : error_no_memory(err);
 
-        if (!ids)
-                return error_no_memory(err);
-        for (size_t i = 0; argc && i < sizeof verbs / sizeof *verbs; i++) {
-                const struct verb *v = &verbs[i];
-                enum status st;
-
-                if (strcmp(argv[0], v->name) != 0)
-                        continue;
-                st = check_argument_count(v, count, err);
-                if (!st)
-                        st = parse_build_id_arguments(argv + 1, count, ids, err);
-                if (!st && o->ask.service.server && o->ask.data)
-                        st = error_set(err, ST_USAGE, "--server and --data exclude each other");
-                if (!st && !v->of_samples && (o->ask.from || o->ask.to || o->ask.type))
-                        st = error_set(err, ST_USAGE, "--from, --to and --type apply to 'missing' only");
-                return st ? st : v->run(o, ids, count, err);
-        }
-        return error_set(err, ST_USAGE,
-                         "expected list, show, missing, get, rm, pin, unpin, gc, verify or upstreams (try --help)");
+        if (!st)
+                st = parse_build_id_arguments(argv, count, ids, err);
+        if (!st && o->ask.service.server && o->ask.data)
+                st = error_set(err, ST_USAGE, "--server and --data exclude each other");
+        return st ? st : runs[verb].run(o, ids, count, err);
 }
 
 int command_debuginfo(int argc, char **argv)
 {
         struct debuginfo_options o = { 0 };
+        static const struct option_verbs all = {
+                .command = "cairn debuginfo", .usage = &usage, .items = verbs, .count = VERB_COUNT
+        };
+        const struct option_verb *verb;
         const char *kind = NULL;
         struct error err;
         enum status st;
@@ -558,11 +621,11 @@ int command_debuginfo(int argc, char **argv)
                 OPTION_END,
         };
 
-        st = options_parse(&usage, specs, &argc, &argv, &err);
+        st = options_parse_verb(&all, specs, &argc, &argv, &verb, &err);
         if (!st && kind && !object_kind_parse(kind, &o.kind))
                 st = error_set(&err, ST_USAGE, "unknown kind '%.40s': " OBJECT_KIND_NAMES, kind);
         if (!st)
-                st = run_debuginfo_verb(&o, argc, argv, &err);
+                st = run_debuginfo_verb(&o, (size_t)(verb - verbs), argc, argv, &err);
         options_list_deinit(&o.retain);
         return st ? command_fail("debuginfo", st, &err) : EXIT_DONE;
 }

@@ -17,18 +17,30 @@
 #define NAME "index"
 
 static const struct usage usage = {
-        .synopsis = "cairn index [OPTION]... FILE|DIRECTORY...\n"
-                    "       cairn index stat [OPTION]... FILE|BUILD-ID\n"
-                    "       cairn index dump [OPTION]... FILE|BUILD-ID\n"
-                    "       cairn index verify [OPTION]...",
+        .synopsis = "cairn index [OPTION]... FILE|DIRECTORY...",
         .about = "Add the symbols of ELF files to the index of a data directory (every ELF file with a build-id in a\n"
-                 "DIRECTORY), show the statistics of one object (stat), print its ranges and frames (dump), or check\n"
-                 "the whole index (verify). The debug file of a FILE is found automatically, also on the servers in\n"
-                 "DEBUGINFOD_URLS, if it is set. While a service has the directory open, upload files with\n"
-                 "cairn-upload instead.",
+                 "DIRECTORY), or show what is in the index. The debug file of a FILE is found automatically, also on\n"
+                 "the servers in DEBUGINFOD_URLS, if it is set. While a service has the directory open, upload files\n"
+                 "with cairn-upload instead.",
         .examples = "  cairn index --data ./cairn-data /usr/bin/python3.11\n"
                     "  cairn index --data ./cairn-data /usr/lib/debug/.build-id\n"
                     "  cairn index stat --json /usr/bin/python3.11",
+};
+
+static const struct usage stat_usage = {
+        .synopsis = "cairn index stat FILE|BUILD-ID [--data DIR] [--json]",
+        .about = "Print the statistics of one object in the index.",
+        .examples = "  cairn index stat --json /usr/bin/python3.11",
+};
+
+static const struct usage dump_usage = {
+        .synopsis = "cairn index dump FILE|BUILD-ID [--data DIR] [--json]",
+        .about = "Print the ranges and frames of one object in the index.",
+};
+
+static const struct usage verify_usage = {
+        .synopsis = "cairn index verify [--data DIR] [--json]",
+        .about = "Check the whole index.",
 };
 
 int index_report_failure(enum status st, const struct error *err)
@@ -374,8 +386,32 @@ static int index_verify(struct index_command *c, int argc, char **argv)
 
 /* ---- the command ---- */
 
-static enum status parse_index_options(struct index_command *c, int *argc, char ***argv, struct error *err)
+enum { VERB_ADD, VERB_STAT, VERB_DUMP, VERB_VERIFY, VERB_COUNT };
+
+static const struct option_verb verbs[VERB_COUNT] = {
+        [VERB_ADD] = { "", "data tenant debug-dir no-debuginfod json", "", &usage },
+        [VERB_STAT] = { "stat", "data tenant json", "the statistics of one object", &stat_usage },
+        [VERB_DUMP] = { "dump", "data tenant json", "the ranges and frames of one object", &dump_usage },
+        [VERB_VERIFY] = { "verify", "data tenant json", "check the whole index", &verify_usage },
+};
+
+static const struct {
+        int (*run)(struct index_command *c, int argc, char **argv);
+        int arguments;
+        const char *takes;
+} runs[VERB_COUNT] = {
+        [VERB_ADD] = { index_add, -1, NULL },
+        [VERB_STAT] = { index_stat, 1, "one file or build-id" },
+        [VERB_DUMP] = { index_dump, 1, "one file or build-id" },
+        [VERB_VERIFY] = { index_verify, 0, "no file" },
+};
+
+static enum status parse_index_options(struct index_command *c, int *argc, char ***argv, size_t *verb_ret,
+                                       struct error *err)
 {
+        static const struct option_verbs all = {
+                .command = "cairn index", .usage = &usage, .items = verbs, .count = VERB_COUNT
+        };
         const struct option_spec specs[] = {
                 OPTION_STRING("data", 0, "DIR", &c->data, "data directory (default ./cairn-data)"),
                 OPTION_STRING("tenant", 0, "NAME", &c->service.tenant,
@@ -384,11 +420,19 @@ static enum status parse_index_options(struct index_command *c, int *argc, char 
                 OPTION_FLAG("json", 0, &c->json, "print JSON, one object per line"),
                 OPTION_END,
         };
-        enum status st = options_parse(&usage, specs, argc, argv, err);
+        const struct option_verb *verb;
+        size_t v;
+        enum status st = options_parse_verb(&all, specs, argc, argv, &verb, err);
 
-        if (!st && *argc == 0)
-                st = error_set(err, ST_USAGE, "expected files to index, stat or dump with one object, or verify");
-        return st;
+        if (st)
+                return st;
+        v = (size_t)(verb - verbs);
+        if (v == VERB_ADD && *argc == 0)
+                return error_set(err, ST_USAGE, "expected files to index, stat or dump with one object, or verify");
+        if (v != VERB_ADD && *argc != runs[v].arguments)
+                return error_set(err, ST_USAGE, "%s takes %s", verb->name, runs[v].takes);
+        *verb_ret = v;
+        return ST_OK;
 }
 
 static enum status open_data_index(struct index_command *c, bool read_only, struct error *err)
@@ -405,48 +449,21 @@ static enum status open_data_index(struct index_command *c, bool read_only, stru
         return st;
 }
 
-struct subcommand {
-        const char *name;
-        int (*run)(struct index_command *c, int argc, char **argv);
-        int arguments;
-        const char *takes;
-};
-
-/* @return NULL when the arguments are files to index. */
-static const struct subcommand *find_subcommand(const char *name)
-{
-        static const struct subcommand subcommands[] = {
-                { "stat", index_stat, 1, "one file or build-id" },
-                { "dump", index_dump, 1, "one file or build-id" },
-                { "verify", index_verify, 0, "no file" },
-        };
-
-        for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
-                if (strcmp(name, subcommands[i].name) == 0)
-                        return &subcommands[i];
-        return NULL;
-}
-
 int command_index(int argc, char **argv)
 {
         struct index_command c = { .data = "./cairn-data", .debug_files = { .directory = DEBUG_DIRECTORY } };
-        const struct subcommand *sub;
         struct error err;
-        enum status st = parse_index_options(&c, &argc, &argv, &err);
+        size_t verb;
+        enum status st = parse_index_options(&c, &argc, &argv, &verb, &err);
         int code;
 
-        if (st)
-                return index_report_failure(st, &err);
-        sub = find_subcommand(argv[0]);
-        if (sub && argc != 1 + sub->arguments)
-                st = error_set(&err, ST_USAGE, "%s takes %s", sub->name, sub->takes);
         if (!st)
-                st = open_data_index(&c, sub != NULL, &err);
+                st = open_data_index(&c, verb != VERB_ADD, &err);
         if (st)
                 return index_report_failure(st, &err);
         buf_init(&c.text, MiB(256));
         json_out_init(&c.out, &c.text);
-        code = sub ? sub->run(&c, argc - 1, argv + 1) : index_add(&c, argc, argv);
+        code = runs[verb].run(&c, argc, argv);
         buf_deinit(&c.text);
         symbol_index_close(c.index);
         return code;
