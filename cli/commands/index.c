@@ -453,7 +453,7 @@ int command_index(int argc, char **argv)
 {
         struct index_command c = { .data = "./cairn-data", .debug_files = { .directory = DEBUG_DIRECTORY } };
         struct error err;
-        size_t verb;
+        size_t verb = VERB_ADD;
         enum status st = parse_index_options(&c, &argc, &argv, &verb, &err);
         int code;
 
