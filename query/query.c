@@ -173,6 +173,20 @@ static enum status check_format(size_t operation, enum query_format format, stru
                          format == FORMAT_CSV ? "; csv is a format of tables: top, diff, series, lines" : "");
 }
 
+/* A comparison that an operation does not make is refused, since its answer would look like that of one side. */
+static enum status check_base(const struct query_call *q, size_t operation)
+{
+        static const char *const names[] = { "selector", "from", "to" };
+        bool compares = operations[operation].answer == query_answer_diff ||
+                        operations[operation].answer == query_answer_sandwich;
+
+        for (size_t i = 0; !compares && i < sizeof names / sizeof *names; i++)
+                if (query_param_get(&q->params, "base_", names[i]))
+                        return error_set(q->err, ST_USAGE, "base_%s is a parameter of diff and sandwich, not of %s",
+                                         names[i], operations[operation].name);
+        return ST_OK;
+}
+
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation)
 {
         static const char *const names[] = { "focus", "ignore", "hide", "show" };
@@ -220,6 +234,8 @@ static enum status run_operation(struct query_call *q, void *context)
         const size_t *operation = context;
         enum status st = check_format(*operation, q->r.format, q->err);
 
+        if (!st)
+                st = check_base(q, *operation);
         if (!st)
                 st = operations[*operation].answer(q);
         return st ? st : buf_status(q->ret, q->err, "answer");

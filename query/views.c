@@ -530,9 +530,16 @@ static bool is_table_wanted(const struct query_call *q)
 
 static enum status answer_diff_table(struct query_call *q, const struct query_selection *base)
 {
+        static const char *const of_trees[] = { "callees_of", "callers_of", "callees_matching", "callers_matching" };
         _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
-        enum status st = loaded_sides_load(q, base, &l);
+        enum status st;
 
+        for (size_t i = 0; i < sizeof of_trees / sizeof *of_trees; i++)
+                if (query_param_get(&q->params, "", of_trees[i]))
+                        return error_set(q->err, ST_USAGE,
+                                         "%s selects a part of a flame graph, not of a table; use view=flame, or focus",
+                                         of_trees[i]);
+        st = loaded_sides_load(q, base, &l);
         return st ? st : put_top_answer(q, &l);
 }
 
@@ -574,28 +581,36 @@ static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *
         return flame_put_json(&f, q->ret, q->err);
 }
 
-enum status query_answer_sandwich(struct query_call *q)
+/* Parse base_selector, base_from and base_to. @param given_ret false when there is none, with ret empty. */
+static enum status parse_optional_base(struct query_call *q, struct query_selection *ret, bool *given_ret)
+{
+        static const char *const names[] = { "selector", "from", "to" };
+
+        *given_ret = false;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                *given_ret |= query_param_get(&q->params, "base_", names[i]) != NULL;
+        return *given_ret ? query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, ret, q->err)
+                          : ST_OK;
+}
+
+static enum status answer_sandwich(struct query_call *q, const char *function, const struct query_selection *base)
 {
         _cleanup_function_targets_ struct function_targets targets = { 0 };
         _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
         _cleanup_top_ struct top top = { 0 };
-        const char *function = query_param_get(&q->params, "", "function");
         struct tree_focus callers = { TREE_CALLERS, function, NULL }, callees = { TREE_CALLEES, function, NULL };
         struct top_side sides[2] = { 0 };
-        const struct top_form form = { .limit = q->r.limit, .is_short = q->r.names == NAMES_SHORT };
+        const struct top_form form = { .limit = q->r.limit, .diff = base, .is_short = q->r.names == NAMES_SHORT };
         struct json_out j;
-        enum status st;
+        enum status st = loaded_sides_load(q, base, &l);
 
-        if (!function)
-                return error_set(q->err, ST_USAGE,
-                                 "the parameter function is missing: a regular expression for the whole name");
-        st = loaded_sides_load(q, NULL, &l);
         if (!st)
                 st = function_targets_find(q, &l.frames, function, false, NULL, &targets);
         if (st)
                 return st;
         callers.is_target = callees.is_target = targets.is_target;
-        sides[0] = top_side_of_all(&l.sides[0]);
+        for (unsigned i = 0; i < l.side_count; i++)
+                sides[i] = top_side_of_all(&l.sides[i]);
         st = top_build(&l.frames, sides, &top, q->err);
         if (!st)
                 st = filter_top(q, &targets, &top);
@@ -618,5 +633,22 @@ enum status query_answer_sandwich(struct query_call *q)
         if (!st)
                 st = put_sandwich_half(q, &l, &callees, "callees");
         buf_append_u8(q->ret, '}');
+        return st;
+}
+
+enum status query_answer_sandwich(struct query_call *q)
+{
+        const char *function = query_param_get(&q->params, "", "function");
+        struct query_selection base = { 0 };
+        bool has_base;
+        enum status st;
+
+        if (!function)
+                return error_set(q->err, ST_USAGE,
+                                 "the parameter function is missing: a regular expression for the whole name");
+        st = parse_optional_base(q, &base, &has_base);
+        if (!st)
+                st = answer_sandwich(q, function, has_base ? &base : NULL);
+        query_selection_deinit(&base);
         return st;
 }

@@ -723,7 +723,11 @@ START_TEST(a_relative_diff_scales_the_base)
                 ASK(relative, "diff", SIDES, "view=top", "relative=1");
                 ASK(flame, "diff", SIDES, "relative=1", "focus=b");
                 ASK(by, "diff", SIDES, "format=csv", "by=v", "hide=main");
+                ASK(sandwich, "sandwich", SIDES, "function=b", "relative=1");
+                ASK(callers, "diff", SIDES, "callers_matching=^b$");
                 REFUSED(bad, "diff", SIDES, "relative=yes");
+                REFUSED(table, "diff", SIDES, "view=top", "callees_matching=main");
+                REFUSED(one_side, "lines", "function=b", "base_from=0");
 
                 EXPECT_NOT(absolute, "base_scale");
                 EXPECT(absolute, "\"flat\":10,\"cumulative\":10,\"flat_after\":40,");
@@ -735,7 +739,14 @@ START_TEST(a_relative_diff_scales_the_base)
                 EXPECT(by, "v,function,file,line,object,kind,flat,cumulative,flat_after,cumulative_after\r\n");
                 EXPECT(by, "2,a,,0,,native,0,0,40,40\r\n");
                 EXPECT(by, "1,b,,0,,native,30,30,0,0\r\n");
+                EXPECT(sandwich, "\"base_scale\":2");
+                EXPECT(sandwich, "\"flat\":60,\"cumulative\":60,\"flat_after\":40,\"cumulative_after\":40");
+                EXPECT(sandwich, "\"callers\":{");
+                EXPECT(sandwich, "\"total\":80,\"samples\":2,\"total_after\":80");
+                EXPECT(callers, "\"inverted\":true");
                 EXPECT(bad, "neither 0 nor 1");
+                EXPECT(table, "callees_matching selects a part of a flame graph, not of a table");
+                EXPECT(one_side, "base_from is a parameter of diff and sandwich, not of lines");
         }
         remove_store();
 }
