@@ -385,7 +385,7 @@ static int compare_location_ids(const void *a, const void *b)
 static enum status check_is_kept(struct sweep *w, uint64_t id, struct error *err)
 {
         return bsearch(&id, w->removed, w->removed_count, sizeof id, compare_location_ids)
-                       ? error_set(err, ST_BUSY, "a location to be removed is in use again")
+                       ? error_set(err, ST_BUSY, "a location to be removed is sampled again")
                        : ST_OK;
 }
 
