@@ -73,9 +73,9 @@ enum status access_check_options(const struct server_options *o, struct listener
         return st;
 }
 
-static void log_certificate(struct access_control *d, const char *path)
+static void log_certificate(struct access_control *control, const char *path)
 {
-        time_t end = (time_t)tls_get_expiry(d->tls);
+        time_t end = (time_t)tls_get_expiry(control->tls);
         struct tm tm;
         char text[24];
 
@@ -90,64 +90,65 @@ static void log_certificate(struct access_control *d, const char *path)
                 log_info("serve", "certificate from '%s', valid until %s UTC", path, text);
 }
 
-enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback, struct error *err)
+enum status access_open(struct access_control *control, const struct server_options *o, bool is_loopback,
+                        struct error *err)
 {
         enum status st = ST_OK;
 
-        d->options = o;
+        control->options = o;
         if (o->tenant_file)
-                st = tenant_configs_load(o->tenant_file, &d->tenants, err);
+                st = tenant_configs_load(o->tenant_file, &control->tenants, err);
         if (!st && o->token_file)
-                st = tokens_load(o->token_file, d->tenants, &d->tokens, err);
+                st = tokens_load(o->token_file, control->tenants, &control->tokens, err);
         if (!st && o->tls_cert)
-                st = tls_load(o->tls_cert, o->tls_key, &d->tls, err);
+                st = tls_load(o->tls_cert, o->tls_key, &control->tls, err);
         if (!st)
-                st = admission_create(d->tokens, o->address_rate, &d->admission, err);
+                st = admission_create(control->tokens, o->address_rate, &control->admission, err);
         if (!st)
-                st = sessions_create(o->session_max_age_s, &d->sessions, err);
+                st = sessions_create(o->session_max_age_s, &control->sessions, err);
         if (!st)
-                st = rate_limit_create(&d->sign_ins, err);
-        if (!st && getrandom(d->csrf_key, sizeof d->csrf_key, 0) != sizeof d->csrf_key)
+                st = rate_limit_create(&control->sign_ins, err);
+        if (!st && getrandom(control->csrf_key, sizeof control->csrf_key, 0) != sizeof control->csrf_key)
                 st = error_set(err, ST_OS, "cannot get random bytes from the kernel");
         if (st)
                 return st;
-        if (d->tls)
-                log_certificate(d, o->tls_cert);
-        else if (d->tokens && !is_loopback)
+        if (control->tls)
+                log_certificate(control, o->tls_cert);
+        else if (control->tokens && !is_loopback)
                 log_warn("serve",
                          "tokens and data cross the network unencrypted; give --tls-cert and --tls-key, or listen on "
                          "127.0.0.1 behind a proxy that speaks https");
         return ST_OK;
 }
 
-enum status access_reload_tokens(struct access_control *d, const char *path, struct error *err)
+enum status access_reload_tokens(struct access_control *control, const char *path, struct error *err)
 {
         size_t count;
-        enum status st = tokens_reload(d->tokens, path, &count, err);
+        enum status st = tokens_reload(control->tokens, path, &count, err);
 
         if (st)
                 return st;
         log_info("serve", "%zu tokens from '%s'", count, path);
-        sessions_end_revoked(d->sessions, d->tokens);
+        sessions_end_revoked(control->sessions, control->tokens);
         return ST_OK;
 }
 
-enum status access_reload_certificate(struct access_control *d, const char *cert_path, const char *key_path,
+enum status access_reload_certificate(struct access_control *control, const char *cert_path, const char *key_path,
                                       struct error *err)
 {
-        enum status st = tls_reload(d->tls, cert_path, key_path, err);
+        enum status st = tls_reload(control->tls, cert_path, key_path, err);
 
         if (!st)
-                log_certificate(d, cert_path);
+                log_certificate(control, cert_path);
         return st;
 }
 
-void access_close(struct access_control *d)
+void access_close(struct access_control *control)
 {
-        admission_destroy(d->admission);
-        sessions_destroy(d->sessions);
-        rate_limit_destroy(d->sign_ins);
-        tokens_destroy(d->tokens);
-        tenant_configs_destroy(d->tenants);
-        tls_destroy(d->tls);
+        admission_destroy(control->admission);
+        sessions_destroy(control->sessions);
+        rate_limit_destroy(control->sign_ins);
+        tokens_destroy(control->tokens);
+        tenant_configs_destroy(control->tenants);
+        tls_destroy(control->tls);
 }

@@ -44,13 +44,13 @@ enum status access_check_options(const struct server_options *o, struct listener
  * Read the files. Warns if tokens would cross the network unencrypted.
  * @param is_loopback  all listeners are on loopback addresses.
  */
-enum status access_open(struct access_control *d, const struct server_options *o, bool is_loopback,
+enum status access_open(struct access_control *control, const struct server_options *o, bool is_loopback,
                         struct error *err) MUST_CHECK;
 /** Read the token file again, and end the sessions of removed tokens. On failure the previous tokens stay in use. */
-enum status access_reload_tokens(struct access_control *d, const char *path, struct error *err) MUST_CHECK;
+enum status access_reload_tokens(struct access_control *control, const char *path, struct error *err) MUST_CHECK;
 /** Read certificate and key again. On failure the previous pair stays in use. */
-enum status access_reload_certificate(struct access_control *d, const char *cert_path, const char *key_path,
+enum status access_reload_certificate(struct access_control *control, const char *cert_path, const char *key_path,
                                       struct error *err) MUST_CHECK;
-void access_close(struct access_control *d);
+void access_close(struct access_control *control);
 
 #endif

@@ -16,8 +16,8 @@
 #define UNNAMED "-"
 
 /* Never freed: the metrics in it stay registered for the life of the process. */
-struct counter {
-        SLIST_ENTRY(counter) next;
+struct refusal_counter {
+        SLIST_ENTRY(refusal_counter) next;
         char name[HTTP_TOKEN_NAME_SIZE];
         char labels[2][HTTP_TOKEN_NAME_SIZE + 32];
         struct metric refused[2]; /* by requests, by bytes */
@@ -29,13 +29,13 @@ struct admission {
         struct rate_limit *by_token, *by_address; /* separate, so that many addresses cannot evict tokens */
 };
 
-static SLIST_HEAD(, counter) counters;
+static SLIST_HEAD(, refusal_counter) counters;
 static pthread_mutex_t counters_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct counter *make_counter(const char *name)
+static struct refusal_counter *make_refusal_counter(const char *name)
 {
         static const char *const kinds[] = { "rate", "bytes" };
-        struct counter *c = calloc(1, sizeof *c);
+        struct refusal_counter *c = calloc(1, sizeof *c);
 
         if (!c)
                 return NULL;
@@ -54,14 +54,14 @@ static struct counter *make_counter(const char *name)
 /* Names come from the token file, so the list stays short. */
 static void count_refusal(const char *name, enum rate_verdict verdict)
 {
-        struct counter *c;
+        struct refusal_counter *c;
 
         pthread_mutex_lock(&counters_lock);
         SLIST_FOREACH(c, &counters, next)
         if (strcmp(c->name, name) == 0)
                 break;
         if (!c)
-                c = make_counter(name);
+                c = make_refusal_counter(name);
         pthread_mutex_unlock(&counters_lock);
         if (c)
                 metric_add(&c->refused[verdict == RATE_BYTES], 1);
@@ -100,8 +100,8 @@ void admission_set_address_rate(struct admission *a, uint64_t address_rate)
         atomic_store(&a->address_rate, address_rate);
 }
 
-static void say_why(enum rate_verdict verdict, const char *who, const struct rate_limit_config *limits, uint64_t wait_s,
-                    struct error *err)
+static void set_limit_error(enum rate_verdict verdict, const char *who, const struct rate_limit_config *limits,
+                            uint64_t wait_s, struct error *err)
 {
         if (verdict == RATE_BYTES)
                 error_set(err, ST_BUSY, "%s has sent the %llu bytes that it may send in a day; retry in %llu s", who,
@@ -135,14 +135,14 @@ uint64_t admission_admit(struct admission *a, const struct request_sender *sende
         if (!limits->requests_per_s && !limits->bytes_per_day)
                 return 0;
         verdict =
-                rate_limit_take(is_token ? a->by_token : a->by_address, is_token ? token.who : get_address_key(sender),
+                rate_limit_take(is_token ? a->by_token : a->by_address, is_token ? token.key : get_address_key(sender),
                                 limits, bytes, monotonic_ns(), &wait_s);
         if (verdict == RATE_FINE)
                 return 0;
         snprintf(name, sizeof name, "%s", !is_token ? "" : token.name[0] ? token.name : UNNAMED);
         snprintf(who, sizeof who, "%s %s", is_token ? "token" : "address", is_token ? name : sender->peer);
         count_refusal(name, verdict);
-        say_why(verdict, who, limits, wait_s, err);
+        set_limit_error(verdict, who, limits, wait_s, err);
         return wait_s ? wait_s : 1;
 }
 
@@ -152,5 +152,5 @@ void admission_finished(struct admission *a, const struct request_sender *sender
 
         if (received != admitted && a->tokens && tokens_get_limits(a->tokens, get_sender_token(sender), &token) &&
             token.limits.bytes_per_day)
-                rate_limit_correct(a->by_token, token.who, &token.limits, admitted, received, monotonic_ns());
+                rate_limit_correct(a->by_token, token.key, &token.limits, admitted, received, monotonic_ns());
 }

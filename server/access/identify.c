@@ -28,11 +28,11 @@ const char *get_session_id(const struct http_request *req)
         return http_cookie(req, get_session_cookie_name(req));
 }
 
-void write_csrf_token(const struct access_control *d, const char *secret, char ret[static SHA256_HEX_MAX])
+void write_csrf_token(const struct access_control *control, const char *secret, char ret[static SHA256_HEX_MAX])
 {
         uint8_t mac[SHA256_BYTES] = { 0 };
 
-        if (hmac_sha256(d->csrf_key, secret, strlen(secret), mac))
+        if (hmac_sha256(control->csrf_key, secret, strlen(secret), mac))
                 sha256_hex(mac, ret);
         else
                 ret[0] = 0;
@@ -52,18 +52,18 @@ static bool is_for_pages(const struct http_route *r)
         return strncmp(r->path, "/share/", 7) == 0 || strcmp(r->path, "/logout") == 0;
 }
 
-static bool has_csrf_token(const struct access_control *d, const struct http_request *req, const char *secret)
+static bool has_csrf_token(const struct access_control *control, const struct http_request *req, const char *secret)
 {
         const char *sent = http_header(req, CSRF_HEADER);
         char expected[SHA256_HEX_MAX];
         uint8_t a[SHA256_BYTES], b[SHA256_BYTES];
 
-        write_csrf_token(d, secret, expected);
+        write_csrf_token(control, secret, expected);
         return sent && sha256_parse(sent, a) && sha256_parse(expected, b) && sha256_equal(a, b);
 }
 
 /* Responds when a page of another origin may have made the request. */
-static bool check_forgery(const struct access_control *d, struct http_request *req, const char *secret)
+static bool check_forgery(const struct access_control *control, struct http_request *req, const char *secret)
 {
         const char *problem = NULL;
 
@@ -73,7 +73,7 @@ static bool check_forgery(const struct access_control *d, struct http_request *r
                 problem = "neither Sec-Fetch-Site nor Origin shows that a page of this service sent it";
         else if (!http_is_type(http_header(req, "Content-Type"), "application/json"))
                 problem = "its Content-Type must be application/json";
-        else if (!has_csrf_token(d, req, secret))
+        else if (!has_csrf_token(control, req, secret))
                 problem = CSRF_HEADER " must have the text of csrf in /api/v1/session";
         if (!problem)
                 return true;
@@ -102,9 +102,10 @@ static bool copy_user_name(const char *value, char ret[static HTTP_TOKEN_NAME_SI
 }
 
 /* Responds when the header is not trusted. */
-static void identify_proxy_user(const struct access_control *d, struct http_request *req, struct request_sender *sender)
+static void identify_proxy_user(const struct access_control *control, struct http_request *req,
+                                struct request_sender *sender)
 {
-        const char *header = d->options->proxy_auth, *value = http_header(req, header), *problem = NULL;
+        const char *header = control->options->proxy_auth, *value = http_header(req, header), *problem = NULL;
 
         if (!http_is_from_proxy(req))
                 problem = "its sender is not in --trusted-proxy";
@@ -116,25 +117,25 @@ static void identify_proxy_user(const struct access_control *d, struct http_requ
                 metric_add(&proxy_refusals, 1);
                 http_fail_code(req, 403, "proxy_auth", "the header %s of this request is rejected: %s", header,
                                problem);
-        } else if (check_forgery(d, req, sender->user)) {
+        } else if (check_forgery(control, req, sender->user)) {
                 sender->kind = SENDER_USER;
         }
 }
 
 /* ---- identification and authorization ---- */
 
-static void identify_session(struct access_control *d, struct http_request *req, struct request_sender *sender)
+static void identify_session(struct access_control *control, struct http_request *req, struct request_sender *sender)
 {
         const char *id = get_session_id(req);
         struct session session;
 
-        if (!id || !sessions_find(d->sessions, id, monotonic_ns(), &session) || !check_forgery(d, req, id))
+        if (!id || !sessions_find(control->sessions, id, monotonic_ns(), &session) || !check_forgery(control, req, id))
                 return;
         sender->kind = SENDER_SESSION;
         sender->token = session.token;
 }
 
-void access_identify(struct access_control *d, struct http_request *req)
+void access_identify(struct access_control *control, struct http_request *req)
 {
         struct request_sender *sender = calloc(1, sizeof *sender);
 
@@ -149,13 +150,13 @@ void access_identify(struct access_control *d, struct http_request *req)
                 sender->kind = SENDER_TOKEN;
         else if (!is_for_pages(http_route(req)) || http_is_cross_origin(req))
                 sender->kind = SENDER_UNKNOWN;
-        else if (d->options->proxy_auth && http_header(req, d->options->proxy_auth))
-                identify_proxy_user(d, req, sender);
+        else if (control->options->proxy_auth && http_header(req, control->options->proxy_auth))
+                identify_proxy_user(control, req, sender);
         else
-                identify_session(d, req, sender);
+                identify_session(control, req, sender);
 }
 
-enum http_access access_authorize(const struct access_control *d, const struct request_sender *sender,
+enum http_access access_authorize(const struct access_control *control, const struct request_sender *sender,
                                   enum http_scope scope, char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
         enum http_access access;
@@ -164,16 +165,16 @@ enum http_access access_authorize(const struct access_control *d, const struct r
                 memcpy(name_ret, sender->user, sizeof sender->user);
                 return scope == SCOPE_READ ? ACCESS_GRANTED : ACCESS_DENIED;
         }
-        access = tokens_check(d->tokens, get_sender_token(sender), scope, name_ret);
+        access = tokens_check(control->tokens, get_sender_token(sender), scope, name_ret);
         return access == ACCESS_GRANTED && sender->kind == SENDER_SESSION && scope != SCOPE_READ ? ACCESS_DENIED
                                                                                                  : access;
 }
 
-bool access_get_tenant(const struct access_control *d, const struct request_sender *sender, enum http_scope scope,
+bool access_get_tenant(const struct access_control *control, const struct request_sender *sender, enum http_scope scope,
                        char ret[static TENANT_NAME_SIZE])
 {
         if (sender->kind != SENDER_USER)
-                return tokens_get_tenant(d->tokens, get_sender_token(sender), scope, ret);
+                return tokens_get_tenant(control->tokens, get_sender_token(sender), scope, ret);
         ret[0] = 0;
         return scope == SCOPE_READ;
 }

@@ -22,17 +22,17 @@
 #include "server/access/access.h"
 
 /** Callback for http_options.identify; only when there are tokens. */
-void access_identify(struct access_control *d, struct http_request *req);
+void access_identify(struct access_control *control, struct http_request *req);
 
 /** Callback for http_options.authorize; only when there are tokens. */
-enum http_access access_authorize(const struct access_control *d, const struct request_sender *sender,
+enum http_access access_authorize(const struct access_control *control, const struct request_sender *sender,
                                   enum http_scope scope, char name_ret[static HTTP_TOKEN_NAME_SIZE]);
 
 /**
  * The tenant setting of the sender's token, as tokens_get_tenant(); "", as for a token without the setting, for a
  * proxy's user. False for a sender without the scope.
  */
-bool access_get_tenant(const struct access_control *d, const struct request_sender *sender, enum http_scope scope,
+bool access_get_tenant(const struct access_control *control, const struct request_sender *sender, enum http_scope scope,
                        char ret[static TENANT_NAME_SIZE]);
 
 /** Name of the session cookie for this request: "__Host-cairn" over https, which browsers accept over https only. */
@@ -41,6 +41,6 @@ const char *get_session_cookie_name(const struct http_request *req);
 const char *get_session_id(const struct http_request *req);
 
 /** The text for X-Cairn-CSRF of a sender's requests. @param secret the session id or the user's name */
-void write_csrf_token(const struct access_control *d, const char *secret, char ret[static SHA256_HEX_MAX]);
+void write_csrf_token(const struct access_control *control, const char *secret, char ret[static SHA256_HEX_MAX]);
 
 #endif

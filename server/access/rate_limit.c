@@ -39,13 +39,13 @@ enum status rate_limit_create(struct rate_limit **ret, struct error *err)
         return ST_OK;
 }
 
-static void remove_bucket(struct rate_limit *r, struct rate_bucket *s)
+static void remove_bucket(struct rate_limit *r, struct rate_bucket *b)
 {
-        TAILQ_REMOVE(&r->used, s, by_use);
-        LIST_REMOVE(s, in_bucket);
+        TAILQ_REMOVE(&r->used, b, by_use);
+        LIST_REMOVE(b, in_bucket);
         assert(r->count > 0);
         r->count--;
-        free(s);
+        free(b);
 }
 
 void rate_limit_destroy(struct rate_limit *r)
@@ -72,30 +72,30 @@ static double get_request_rate(const struct rate_limit_config *limits)
 static struct rate_bucket *get_bucket(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                       int64_t now_ns)
 {
-        struct rate_bucket *s;
+        struct rate_bucket *b;
 
-        LIST_FOREACH(s, &r->buckets[key % BUCKETS], in_bucket)
-        if (s->key == key)
+        LIST_FOREACH(b, &r->buckets[key % BUCKETS], in_bucket)
+        if (b->key == key)
                 break;
-        if (s) {
-                double passed_s = (double)(now_ns - s->then_ns) / 1e9;
+        if (b) {
+                double passed_s = (double)(now_ns - b->then_ns) / 1e9;
 
-                s->requests = compute_refilled_debt(s->requests, get_request_rate(limits), passed_s);
-                s->bytes = compute_refilled_debt(s->bytes, (double)limits->bytes_per_day / DAY_S, passed_s);
-                TAILQ_REMOVE(&r->used, s, by_use);
+                b->requests = compute_refilled_debt(b->requests, get_request_rate(limits), passed_s);
+                b->bytes = compute_refilled_debt(b->bytes, (double)limits->bytes_per_day / DAY_S, passed_s);
+                TAILQ_REMOVE(&r->used, b, by_use);
         } else {
                 if (r->count == RATE_LIMIT_BUCKETS_MAX)
                         remove_bucket(r, TAILQ_FIRST(&r->used));
-                s = calloc(1, sizeof *s);
-                if (!s)
+                b = calloc(1, sizeof *b);
+                if (!b)
                         return NULL;
-                s->key = key;
-                LIST_INSERT_HEAD(&r->buckets[key % BUCKETS], s, in_bucket);
+                b->key = key;
+                LIST_INSERT_HEAD(&r->buckets[key % BUCKETS], b, in_bucket);
                 r->count++;
         }
-        s->then_ns = now_ns;
-        TAILQ_INSERT_TAIL(&r->used, s, by_use);
-        return s;
+        b->then_ns = now_ns;
+        TAILQ_INSERT_TAIL(&r->used, b, by_use);
+        return b;
 }
 
 static bool check_bucket(double missing, double n, double capacity, double per_s, uint64_t *wait_s_ret)
@@ -114,53 +114,53 @@ static double clamp_to_daily_bytes(const struct rate_limit_config *limits, uint6
         return (double)(bytes < limits->bytes_per_day ? bytes : limits->bytes_per_day);
 }
 
-static void charge_bucket(struct rate_bucket *s, const struct rate_limit_config *limits, uint64_t bytes)
+static void charge_bucket(struct rate_bucket *b, const struct rate_limit_config *limits, uint64_t bytes)
 {
-        s->requests++;
-        s->bytes += clamp_to_daily_bytes(limits, bytes);
+        b->requests++;
+        b->bytes += clamp_to_daily_bytes(limits, bytes);
 }
 
 enum rate_verdict rate_limit_take(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits,
                                   uint64_t bytes, int64_t now_ns, uint64_t *wait_s_ret)
 {
         enum rate_verdict verdict = RATE_FINE;
-        struct rate_bucket *s;
+        struct rate_bucket *b;
 
         pthread_mutex_lock(&r->lock);
-        s = get_bucket(r, key, limits, now_ns);
-        if (s && limits->requests_per_s &&
-            !check_bucket(s->requests, 1, (double)limits->requests_per_s * RATE_LIMIT_BURST_S, get_request_rate(limits),
+        b = get_bucket(r, key, limits, now_ns);
+        if (b && limits->requests_per_s &&
+            !check_bucket(b->requests, 1, (double)limits->requests_per_s * RATE_LIMIT_BURST_S, get_request_rate(limits),
                           wait_s_ret))
                 verdict = RATE_REQUESTS;
-        else if (s && limits->bytes_per_day &&
-                 !check_bucket(s->bytes, (double)(bytes ? bytes : 1), (double)limits->bytes_per_day,
+        else if (b && limits->bytes_per_day &&
+                 !check_bucket(b->bytes, (double)(bytes ? bytes : 1), (double)limits->bytes_per_day,
                                (double)limits->bytes_per_day / DAY_S, wait_s_ret))
                 verdict = RATE_BYTES;
-        else if (s)
-                charge_bucket(s, limits, bytes);
+        else if (b)
+                charge_bucket(b, limits, bytes);
         pthread_mutex_unlock(&r->lock);
         return verdict;
 }
 
 void rate_limit_refund(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits, int64_t now_ns)
 {
-        struct rate_bucket *s;
+        struct rate_bucket *b;
 
         pthread_mutex_lock(&r->lock);
-        s = get_bucket(r, key, limits, now_ns);
-        if (s)
-                s->requests = fmax(0, s->requests - 1);
+        b = get_bucket(r, key, limits, now_ns);
+        if (b)
+                b->requests = fmax(0, b->requests - 1);
         pthread_mutex_unlock(&r->lock);
 }
 
 void rate_limit_correct(struct rate_limit *r, uint64_t key, const struct rate_limit_config *limits, uint64_t taken,
                         uint64_t received, int64_t now_ns)
 {
-        struct rate_bucket *s;
+        struct rate_bucket *b;
 
         pthread_mutex_lock(&r->lock);
-        s = get_bucket(r, key, limits, now_ns);
-        if (s)
-                s->bytes = fmax(0, s->bytes + (double)received - clamp_to_daily_bytes(limits, taken));
+        b = get_bucket(r, key, limits, now_ns);
+        if (b)
+                b->bytes = fmax(0, b->bytes + (double)received - clamp_to_daily_bytes(limits, taken));
         pthread_mutex_unlock(&r->lock);
 }

@@ -38,7 +38,7 @@ struct tokens {
         struct token_list list;
 };
 
-static enum status digest_of(const char *text, size_t n, uint8_t ret[static SHA256_BYTES], struct error *err)
+static enum status compute_token_digest(const char *text, size_t n, uint8_t ret[static SHA256_BYTES], struct error *err)
 {
         _cleanup_sha256_ struct sha256 s = { 0 };
         enum status st = sha256_init(&s, err);
@@ -122,7 +122,7 @@ static enum status parse_secret(const char *text, uint8_t ret[static SHA256_BYTE
         if (strlen(text) < MIN_TOKEN_BYTES)
                 return error_set(err, ST_BAD_DATA, "'%s' line %u: a token has at least %d characters", path, number,
                                  MIN_TOKEN_BYTES);
-        return digest_of(text, strlen(text), ret, err);
+        return compute_token_digest(text, strlen(text), ret, err);
 }
 
 static enum status parse_token_line(struct token_list *t, char *line, const char *path, unsigned number,
@@ -152,7 +152,7 @@ static enum status parse_token_line(struct token_list *t, char *line, const char
         return ST_OK;
 }
 
-static enum status parse_text(char *text, const char *path, struct token_list *ret, struct error *err)
+static enum status parse_tokens(char *text, const char *path, struct token_list *ret, struct error *err)
 {
         struct token_list list = { .tenants = ret->tenants, .items = calloc(MAX_TOKENS + 1, sizeof *list.items) };
         unsigned number = 0;
@@ -172,7 +172,7 @@ static enum status parse_text(char *text, const char *path, struct token_list *r
         return st;
 }
 
-static enum status read_list(const char *path, struct token_list *ret, struct error *err)
+static enum status read_token_file(const char *path, struct token_list *ret, struct error *err)
 {
         _cleanup_buf_ struct buf text;
         enum status st;
@@ -182,7 +182,7 @@ static enum status read_list(const char *path, struct token_list *ret, struct er
         if (!st && !buf_cstr(&text))
                 st = buf_status(&text, err, path);
         if (!st)
-                st = parse_text((char *)text.data, path, ret, err);
+                st = parse_tokens((char *)text.data, path, ret, err);
         if (text.data)
                 explicit_bzero(text.data, text.size);
         return st;
@@ -203,7 +203,7 @@ enum status tokens_load(const char *path, const struct tenant_configs *tenants, 
         pthread_rwlock_init(&t->lock, NULL);
         t->path = strdup(path);
         t->list.tenants = tenants;
-        st = t->path ? read_list(path, &t->list, err) : error_no_memory(err);
+        st = t->path ? read_token_file(path, &t->list, err) : error_no_memory(err);
         if (!st)
                 *ret = steal_ptr(t);
         return st;
@@ -213,7 +213,7 @@ enum status tokens_reload(struct tokens *t, const char *path, size_t *count_ret,
 {
         struct token_list fresh = { .tenants = t->list.tenants }, old;
         _cleanup_free_ char *copy = strdup(path ? path : t->path);
-        enum status st = copy ? read_list(copy, &fresh, err) : error_no_memory(err);
+        enum status st = copy ? read_token_file(copy, &fresh, err) : error_no_memory(err);
 
         if (st)
                 return st;
@@ -254,7 +254,7 @@ static const struct token *find_token(const struct tokens *t, const uint8_t dige
 
 bool token_identify(const char *token, struct token_id *ret)
 {
-        return token && !digest_of(token, strlen(token), ret->digest, NULL);
+        return token && !compute_token_digest(token, strlen(token), ret->digest, NULL);
 }
 
 bool tokens_has(struct tokens *t, const struct token_id *token)
@@ -312,7 +312,7 @@ bool tokens_get_limits(struct tokens *t, const struct token_id *token, struct to
         pthread_rwlock_rdlock(&t->lock);
         found = find_token(t, token->digest);
         if (found) {
-                memcpy(&ret->who, token->digest, sizeof ret->who);
+                memcpy(&ret->key, token->digest, sizeof ret->key);
                 ret->limits = found->limits;
                 memcpy(ret->name, found->name, sizeof found->name);
         }

@@ -61,7 +61,7 @@ bool tokens_get_tenant(struct tokens *t, const struct token_id *token, enum http
 #define TOKEN_ANY_TENANT "*"
 
 struct token_limits {
-        uint64_t who; /* key for rate_limit_take() */
+        uint64_t key; /* key for rate_limit_take() */
         struct rate_limit_config limits;
         char name[HTTP_TOKEN_NAME_SIZE];
 };

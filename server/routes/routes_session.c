@@ -24,7 +24,7 @@ static const struct rate_limit_config attempts = { .requests_per_s = 1, .interva
 
 /* ---- session status ---- */
 
-static void write_scopes(struct json_out *j, const struct access_control *d, const struct request_sender *sender)
+static void write_scopes(struct json_out *j, const struct access_control *control, const struct request_sender *sender)
 {
         static const struct {
                 enum http_scope scope;
@@ -38,7 +38,7 @@ static void write_scopes(struct json_out *j, const struct access_control *d, con
 
         json_out_array(j, "scopes");
         for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++)
-                if (!d->tokens || access_authorize(d, sender, scopes[i].scope, name) == ACCESS_GRANTED)
+                if (!control->tokens || access_authorize(control, sender, scopes[i].scope, name) == ACCESS_GRANTED)
                         json_out_str(j, NULL, scopes[i].name);
         json_out_array_end(j);
 }
@@ -59,12 +59,13 @@ static const char *name_sender_kind(enum sender_kind kind)
 }
 
 /* @param session_id  for SENDER_SESSION */
-static void respond_session(struct http_request *req, const struct access_control *d,
+static void respond_session(struct http_request *req, const struct access_control *control,
                             const struct request_sender *sender, const char *session_id)
 {
         char name[HTTP_TOKEN_NAME_SIZE] = "", csrf[SHA256_HEX_MAX];
-        enum http_access access = d->tokens ? access_authorize(d, sender, SCOPE_READ, name) : ACCESS_GRANTED;
-        enum sender_kind kind = d->tokens && access != ACCESS_UNKNOWN ? sender->kind : SENDER_UNKNOWN;
+        enum http_access access =
+                control->tokens ? access_authorize(control, sender, SCOPE_READ, name) : ACCESS_GRANTED;
+        enum sender_kind kind = control->tokens && access != ACCESS_UNKNOWN ? sender->kind : SENDER_UNKNOWN;
         struct session session;
         struct json_out j;
         struct buf body;
@@ -75,12 +76,12 @@ static void respond_session(struct http_request *req, const struct access_contro
         json_out_bool(&j, "sign_in_needed", access != ACCESS_GRANTED);
         json_out_str(&j, "signed_in_by", name_sender_kind(kind));
         json_out_str(&j, "name", kind == SENDER_UNKNOWN ? "" : name);
-        write_scopes(&j, d, sender);
+        write_scopes(&j, control, sender);
         if (kind == SENDER_SESSION || kind == SENDER_USER) {
-                write_csrf_token(d, kind == SENDER_SESSION ? session_id : sender->user, csrf);
+                write_csrf_token(control, kind == SENDER_SESSION ? session_id : sender->user, csrf);
                 json_out_str(&j, "csrf", csrf);
         }
-        if (kind == SENDER_SESSION && sessions_find(d->sessions, session_id, monotonic_ns(), &session))
+        if (kind == SENDER_SESSION && sessions_find(control->sessions, session_id, monotonic_ns(), &session))
                 json_out_uint(&j, "expires_in_s", session.left_s);
         if (access == ACCESS_GRANTED)
                 json_out_str(&j, "version", CAIRN_VERSION);
@@ -134,12 +135,13 @@ static bool read_sent_token(struct http_request *req, char ret[static TOKEN_BYTE
 }
 
 /* Responds when the address has made too many attempts. */
-static bool admit_attempt(struct http_request *req, const struct access_control *d)
+static bool admit_attempt(struct http_request *req, const struct access_control *control)
 {
         uint64_t wait_s = 1;
         char text[24];
 
-        if (rate_limit_take(d->sign_ins, http_peer_number(req), &attempts, 0, monotonic_ns(), &wait_s) == RATE_FINE)
+        if (rate_limit_take(control->sign_ins, http_peer_number(req), &attempts, 0, monotonic_ns(), &wait_s) ==
+            RATE_FINE)
                 return true;
         metric_add(&limited, 1);
         snprintf(text, sizeof text, "%" PRIu64, wait_s);
@@ -150,14 +152,15 @@ static bool admit_attempt(struct http_request *req, const struct access_control 
 }
 
 /* Responds when the token is unknown or lacks the scope `read`. */
-static bool check_sent_token(struct http_request *req, struct access_control *d, const struct request_sender *sender)
+static bool check_sent_token(struct http_request *req, struct access_control *control,
+                             const struct request_sender *sender)
 {
         char name[HTTP_TOKEN_NAME_SIZE];
-        enum http_access access = access_authorize(d, sender, SCOPE_READ, name);
+        enum http_access access = access_authorize(control, sender, SCOPE_READ, name);
 
         http_set_token_name(req, name);
         if (access == ACCESS_GRANTED) {
-                rate_limit_refund(d->sign_ins, http_peer_number(req), &attempts, monotonic_ns());
+                rate_limit_refund(control->sign_ins, http_peer_number(req), &attempts, monotonic_ns());
                 metric_add(&accepted, 1);
                 return true;
         }
@@ -169,29 +172,29 @@ static bool check_sent_token(struct http_request *req, struct access_control *d,
         return false;
 }
 
-static void begin_session(struct http_request *req, struct access_control *d, struct request_sender *sender)
+static void begin_session(struct http_request *req, struct access_control *control, struct request_sender *sender)
 {
         const char *old = get_session_id(req);
         char id[SESSION_ID_SIZE];
         struct error err;
-        enum status st = sessions_begin(d->sessions, &sender->token, monotonic_ns(), id, &err);
+        enum status st = sessions_begin(control->sessions, &sender->token, monotonic_ns(), id, &err);
 
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
         if (old)
-                sessions_end(d->sessions, old);
-        set_session_cookie(req, id, d->options->session_max_age_s);
+                sessions_end(control->sessions, old);
+        set_session_cookie(req, id, control->options->session_max_age_s);
         sender->kind = SENDER_SESSION;
-        respond_session(req, d, sender, id);
+        respond_session(req, control, sender, id);
         explicit_bzero(id, sizeof id);
 }
 
 static void handle_login(struct http_request *req, void *context)
 {
         struct server *s = context;
-        struct access_control *d = &s->access_control;
+        struct access_control *control = &s->access_control;
         struct request_sender sender = { .kind = SENDER_TOKEN, .peer = http_peer(req) };
         char token[TOKEN_BYTES_MAX];
 
@@ -199,30 +202,30 @@ static void handle_login(struct http_request *req, void *context)
         metric_register(&refused);
         metric_register(&limited);
         metric_register(&malformed);
-        if (!d->tokens) {
+        if (!control->tokens) {
                 http_fail_code(req, 400, "usage", "this service has no tokens, so its pages need no sign-in");
                 return;
         }
-        if (!admit_attempt(req, d))
+        if (!admit_attempt(req, control))
                 return;
         if (!read_sent_token(req, token))
                 metric_add(&malformed, 1);
         else if (!token_identify(token, &sender.token))
                 http_fail(req, ST_NO_MEMORY, NULL);
-        else if (check_sent_token(req, d, &sender))
-                begin_session(req, d, &sender);
+        else if (check_sent_token(req, control, &sender))
+                begin_session(req, control, &sender);
         explicit_bzero(token, sizeof token);
 }
 
 static void handle_logout(struct http_request *req, void *context)
 {
         struct server *s = context;
-        struct access_control *d = &s->access_control;
+        struct access_control *control = &s->access_control;
         const struct request_sender *sender = http_sender(req);
         char name[HTTP_TOKEN_NAME_SIZE] = "";
 
-        if (sender->kind == SENDER_SESSION && sessions_end(d->sessions, get_session_id(req))) {
-                (void)tokens_check(d->tokens, &sender->token, SCOPE_READ, name);
+        if (sender->kind == SENDER_SESSION && sessions_end(control->sessions, get_session_id(req))) {
+                (void)tokens_check(control->tokens, &sender->token, SCOPE_READ, name);
                 http_set_token_name(req, name);
         }
         set_session_cookie(req, "", 0);

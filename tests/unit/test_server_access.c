@@ -103,7 +103,7 @@ END_TEST
 
 START_TEST(tokens_have_limits)
 {
-        struct token_limits l = { .who = 0 };
+        struct token_limits l = { .key = 0 };
         struct tokens *t = NULL;
         struct error err;
 
