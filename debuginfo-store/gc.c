@@ -313,7 +313,7 @@ enum status debuginfo_store_collect_garbage(struct debuginfo_store *store, const
         if (!options->dry_run)
                 partial_expire(store, options->now_unix_s);
         return st || !options->sweep ? st
-                                     : sweep_orphans(store, options->dry_run, &ret->strays, &ret->stray_bytes, err);
+                                     : sweep_orphans(store, options->dry_run, &ret->orphans, &ret->orphan_bytes, err);
 }
 
 /* ---- superseded symbol files ---- */

@@ -42,7 +42,7 @@ struct gc_result {
         uint64_t removed[GC_REASON_COUNT], removed_bytes;
         uint64_t pinned, needed, companions; /* kept although a rule expires them: pinned, not indexed yet, required by
                                                 a stored object */
-        uint64_t strays, stray_bytes;        /* files without a record */
+        uint64_t orphans, orphan_bytes;      /* files without a record */
 };
 
 enum status debuginfo_store_collect_garbage(struct debuginfo_store *store, const struct gc_options *options,

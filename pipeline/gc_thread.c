@@ -110,11 +110,11 @@ static bool run_collection(struct gc_thread *c, bool sweep)
         gc_thread_publish_metrics(c, &r);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 count += r.removed[i];
-        if (count || r.strays)
+        if (count || r.orphans)
                 log_info("debuginfo",
                          "%sremoved %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
                          " files without a record; %" PRIu64 " objects of %" PRIu64 " bytes stay",
-                         c->whose, count, r.removed_bytes, r.strays, r.objects, r.bytes);
+                         c->whose, count, r.removed_bytes, r.orphans, r.objects, r.bytes);
         return r.needed;
 }
 

@@ -3,21 +3,21 @@
 
 #include "common/json_out.h"
 
-struct answer {
+struct gc_report_writer {
         struct json_out j;
         const struct gc_options *options;
 };
 
 static bool is_needed_by_caller(void *context, const struct stored_object *object)
 {
-        const struct answer *a = context;
+        const struct gc_report_writer *a = context;
 
         return a->options->needed && a->options->needed(a->options->context, object);
 }
 
 static void write_removed_object(void *context, const struct stored_object *object, enum gc_reason why)
 {
-        struct answer *a = context;
+        struct gc_report_writer *a = context;
         char hex[BUILD_ID_HEX_MAX];
 
         json_out_object(&a->j, NULL);
@@ -33,7 +33,7 @@ static void write_removed_object(void *context, const struct stored_object *obje
 enum status run_gc_with_report(struct debuginfo_store *objects, const struct gc_options *options,
                                struct gc_result *r_ret, struct buf *ret, struct error *err)
 {
-        struct answer a = { .options = options };
+        struct gc_report_writer a = { .options = options };
         struct gc_options o = *options;
         enum status st;
 
@@ -54,8 +54,8 @@ enum status run_gc_with_report(struct debuginfo_store *objects, const struct gc_
         json_out_uint(&a.j, "pinned", r_ret->pinned);
         json_out_uint(&a.j, "needed", r_ret->needed);
         json_out_uint(&a.j, "companions", r_ret->companions);
-        json_out_uint(&a.j, "strays", r_ret->strays);
-        json_out_uint(&a.j, "stray_bytes", r_ret->stray_bytes);
+        json_out_uint(&a.j, "strays", r_ret->orphans);
+        json_out_uint(&a.j, "stray_bytes", r_ret->orphan_bytes);
         json_out_object_end(&a.j);
         return buf_status(ret, err, "report of the collection");
 }

@@ -213,7 +213,7 @@ static void check(const char *dir, uint32_t promised)
         look_at(OTHER, has(promised, OTHER) && !has(promised, MAY_GO), has(promised, REMOVED), &o);
         look_at(OLD, has(promised, OLD) && !has(promised, MAY_GO), has(promised, COLLECTED), &o);
         must(collect(&r, NULL, &err) == ST_OK, "%s", err.text);
-        must(collect(&r, NULL, &err) == ST_OK && r.strays == 0, "%llu strays stay", (unsigned long long)r.strays);
+        must(collect(&r, NULL, &err) == ST_OK && r.orphans == 0, "%llu strays stay", (unsigned long long)r.orphans);
         must(upload(100, QUALITY_DWARF, "", &err) == ST_OK, "a new object: %s", err.text);
         look_at(100, true, false, &o);
         ck_assert_int_eq(debuginfo_store_remove(store, &o.build_id, o.kind, &err), ST_OK);

@@ -311,11 +311,11 @@ START_TEST(files_without_a_record_go_and_strangers_stay)
         ck_assert_int_eq(meta_remove(store->meta, &lost.build_id, OBJECT_DEBUGINFO, &err),
                          ST_OK); /* and then the crash */
         r = collect_with((struct gc_options){ .dry_run = true, .sweep = true }, NULL, 0);
-        ck_assert_uint_eq(r.strays, 1);
+        ck_assert_uint_eq(r.orphans, 1);
         ck_assert_int_eq(access(lost_path, F_OK), 0);
         r = collect_with((struct gc_options){ .sweep = true }, NULL, 0);
-        ck_assert_uint_eq(r.strays, 1);
-        ck_assert_uint_eq(r.stray_bytes, 1);
+        ck_assert_uint_eq(r.orphans, 1);
+        ck_assert_uint_eq(r.orphan_bytes, 1);
         ck_assert_int_ne(access(lost_path, F_OK), 0);
         lost_path[path_base(lost_path) - lost_path - 1] = 0;
         ck_assert_int_ne(stat(lost_path, &st), 0); /* its folder went too */
