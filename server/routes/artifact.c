@@ -17,14 +17,18 @@
  * the file, which may be a hundred times larger. The file is fetched only if the upstream does not support sections.
  */
 
-/* @param also  characters of text that are not percent-encoded. */
-static enum status fetch_artifact_piece(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                        const char *what, const char *text, const char *also, struct artifact *ret,
-                                        struct error *err)
+static struct federation_client make_artifact_client(const struct http_request *req)
 {
-        const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
-                                                  .cancel = http_request_cancelled(req) };
-        struct artifact a = { .fd = -1, .id = *id };
+        return (struct federation_client){ .forwarded_for = http_header(req, "X-Forwarded-For"),
+                                           .cancel = http_request_cancelled(req) };
+}
+
+/* @param what  "section/" or "source/"  @param also  characters of text that are not percent-encoded. */
+static enum status fetch_artifact_part(const struct artifact_query *q, const char *what, const char *text,
+                                       const char *also, struct artifact *ret, struct error *err)
+{
+        const struct federation_client client = make_artifact_client(q->req);
+        struct artifact a = { .fd = -1, .id = q->id };
         _cleanup_buf_ struct buf part;
         struct stat info;
         enum status st;
@@ -33,12 +37,12 @@ static enum status fetch_artifact_piece(struct debuginfo_space *s, struct http_r
         buf_append_str(&part, what);
         append_url_encoded(&part, text, also);
         buf_append(&part, "", 1);
-        if (!s->federation || buf_status(&part, err, "name"))
+        if (!q->space->federation || buf_status(&part, err, "name"))
                 return ST_NOT_FOUND;
-        st = artifact_begin_wait(req, err);
+        st = artifact_begin_wait(q->req, err);
         if (st)
                 return st;
-        st = federation_fetch_part(s->federation, id, (const char *)part.data, &client, &a.fd, err);
+        st = federation_fetch_part(q->space->federation, &q->id, (const char *)part.data, &client, &a.fd, err);
         http_end_wait();
         if (st)
                 return st;
@@ -51,18 +55,17 @@ static enum status fetch_artifact_piece(struct debuginfo_space *s, struct http_r
         return ST_OK;
 }
 
-enum status artifact_fetch_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                   const char *name, struct artifact *ret, struct error *err)
+enum status artifact_fetch_section(const struct artifact_query *q, const char *name, struct artifact *ret,
+                                   struct error *err)
 {
-        return fetch_artifact_piece(s, req, id, "section/", name, "", ret, err);
+        return fetch_artifact_part(q, "section/", name, "", ret, err);
 }
 
 /* A path that leads above its root is rejected: an upstream, or a proxy in between, might resolve it. */
-enum status artifact_fetch_source(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                  const char *path, struct artifact *ret, struct error *err)
+enum status artifact_fetch_source(const struct artifact_query *q, const char *path, struct artifact *ret,
+                                  struct error *err)
 {
-        return is_path_outside_root(path) ? ST_NOT_FOUND
-                                          : fetch_artifact_piece(s, req, id, "source/", path, "/", ret, err);
+        return is_path_outside_root(path) ? ST_NOT_FOUND : fetch_artifact_part(q, "source/", path, "/", ret, err);
 }
 
 static enum status open_stored_artifact(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
@@ -91,12 +94,13 @@ static void copy_scanned_artifact(struct artifact *a, const struct scan_opened *
         snprintf(a->archive, sizeof a->archive, "%s", o->archive);
 }
 
-static enum status open_scanned_artifact(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                         enum object_kind kind, struct artifact *ret, struct error *err)
+static enum status open_scanned_artifact(const struct artifact_query *q, enum object_kind kind, struct artifact *ret,
+                                         struct error *err)
 {
-        const struct scan_wait wait = { .cancel = http_request_cancelled(req) };
+        const struct scan_wait wait = { .cancel = http_request_cancelled(q->req) };
+        struct scan *scan = q->space->scan_demand.scan;
         struct scan_opened o;
-        enum status st = s->scan_demand.scan ? scan_open(s->scan_demand.scan, id, kind, &wait, &o, err) : ST_NOT_FOUND;
+        enum status st = scan ? scan_open(scan, &q->id, kind, &wait, &o, err) : ST_NOT_FOUND;
 
         if (!st)
                 copy_scanned_artifact(ret, &o);
@@ -112,56 +116,62 @@ enum status artifact_begin_wait(struct http_request *req, struct error *err)
         return st;
 }
 
-static enum status fetch_artifact(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                  enum object_kind kind, struct download **coming_ret, struct error *err)
+static enum status fetch_artifact(const struct artifact_query *q, enum object_kind kind, struct download **coming_ret,
+                                  struct error *err)
 {
-        const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
-                                                  .cancel = http_request_cancelled(req) };
-        enum status st = artifact_begin_wait(req, err);
+        const struct federation_client client = make_artifact_client(q->req);
+        enum status st = artifact_begin_wait(q->req, err);
 
         if (st)
                 return st;
-        st = federation_fetch(s->federation, id, kind, &client, coming_ret, err);
+        st = federation_fetch(q->space->federation, &q->id, kind, &client, coming_ret, err);
         http_end_wait();
         return st;
 }
 
-enum status artifact_open(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                          enum object_kind kind, enum artifact_upstream upstream, struct artifact *ret,
-                          struct error *err)
+enum status artifact_open(const struct artifact_query *q, enum object_kind kind, enum artifact_upstream upstream,
+                          struct artifact *ret, struct error *err)
 {
-        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
-        enum status st = deadline_check(http_request_deadline(req), err);
+        struct artifact a = { .fd = -1, .id = q->id, .kind = kind };
+        enum status st = deadline_check(http_request_deadline(q->req), err);
 
         if (!st)
-                st = open_stored_artifact(s, id, kind, &a, err);
-
+                st = open_stored_artifact(q->space, &q->id, kind, &a, err);
         if (st == ST_NOT_FOUND)
-                st = open_scanned_artifact(s, req, id, kind, &a, err);
-        if (st == ST_NOT_FOUND && upstream != ARTIFACT_LOCAL && s->federation &&
+                st = open_scanned_artifact(q, kind, &a, err);
+        if (st == ST_NOT_FOUND && upstream != ARTIFACT_LOCAL && q->space->federation &&
             (kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE)) {
-                st = fetch_artifact(s, req, id, kind, upstream == ARTIFACT_PARTIAL ? &a.coming : NULL, err);
+                st = fetch_artifact(q, kind, upstream == ARTIFACT_PARTIAL ? &a.coming : NULL, err);
                 if (!st && !a.coming)
-                        st = open_stored_artifact(s, id, kind, &a, err);
+                        st = open_stored_artifact(q->space, &q->id, kind, &a, err);
         }
         if (!st)
                 *ret = a;
         return st;
 }
 
-enum status artifact_open_at_once(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
-                                  struct artifact *ret, struct error *err)
+static enum status find_stored_artifact(const struct artifact_query *q, enum object_kind kind,
+                                        struct stored_object *ret, struct error *err)
+{
+        struct debuginfo_store *objects = q->space->objects;
+
+        return objects ? debuginfo_store_find(objects, &q->id, kind, ret, err) : ST_NOT_FOUND;
+}
+
+enum status artifact_open_at_once(const struct artifact_query *q, enum object_kind kind, struct artifact *ret,
+                                  struct error *err)
 {
         static const struct scan_wait never = { .never = true };
-        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
+        struct artifact a = { .fd = -1, .id = q->id, .kind = kind };
+        struct scan *scan = q->space->scan_demand.scan;
         struct stored_object stored;
         struct scan_opened o;
-        enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
+        enum status st = find_stored_artifact(q, kind, &stored, err);
 
         if (!st)
                 return error_set(err, ST_BUSY, "a stored object must be decompressed");
-        if (st == ST_NOT_FOUND && s->scan_demand.scan)
-                st = scan_open(s->scan_demand.scan, id, kind, &never, &o, err);
+        if (st == ST_NOT_FOUND && scan)
+                st = scan_open(scan, &q->id, kind, &never, &o, err);
         if (st)
                 return st;
         copy_scanned_artifact(&a, &o);
@@ -197,10 +207,11 @@ static enum status list_artifact_sections(struct debuginfo_space *s, const struc
         return st ? st : elf_job_list_sections(a->reader ? unpacked : a->fd, s->scratch_dir, cancel, ret, err);
 }
 
-static enum status check_section_bounds(const struct artifact *a, const char *name, uint64_t offset, uint64_t size,
-                                        struct error *err)
+static enum status check_section_bounds(const struct artifact_part *p, const char *name, struct error *err)
 {
-        if (offset > a->size_bytes || size > a->size_bytes - offset)
+        uint64_t file_bytes = p->artifact.size_bytes;
+
+        if (p->offset > file_bytes || p->size > file_bytes - p->offset)
                 return error_set(err, ST_BAD_DATA, "section '%.100s' ends past the end of the file", name);
         return ST_OK;
 }
@@ -215,101 +226,112 @@ static void record_section_table(const struct debuginfo_space *s, const struct a
                 log_warn("debuginfod", "cannot store a section table: %s, ignoring", err.text);
 }
 
-enum status artifact_find_section(struct debuginfo_space *s, const struct artifact *a, const char *name,
-                                  const atomic_bool *cancel, uint64_t *offset_ret, uint64_t *size_ret,
+/* Read the section table of the file with a worker, and cache it. */
+static enum status read_section_table(const struct artifact_query *q, const char *name, struct artifact_part *p,
+                                      struct error *err)
+{
+        struct artifact *a = &p->artifact;
+        struct buf table;
+        enum status st;
+
+        buf_init(&table, LIMIT_SECTION_TABLES_BYTES);
+        st = list_artifact_sections(q->space, a, http_request_cancelled(q->req), &table, err);
+        if (!st)
+                st = section_list_find(table.data, table.size, name, &p->offset, &p->size, err);
+        if (st && st != ST_NOT_FOUND) {
+                buf_deinit(&table);
+                return st;
+        }
+        record_section_table(q->space, a, &table);
+        section_table_insert(a->identity, table.data, table.size);
+        return st;
+}
+
+enum status artifact_find_section(const struct artifact_query *q, const char *name, struct artifact_part *p,
                                   struct error *err)
 {
+        const struct artifact *a = &p->artifact;
         enum status st =
-                a->reader ? object_reader_find_section(a->reader, name, offset_ret, size_ret, err) : ST_UNSUPPORTED;
-        enum section_found known;
-        struct buf table;
+                a->reader ? object_reader_find_section(a->reader, name, &p->offset, &p->size, err) : ST_UNSUPPORTED;
 
-        if (st != ST_UNSUPPORTED)
-                return st ? st : check_section_bounds(a, name, *offset_ret, *size_ret, err);
-        known = section_table_find(a->identity, name, offset_ret, size_ret);
-        if (known == SECTION_ABSENT)
-                return error_set(err, ST_NOT_FOUND, "the file has no section '%.100s'", name);
-        if (known == SECTION_UNKNOWN) {
-                buf_init(&table, LIMIT_SECTION_TABLES_BYTES);
-                st = list_artifact_sections(s, a, cancel, &table, err);
-                if (!st)
-                        st = section_list_find(table.data, table.size, name, offset_ret, size_ret, err);
-                if (st && st != ST_NOT_FOUND) {
-                        buf_deinit(&table);
-                        return st;
+        if (st == ST_UNSUPPORTED) {
+                switch (section_table_find(a->identity, name, &p->offset, &p->size)) {
+                case SECTION_ABSENT:
+                        return error_set(err, ST_NOT_FOUND, "the file has no section '%.100s'", name);
+                case SECTION_UNKNOWN:
+                        st = read_section_table(q, name, p, err);
+                        break;
+                case SECTION_FOUND:
+                        st = ST_OK;
                 }
-                record_section_table(s, a, &table);
-                section_table_insert(a->identity, table.data, table.size);
-                if (st)
-                        return st;
         }
-        return check_section_bounds(a, name, *offset_ret, *size_ret, err);
+        return st ? st : check_section_bounds(p, name, err);
 }
 
 /* ST_BUSY when a use must be recorded, because writing to the store may wait for other writers. */
-static enum status open_cached_section(struct debuginfo_space *s, struct http_request *req,
-                                       const struct stored_object *stored, const char *name, struct artifact *a,
-                                       struct error *err)
+static enum status open_cached_section(const struct artifact_query *q, const struct stored_object *stored,
+                                       const char *name, struct artifact_part *p, struct error *err)
 {
+        struct artifact *a = &p->artifact;
         size_t size;
         enum status st;
 
-        if (!s->options->read_only && object_is_use_due(stored))
+        if (!q->space->options->read_only && object_is_use_due(stored))
                 return error_set(err, ST_BUSY, "a use must be recorded");
-        st = debuginfo_store_read_cached_section(s->objects, stored, name, &a->bytes, &size, err);
-        if (!st && (st = http_reserve_memory(req, size, err)))
+        st = debuginfo_store_read_cached_section(q->space->objects, stored, name, &a->bytes, &size, err);
+        if (!st && (st = http_reserve_memory(q->req, size, err)))
                 artifact_close(a);
         if (st)
                 return st;
         a->size_bytes = size;
         snprintf(a->name, sizeof a->name, "%s", stored->name);
+        p->offset = 0;
+        p->size = size;
         return ST_OK;
 }
 
-enum status artifact_open_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                  enum object_kind kind, const char *name, bool at_once, struct artifact *ret,
-                                  uint64_t *offset_ret, uint64_t *size_ret, struct error *err)
+static enum status open_scanned_section(const struct artifact_query *q, const char *name, bool at_once,
+                                        struct artifact_part *p, struct error *err)
 {
-        const struct scan_wait wait = { .never = at_once, .cancel = http_request_cancelled(req) };
-        struct artifact a = { .fd = -1, .id = *id, .kind = kind };
-        struct stored_object stored;
+        const struct scan_wait wait = { .never = at_once, .cancel = http_request_cancelled(q->req) };
+        struct scan *scan = q->space->scan_demand.scan;
+        struct artifact *a = &p->artifact;
         struct scan_opened o;
-        enum status st = s->objects ? debuginfo_store_find(s->objects, id, kind, &stored, err) : ST_NOT_FOUND;
+        enum status st = scan ? scan_open_section(scan, &q->id, a->kind, name, &wait, &o, &p->offset, &p->size, err)
+                              : ST_NOT_FOUND;
+
+        if (st)
+                return st;
+        copy_scanned_artifact(a, &o);
+        st = check_section_bounds(p, name, err);
+        if (st)
+                artifact_close(a);
+        return st;
+}
+
+enum status artifact_open_section(const struct artifact_query *q, enum object_kind kind, const char *name, bool at_once,
+                                  struct artifact_part *ret, struct error *err)
+{
+        struct artifact_part p = { .artifact = { .fd = -1, .id = q->id, .kind = kind } };
+        struct stored_object stored;
+        enum status st = find_stored_artifact(q, kind, &stored, err);
 
         if (!st && !at_once)
                 return error_set(err, ST_UNSUPPORTED, "the object is stored");
-        if (!st) {
-                st = open_cached_section(s, req, &stored, name, &a, err);
-                if (st)
-                        return st;
-                *offset_ret = 0;
-                *size_ret = a.size_bytes;
-                *ret = a;
-                return ST_OK;
-        }
-        if (st == ST_NOT_FOUND && s->scan_demand.scan)
-                st = scan_open_section(s->scan_demand.scan, id, kind, name, &wait, &o, offset_ret, size_ret, err);
-        if (st)
-                return st;
-        copy_scanned_artifact(&a, &o);
-        st = check_section_bounds(&a, name, *offset_ret, *size_ret, err);
-        if (st)
-                artifact_close(&a);
-        else
-                *ret = a;
+        if (!st)
+                st = open_cached_section(q, &stored, name, &p, err);
+        else if (st == ST_NOT_FOUND)
+                st = open_scanned_section(q, name, at_once, &p, err);
+        if (!st)
+                *ret = p;
         return st;
 }
 
 /* ---- answering ---- */
 
-struct part {
-        struct artifact artifact;
-        uint64_t offset, size;
-};
-
 static ssize_t read_artifact_part(void *state, void *to, size_t n, uint64_t offset)
 {
-        struct part *p = state;
+        struct artifact_part *p = state;
         uint64_t left = offset < p->size ? p->size - offset : 0;
         struct error err;
         ssize_t done;
@@ -326,7 +348,7 @@ static ssize_t read_artifact_part(void *state, void *to, size_t n, uint64_t offs
 
 static void close_artifact_part(void *state)
 {
-        struct part *p = state;
+        struct artifact_part *p = state;
 
         artifact_close(&p->artifact);
         free(p);
@@ -334,7 +356,7 @@ static void close_artifact_part(void *state)
 
 void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size, const char *etag)
 {
-        struct part *p;
+        struct artifact_part *p;
 
         if (a->name[0])
                 http_set_header(req, "X-DEBUGINFOD-FILE", a->name);
@@ -361,6 +383,6 @@ void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset
                 http_reset_connection(req);
                 return;
         }
-        *p = (struct part){ *a, offset, size };
+        *p = (struct artifact_part){ *a, offset, size };
         http_respond_stream(req, "application/octet-stream", size, etag, read_artifact_part, close_artifact_part, p);
 }

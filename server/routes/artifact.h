@@ -24,6 +24,19 @@ struct artifact {
         char name[256], archive[512]; /* "" unknown or none */
 };
 
+/** A client's request for the files of one object. */
+struct artifact_query {
+        struct debuginfo_space *space;
+        struct http_request *req; /* waits end when it is cancelled */
+        struct build_id id;
+};
+
+/** A range of an artifact, such as a section. */
+struct artifact_part {
+        struct artifact artifact;
+        uint64_t offset, size;
+};
+
 enum artifact_upstream {
         ARTIFACT_LOCAL,   /* do not query upstreams */
         ARTIFACT_WHOLE,   /* wait for the complete download */
@@ -34,9 +47,8 @@ enum artifact_upstream {
  * Open an artifact, fetching it from an upstream if needed.
  * @return ST_NOT_FOUND is definite. Other failures as artifact_begin_wait().
  */
-enum status artifact_open(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                          enum object_kind kind, enum artifact_upstream upstream, struct artifact *ret,
-                          struct error *err) MUST_CHECK;
+enum status artifact_open(const struct artifact_query *q, enum object_kind kind, enum artifact_upstream upstream,
+                          struct artifact *ret, struct error *err) MUST_CHECK;
 void artifact_close(struct artifact *a);
 
 /**
@@ -47,22 +59,24 @@ void artifact_close(struct artifact *a);
 enum status artifact_begin_wait(struct http_request *req, struct error *err) MUST_CHECK;
 
 /** As artifact_open(), without waiting and without upstreams. ST_BUSY when artifact_open() is needed. */
-enum status artifact_open_at_once(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind,
-                                  struct artifact *ret, struct error *err) MUST_CHECK;
+enum status artifact_open_at_once(const struct artifact_query *q, enum object_kind kind, struct artifact *ret,
+                                  struct error *err) MUST_CHECK;
 
 /**
  * Fetch a section, or a source file, from an upstream. Its content is not verified.
  * @param path without its first slash.
  * @return as federation_fetch_part().
  */
-enum status artifact_fetch_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                   const char *name, struct artifact *ret, struct error *err) MUST_CHECK;
-enum status artifact_fetch_source(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                  const char *path, struct artifact *ret, struct error *err) MUST_CHECK;
+enum status artifact_fetch_section(const struct artifact_query *q, const char *name, struct artifact *ret,
+                                   struct error *err) MUST_CHECK;
+enum status artifact_fetch_source(const struct artifact_query *q, const char *path, struct artifact *ret,
+                                  struct error *err) MUST_CHECK;
 
-/** Find the offset and size of a section. ST_NOT_FOUND when it is absent, or is a section header without content. */
-enum status artifact_find_section(struct debuginfo_space *s, const struct artifact *a, const char *name,
-                                  const atomic_bool *cancel, uint64_t *offset_ret, uint64_t *size_ret,
+/**
+ * Find the offset and size of a section of p->artifact, and set those of p.
+ * @return ST_NOT_FOUND when it is absent, or is a section header without content.
+ */
+enum status artifact_find_section(const struct artifact_query *q, const char *name, struct artifact_part *p,
                                   struct error *err) MUST_CHECK;
 
 /**
@@ -71,9 +85,8 @@ enum status artifact_find_section(struct debuginfo_space *s, const struct artifa
  * @param at_once  do not wait: ST_BUSY when that is impossible.
  * @return ST_NOT_FOUND; ST_UNSUPPORTED when artifact_open() and artifact_find_section() are needed.
  */
-enum status artifact_open_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                  enum object_kind kind, const char *name, bool at_once, struct artifact *ret,
-                                  uint64_t *offset_ret, uint64_t *size_ret, struct error *err) MUST_CHECK;
+enum status artifact_open_section(const struct artifact_query *q, enum object_kind kind, const char *name, bool at_once,
+                                  struct artifact_part *ret, struct error *err) MUST_CHECK;
 
 /** Respond with all or part of the artifact. @param a  taken. */
 void artifact_send(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size, const char *etag);

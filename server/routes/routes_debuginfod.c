@@ -123,16 +123,15 @@ static void answer_object(struct http_request *req, struct artifact *a)
 
 static void handle_object(struct http_request *req, enum object_kind kind)
 {
-        struct debuginfo_space *s = get_request_space(req);
+        enum artifact_upstream upstream = can_send_partial_download(req) ? ARTIFACT_PARTIAL : ARTIFACT_WHOLE;
+        struct artifact_query q = { .space = get_request_space(req), .req = req };
         struct artifact a;
-        struct build_id id;
         struct error err;
         enum status st;
 
-        if (!get_route_build_id(req, &id))
+        if (!get_route_build_id(req, &q.id))
                 return;
-        st = artifact_open(s, req, &id, kind, can_send_partial_download(req) ? ARTIFACT_PARTIAL : ARTIFACT_WHOLE, &a,
-                           &err);
+        st = artifact_open(&q, kind, upstream, &a, &err);
         if (st == ST_NOT_FOUND) {
                 answer_missing(req, object_kind_name(kind));
                 return;
@@ -150,16 +149,15 @@ static void handle_object(struct http_request *req, enum object_kind kind)
 
 static void handle_object_at_once(struct http_request *req, enum object_kind kind)
 {
-        struct debuginfo_space *s = get_request_space(req);
+        struct artifact_query q = { .space = get_request_space(req), .req = req };
         struct artifact a;
-        struct build_id id;
         struct error err;
         enum status st;
 
-        if (!get_route_build_id(req, &id))
+        if (!get_route_build_id(req, &q.id))
                 return;
-        st = artifact_open_at_once(s, &id, kind, &a, &err);
-        if (st == ST_NOT_FOUND && !s->federation)
+        st = artifact_open_at_once(&q, kind, &a, &err);
+        if (st == ST_NOT_FOUND && !q.space->federation)
                 answer_missing(req, object_kind_name(kind));
         if (!st)
                 answer_object(req, &a);
@@ -217,70 +215,67 @@ static void handle_supplementary(struct http_request *req, void *context)
 
 static const enum object_kind section_kinds[] = { OBJECT_DEBUGINFO, OBJECT_EXECUTABLE };
 
-static enum status find_in_file(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                const char *name, enum artifact_upstream upstream, struct artifact *ret,
-                                uint64_t *offset, uint64_t *size, struct error *err)
+/* Find a section in the local files of an object, or with ARTIFACT_WHOLE also in those of upstreams. */
+static enum status find_section_in_files(const struct artifact_query *q, const char *name,
+                                         enum artifact_upstream upstream, struct artifact_part *ret, struct error *err)
 {
         enum status st = ST_NOT_FOUND;
 
         for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++) {
-                st = artifact_open_section(s, req, id, section_kinds[i], name, false, ret, offset, size, err);
+                st = artifact_open_section(q, section_kinds[i], name, false, ret, err);
                 if (st == ST_NOT_FOUND && upstream == ARTIFACT_LOCAL)
                         continue;
                 if (st != ST_NOT_FOUND && st != ST_UNSUPPORTED)
                         break;
-                st = artifact_open(s, req, id, section_kinds[i], upstream, ret, err);
+                st = artifact_open(q, section_kinds[i], upstream, &ret->artifact, err);
                 if (st)
                         continue;
-                st = artifact_find_section(s, ret, name, http_request_cancelled(req), offset, size, err);
+                st = artifact_find_section(q, name, ret, err);
                 if (st)
-                        artifact_close(ret);
+                        artifact_close(&ret->artifact);
         }
         return st;
 }
 
 /* Search local files, then upstreams that support section requests, then the whole files of those that do not. */
-static enum status find_section(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
-                                const char *name, struct artifact *ret, uint64_t *offset, uint64_t *size,
+static enum status find_section(const struct artifact_query *q, const char *name, struct artifact_part *ret,
                                 struct error *err)
 {
-        enum status st = find_in_file(s, req, id, name, ARTIFACT_LOCAL, ret, offset, size, err);
+        enum status st = find_section_in_files(q, name, ARTIFACT_LOCAL, ret, err);
 
-        if (st != ST_NOT_FOUND || !s->federation)
+        if (st != ST_NOT_FOUND || !q->space->federation)
                 return st;
-        st = artifact_fetch_section(s, req, id, name, ret, err);
+        st = artifact_fetch_section(q, name, &ret->artifact, err);
         if (!st) {
-                *offset = 0;
-                *size = ret->size_bytes;
+                ret->offset = 0;
+                ret->size = ret->artifact.size_bytes;
         }
-        return st == ST_BUSY && !http_is_answered(req)
-                       ? find_in_file(s, req, id, name, ARTIFACT_WHOLE, ret, offset, size, err)
-                       : st;
+        return st == ST_BUSY && !http_is_answered(q->req) ? find_section_in_files(q, name, ARTIFACT_WHOLE, ret, err)
+                                                          : st;
 }
 
 /* Takes the artifact. */
-static void answer_section(struct http_request *req, struct artifact *a, uint64_t offset, uint64_t size)
+static void answer_section(struct http_request *req, struct artifact_part *p)
 {
-        if (!check_max_size(req, size)) {
-                artifact_close(a);
+        if (!check_max_size(req, p->size)) {
+                artifact_close(&p->artifact);
                 return;
         }
         metric_add(&found, 1);
-        artifact_send(req, a, offset, size, NULL);
+        artifact_send(req, &p->artifact, p->offset, p->size, NULL);
 }
 
 static void handle_section(struct http_request *req, void *context)
 {
-        uint64_t offset, size;
-        struct artifact a;
-        struct build_id id;
+        struct artifact_query q = { .space = get_request_space(req), .req = req };
+        struct artifact_part section;
         struct error err;
         enum status st;
 
         (void)context;
-        if (!get_route_build_id(req, &id))
+        if (!get_route_build_id(req, &q.id))
                 return;
-        st = find_section(get_request_space(req), req, &id, http_path_part(req, "name"), &a, &offset, &size, &err);
+        st = find_section(&q, http_path_part(req, "name"), &section, &err);
         if (st == ST_NOT_FOUND) {
                 answer_missing(req, "section");
                 return;
@@ -293,29 +288,27 @@ static void handle_section(struct http_request *req, void *context)
                 answer_transient(req, &err);
                 return;
         }
-        answer_section(req, &a, offset, size);
+        answer_section(req, &section);
 }
 
 /* Serves sections that need no waiting: of scanned files, and cached ones. */
 static void handle_section_at_once(struct http_request *req, void *context)
 {
         const char *name = http_path_part(req, "name");
+        struct artifact_query q = { .space = get_request_space(req), .req = req };
         enum status st = ST_NOT_FOUND;
-        struct debuginfo_space *s = get_request_space(req);
-        uint64_t offset, size;
-        struct artifact a;
-        struct build_id id;
+        struct artifact_part section;
         struct error err;
 
         (void)context;
-        if (!get_route_build_id(req, &id))
+        if (!get_route_build_id(req, &q.id))
                 return;
         for (size_t i = 0; i < 2 && st == ST_NOT_FOUND; i++)
-                st = artifact_open_section(s, req, &id, section_kinds[i], name, true, &a, &offset, &size, &err);
-        if (st == ST_NOT_FOUND && !s->federation)
+                st = artifact_open_section(&q, section_kinds[i], name, true, &section, &err);
+        if (st == ST_NOT_FOUND && !q.space->federation)
                 answer_missing(req, "section");
         if (!st)
-                answer_section(req, &a, offset, size);
+                answer_section(req, &section);
 }
 
 static const struct http_route routes[] = {

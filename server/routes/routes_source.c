@@ -23,7 +23,7 @@ static struct metric missing =
         METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"missing\"");
 
 /* A file of a bundle that is being sent. */
-struct handle_source {
+struct bundled_source {
         struct object_reader *reader;
         uint64_t offset, size;
 };
@@ -35,7 +35,7 @@ static ssize_t read_bundle(void *context, void *to, size_t n, uint64_t offset, s
 
 static ssize_t read_bundled_source(void *state, void *to, size_t n, uint64_t offset)
 {
-        struct handle_source *s = state;
+        struct bundled_source *s = state;
         struct error err;
         ssize_t got;
 
@@ -50,14 +50,14 @@ static ssize_t read_bundled_source(void *state, void *to, size_t n, uint64_t off
 
 static void close_source(void *state)
 {
-        struct handle_source *s = state;
+        struct bundled_source *s = state;
 
         object_reader_close(s->reader);
         free(s);
 }
 
 static enum status find_source_bundle(const struct object_reader *reader, uint64_t size, char *path,
-                                      struct handle_source *ret, struct error *err)
+                                      struct bundled_source *ret, struct error *err)
 {
         struct source_bundle bundle;
         enum status st = source_bundle_open(read_bundle, (void *)reader, size, &bundle, err);
@@ -74,7 +74,7 @@ static enum status find_source_bundle(const struct object_reader *reader, uint64
 }
 
 static enum status open_bundled_source(struct debuginfo_space *s, const struct build_id *id, char *path,
-                                       struct handle_source *ret, struct error *err)
+                                       struct bundled_source *ret, struct error *err)
 {
         struct stored_object stored;
         enum status st = s->objects ? object_reader_open(s->objects, id, OBJECT_SOURCE, &ret->reader, &stored, err)
@@ -161,8 +161,9 @@ static enum status respond_scanned(struct debuginfo_space *s, struct http_reques
 static enum status respond_fetched(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
                                    struct error *err)
 {
+        const struct artifact_query q = { .space = s, .req = req, .id = *id };
         struct artifact a;
-        enum status st = artifact_fetch_source(s, req, id, http_path_part(req, "path"), &a, err);
+        enum status st = artifact_fetch_source(&q, http_path_part(req, "path"), &a, err);
 
         if (st)
                 return st;
@@ -206,7 +207,7 @@ static enum status append_bundled_text(struct debuginfo_space *s, const struct b
                                        struct buf *ret, struct error *err)
 {
         _cleanup_free_ char *copy = strdup(path);
-        struct handle_source source;
+        struct bundled_source source;
         void *to;
         enum status st;
 
@@ -300,7 +301,7 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
 
 static void handle_source(struct http_request *req, void *context)
 {
-        struct handle_source *handle_source = calloc(1, sizeof *handle_source);
+        struct bundled_source *source = calloc(1, sizeof *source);
         struct debuginfo_space *s = get_request_space(req);
         _cleanup_free_ char *path = NULL;
         struct build_id id;
@@ -309,24 +310,24 @@ static void handle_source(struct http_request *req, void *context)
 
         (void)context;
         if (!get_route_build_id(req, &id)) {
-                free(handle_source);
+                free(source);
                 return;
         }
         if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
                 path = NULL;
-        st = handle_source && path ? open_bundled_source(s, &id, path, handle_source, &err) : error_no_memory(&err);
-        if (!st && !check_max_size(req, handle_source->size)) {
-                close_source(handle_source);
+        st = source && path ? open_bundled_source(s, &id, path, source, &err) : error_no_memory(&err);
+        if (!st && !check_max_size(req, source->size)) {
+                close_source(source);
                 return;
         }
         if (!st) {
                 metric_add(&found, 1);
                 http_set_header(req, "Cache-Control", get_cache_policy(s));
-                http_respond_stream(req, "application/octet-stream", handle_source->size, NULL, read_bundled_source,
-                                    close_source, handle_source);
+                http_respond_stream(req, "application/octet-stream", source->size, NULL, read_bundled_source,
+                                    close_source, source);
                 return;
         }
-        free(handle_source);
+        free(source);
         if (st == ST_NOT_FOUND)
                 st = respond_scanned(s, req, &id, &err);
         if (st == ST_NOT_FOUND)
