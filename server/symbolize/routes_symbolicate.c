@@ -25,7 +25,7 @@
  * result is the start of the part that contains the address.
  */
 
-struct search {
+struct start_search {
         size_t key;
         uint32_t function; /* of the outermost frame */
         uint64_t inside;   /* lowest address known to belong to the function */
@@ -40,14 +40,14 @@ static uint32_t get_outermost_symbol_frame(const struct symbol_batch *b, size_t 
         return r->frame_count ? b->frames[r->first_frame + r->frame_count - 1].function : 0;
 }
 
-static uint64_t probe_of(const struct search *s)
+static uint64_t get_probe_address(const struct start_search *s)
 {
         if (!s->step)
                 return s->outside + (s->inside - s->outside) / 2;
         return s->inside < s->step ? 0 : s->inside - s->step;
 }
 
-static void take_probe(struct search *s, uint64_t probe, bool same)
+static void apply_probe(struct start_search *s, uint64_t probe, bool same)
 {
         if (same) {
                 s->inside = probe;
@@ -58,59 +58,72 @@ static void take_probe(struct search *s, uint64_t probe, bool same)
         s->step = 0;
 }
 
-/* One probe for each of count searches; finished ones are removed. */
-static enum status probe_all(struct symbol_view *view, const struct symbol_key *keys, struct search *searches,
-                             size_t *count, struct symbol_key *probes, struct symbol_batch *batch, uint64_t *ret,
-                             struct error *err)
+/* The searches of a batch. */
+struct start_finder {
+        struct symbol_view *view;
+        const struct symbol_key *keys; /* of the batch */
+        struct start_search *searches; /* unfinished; owned */
+        size_t count;
+        struct symbol_key *probes; /* one for each search; owned */
+        struct symbol_batch found; /* results of the probes */
+};
+
+static void start_finder_deinit(struct start_finder *f)
+{
+        symbol_batch_deinit(&f->found);
+        free(f->searches);
+        free(f->probes);
+}
+
+/* One probe for each search; finished ones are removed. @param starts  of all keys */
+static enum status run_start_probes(struct start_finder *f, uint64_t *starts, struct error *err)
 {
         size_t left = 0;
         enum status st;
 
-        for (size_t i = 0; i < *count; i++)
-                probes[i] = (struct symbol_key){ .build_id = keys[searches[i].key].build_id,
-                                                 .address = probe_of(&searches[i]) };
-        st = symbol_view_lookup(view, probes, *count, batch, err);
-        for (size_t i = 0; !st && i < *count; i++) {
-                struct search s = searches[i];
+        for (size_t i = 0; i < f->count; i++)
+                f->probes[i] = (struct symbol_key){ .build_id = f->keys[f->searches[i].key].build_id,
+                                                    .address = get_probe_address(&f->searches[i]) };
+        st = symbol_view_lookup(f->view, f->probes, f->count, &f->found, err);
+        for (size_t i = 0; !st && i < f->count; i++) {
+                struct start_search s = f->searches[i];
 
-                take_probe(&s, probes[i].address, get_outermost_symbol_frame(batch, i) == s.function);
+                apply_probe(&s, f->probes[i].address, get_outermost_symbol_frame(&f->found, i) == s.function);
                 if (s.inside == s.outside || s.inside == 0)
-                        ret[s.key] = s.inside;
+                        starts[s.key] = s.inside;
                 else
-                        searches[left++] = s;
+                        f->searches[left++] = s;
         }
-        *count = left;
+        f->count = left;
         return st;
 }
 
 static enum status find_function_starts(struct symbol_view *view, const struct symbol_key *keys,
                                         const struct symbol_batch *batch, uint64_t *ret, struct error *err)
 {
-        size_t n = batch->result_count, count = 0;
-        struct search *searches = calloc(n + 1, sizeof *searches);
-        struct symbol_key *probes = calloc(n + 1, sizeof *probes);
-        struct symbol_batch found = { 0 };
-        enum status st = searches && probes ? ST_OK : error_no_memory(err);
+        size_t n = batch->result_count;
+        _cleanup_(start_finder_deinit) struct start_finder f = { .view = view,
+                                                                 .keys = keys,
+                                                                 .searches = calloc(n + 1, sizeof *f.searches),
+                                                                 .probes = calloc(n + 1, sizeof *f.probes) };
+        enum status st = f.searches && f.probes ? ST_OK : error_no_memory(err);
 
         for (size_t i = 0; !st && i < n; i++) {
                 uint32_t function = get_outermost_symbol_frame(batch, i);
 
                 ret[i] = batch->results[i].address;
                 if (function && ret[i])
-                        searches[count++] =
-                                (struct search){ .key = i, .function = function, .inside = ret[i], .step = 1 };
+                        f.searches[f.count++] =
+                                (struct start_search){ .key = i, .function = function, .inside = ret[i], .step = 1 };
         }
-        while (!st && count)
-                st = probe_all(view, keys, searches, &count, probes, &found, ret, err);
-        symbol_batch_deinit(&found);
-        free(searches);
-        free(probes);
+        while (!st && f.count)
+                st = run_start_probes(&f, ret, err);
         return st;
 }
 
 #define PIECE_BYTES MiB(1)
-#define SLICE 8192   /* frames looked up at a time */
-#define ALIKE_MAX 16 /* objects whose build-ids have the 16 bytes of one debug id */
+#define SLICE 8192        /* frames looked up at a time */
+#define CANDIDATES_MAX 16 /* objects whose build-ids have the 16 bytes of one debug id */
 
 struct symbolicate_stream {
         struct symbol_index *index;
@@ -121,8 +134,8 @@ struct symbolicate_stream {
         /* the slice of frames that begins at slice_begin */
         size_t slice_begin, slice_count;
         struct symbol_key *keys;
-        uint32_t *key_of; /* index in keys of each frame; UINT32_MAX: none */
-        uint64_t *starts; /* start address of each key's function */
+        uint32_t *key_indexes; /* index in keys of each frame; UINT32_MAX: none */
+        uint64_t *starts;      /* start address of each key's function */
         struct symbol_batch batch;
         const atomic_bool *cancel;
 };
@@ -134,7 +147,7 @@ static void symbolicate_stream_close(void *state)
         symbolicate_request_deinit(&s->request);
         symbol_batch_deinit(&s->batch);
         free(s->keys);
-        free(s->key_of);
+        free(s->key_indexes);
         free(s->starts);
         free(s);
 }
@@ -167,9 +180,9 @@ static enum status choose_newest_object(struct symbol_view *view, const struct b
 /* A debug id made from a shorter build-id is padded with zeros. */
 static enum status find_module_object(struct symbol_view *view, struct symbolicate_module *m, struct error *err)
 {
-        struct build_id ids[ALIKE_MAX];
+        struct build_id ids[CANDIDATES_MAX];
         size_t n = DEBUG_ID_GUID_BYTES, count;
-        enum status st = symbol_view_find_objects(view, m->guid, n, ids, ALIKE_MAX, &count, err);
+        enum status st = symbol_view_find_objects(view, m->guid, n, ids, CANDIDATES_MAX, &count, err);
 
         while (!st && count == 0 && --n > 0 && m->guid[n] == 0) {
                 st = symbol_view_find_objects(view, m->guid, n, ids, 1, &count, err);
@@ -207,12 +220,12 @@ static enum status look_up_frames(struct symbolicate_stream *s, struct symbol_vi
                 const struct symbolicate_frame *f = &s->request.frames[s->frame + i];
                 const struct symbolicate_module *m = f->module == UINT32_MAX ? NULL : &s->request.modules[f->module];
 
-                s->key_of[i] = UINT32_MAX;
+                s->key_indexes[i] = UINT32_MAX;
                 if (!m || !m->build_id.size)
                         continue;
                 s->keys[key_count] =
                         (struct symbol_key){ .build_id = &m->build_id, .address = m->image_base + f->offset };
-                s->key_of[i] = key_count++;
+                s->key_indexes[i] = key_count++;
         }
         s->slice_begin = s->frame;
         s->slice_count = count;
@@ -270,7 +283,7 @@ static enum status write_symbolicate_frame(struct symbolicate_stream *s, struct 
 {
         size_t first = s->stack ? s->request.stack_ends[s->stack - 1] : 0;
         const struct symbolicate_frame *f = &s->request.frames[s->frame];
-        uint32_t key = s->key_of[s->frame - s->slice_begin];
+        uint32_t key = s->key_indexes[s->frame - s->slice_begin];
         enum status st = ST_OK;
 
         buf_printf(to, "%s{\"frame\":%zu,\"module\":\"%s\",\"module_offset\":\"0x%" PRIx64 "\"",
@@ -368,9 +381,10 @@ static enum status symbolicate_stream_create(struct http_request *req, struct sy
         };
         *request = (struct symbolicate_request){ 0 };
         s->keys = calloc(SLICE, sizeof *s->keys);
-        s->key_of = calloc(SLICE, sizeof *s->key_of);
+        s->key_indexes = calloc(SLICE, sizeof *s->key_indexes);
         s->starts = calloc(SLICE, sizeof *s->starts);
-        st = s->keys && s->key_of && s->starts ? deadline_check(http_request_deadline(req), err) : error_no_memory(err);
+        st = s->keys && s->key_indexes && s->starts ? deadline_check(http_request_deadline(req), err)
+                                                    : error_no_memory(err);
         if (!st)
                 st = http_reserve_memory(req,
                                          s->request.frame_count * sizeof *s->request.frames +

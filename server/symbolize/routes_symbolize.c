@@ -16,13 +16,13 @@ static bool is_proto(const char *type)
         return http_is_type(type, "application/x-protobuf") || http_is_type(type, "application/protobuf");
 }
 
-static bool wants_proto(struct http_request *req, bool asked_in_proto)
+static bool wants_proto(struct http_request *req, bool is_proto_request)
 {
         const char *accept = http_header(req, "Accept");
 
         if (is_proto(accept))
                 return true;
-        return asked_in_proto && !http_is_type(accept, "application/json");
+        return is_proto_request && !http_is_type(accept, "application/json");
 }
 
 static void handle_symbolize(struct http_request *req, void *context)

@@ -53,7 +53,7 @@ static void json_begin(struct symbolize_writer *w, struct buf *to)
         buf_append_str(to, "{\"objects\":[");
 }
 
-static void json_object_begin(struct symbolize_writer *w, size_t index, const struct symbolize_object *asked,
+static void json_object_begin(struct symbolize_writer *w, size_t index, const struct symbolize_object *requested,
                               const struct symbol_object *object, bool first, struct buf *to)
 {
         char hex[BUILD_ID_HEX_MAX];
@@ -62,14 +62,14 @@ static void json_object_begin(struct symbolize_writer *w, size_t index, const st
                 return;
         ((struct json_writer *)w)->comma = false;
         buf_printf(to, "%s{\"build_id\":\"%s\",\"state\":\"%s\",\"quality\":\"%s\",\"generation\":%llu,",
-                   index ? "," : "", build_id_hex(&asked->id, hex), symbol_object_state_name(object->state),
+                   index ? "," : "", build_id_hex(&requested->id, hex), symbol_object_state_name(object->state),
                    symbol_quality_name(object->quality), (unsigned long long)object->generation);
         if (object->partial[0]) {
                 buf_append_str(to, "\"partial\":");
                 json_out_quote(to, object->partial, strlen(object->partial));
                 buf_append_u8(to, ',');
         }
-        if (asked->file_offsets)
+        if (requested->file_offsets)
                 buf_append_str(to, "\"file_offsets\":true,");
         buf_append_str(to, "\"results\":[");
 }
@@ -124,7 +124,7 @@ static enum status write_json_result(struct json_writer *w, struct text_reader *
 }
 
 /* Prefetch the texts of the next results together. @return their number, at least one */
-static size_t expect_some(const struct text_reader *texts, const struct symbolize_run *run, size_t first)
+static size_t prefetch_results(const struct text_reader *texts, const struct symbolize_run *run, size_t first)
 {
         const struct symbol_frame *frames[PREFETCH_MAX];
         size_t i = first, count = 0;
@@ -143,11 +143,11 @@ static enum status json_results(struct symbolize_writer *w, struct text_reader *
                                 struct buf *to, size_t *done_ret, struct error *err)
 {
         enum status st = ST_OK;
-        size_t i = 0, expected = 0;
+        size_t i = 0, prefetched = 0;
 
         do {
-                if (i == expected)
-                        expected += expect_some(texts, run, i);
+                if (i == prefetched)
+                        prefetched += prefetch_results(texts, run, i);
                 st = write_json_result((struct json_writer *)w, texts, run->addresses[i], &run->results[i], run->frames,
                                        to, err);
                 i++;

@@ -18,14 +18,14 @@ typedef Cairn__Symbolize__V1__SymbolizeAnswer proto_answer;
 typedef Cairn__Symbolize__V1__SymbolizeAnswer__Object proto_object;
 typedef Cairn__Symbolize__V1__SymbolizeAnswer__Function proto_function;
 
-struct sent {
+struct sent_texts {
         struct number_table numbers; /* number in the index -> number in the answer */
         uint32_t last;
 };
 
 struct proto_writer {
         struct symbolize_writer base; /* first */
-        struct sent functions, files;
+        struct sent_texts functions, files;
         uint32_t states[SYMBOL_STATE_COUNT], last_state; /* numbers in the answer; 0: not sent */
         struct buf scratch;                              /* texts, each with a NUL */
         struct buf partial;                              /* symbol_object.partial of the object */
@@ -45,15 +45,15 @@ static inline void add_to_column(struct proto_writer *w, struct buf *column, uin
 }
 
 /* Assign the next number in the answer to a text. A full table is cleared; its texts are then sent again. */
-static bool sent_add(struct sent *s, uint32_t number)
+static bool sent_texts_add(struct sent_texts *s, uint32_t number)
 {
         if (s->numbers.count == LIMIT_SYMBOLIZE_SENT)
                 number_table_clear(&s->numbers);
         return number_table_add(&s->numbers, number, ++s->last);
 }
 
-static enum status function_number(struct proto_writer *w, struct text_reader *texts, uint32_t function, struct buf *to,
-                                   uint32_t *ret, struct error *err)
+static enum status send_function_text(struct proto_writer *w, struct text_reader *texts, uint32_t function,
+                                      struct buf *to, uint32_t *ret, struct error *err)
 {
         proto_function message = CAIRN__SYMBOLIZE__V1__SYMBOLIZE_ANSWER__FUNCTION__INIT, *functions[] = { &message };
         proto_answer answer = CAIRN__SYMBOLIZE__V1__SYMBOLIZE_ANSWER__INIT;
@@ -79,14 +79,14 @@ static enum status function_number(struct proto_writer *w, struct text_reader *t
         answer.n_functions = 1;
         answer.functions = functions;
         proto_message_append(to, &answer.base);
-        if (!sent_add(&w->functions, function))
+        if (!sent_texts_add(&w->functions, function))
                 return error_no_memory(err);
         *ret = w->functions.last;
         return ST_OK;
 }
 
-static enum status file_number(struct proto_writer *w, struct text_reader *texts, uint32_t file, struct buf *to,
-                               uint32_t *ret, struct error *err)
+static enum status send_file_text(struct proto_writer *w, struct text_reader *texts, uint32_t file, struct buf *to,
+                                  uint32_t *ret, struct error *err)
 {
         proto_answer answer = CAIRN__SYMBOLIZE__V1__SYMBOLIZE_ANSWER__INIT;
         char *files[1];
@@ -107,13 +107,13 @@ static enum status file_number(struct proto_writer *w, struct text_reader *texts
         answer.n_files = 1;
         answer.files = files;
         proto_message_append(to, &answer.base);
-        if (!sent_add(&w->files, file))
+        if (!sent_texts_add(&w->files, file))
                 return error_no_memory(err);
         *ret = w->files.last;
         return ST_OK;
 }
 
-static uint32_t state_number(struct proto_writer *w, enum symbol_state state, struct buf *to)
+static uint32_t send_state_text(struct proto_writer *w, enum symbol_state state, struct buf *to)
 {
         if (state == SYMBOL_RESOLVED)
                 return 0;
@@ -139,14 +139,14 @@ static enum status write_proto_result(struct proto_writer *w, struct text_reader
             !buf_reserve(&w->function_column, room) || !buf_reserve(&w->file_column, room) ||
             !buf_reserve(&w->line_column, room))
                 return error_no_memory(err);
-        add_to_column(w, &w->state_column, state_number(w, r->state, to));
+        add_to_column(w, &w->state_column, send_state_text(w, r->state, to));
         add_to_column(w, &w->count_column, r->frame_count);
         for (uint32_t i = 0; i < r->frame_count; i++) {
                 uint32_t function, file;
-                enum status st = function_number(w, texts, frames[i].function, to, &function, err);
+                enum status st = send_function_text(w, texts, frames[i].function, to, &function, err);
 
                 if (!st)
-                        st = file_number(w, texts, frames[i].file, to, &file, err);
+                        st = send_file_text(w, texts, frames[i].file, to, &file, err);
                 if (st)
                         return st;
                 add_to_column(w, &w->function_column, function);
@@ -156,7 +156,7 @@ static enum status write_proto_result(struct proto_writer *w, struct text_reader
         return ST_OK;
 }
 
-static void proto_object_begin(struct symbolize_writer *base, size_t index, const struct symbolize_object *asked,
+static void proto_object_begin(struct symbolize_writer *base, size_t index, const struct symbolize_object *requested,
                                const struct symbol_object *object, bool first, struct buf *to)
 {
         struct proto_writer *w = (struct proto_writer *)base;
@@ -176,12 +176,12 @@ static void proto_object_begin(struct symbolize_writer *base, size_t index, cons
                 to->failed = w->partial.failed;
         cairn__symbolize__v1__symbolize_answer__object__init(&w->object);
         w->object.index = (uint32_t)index;
-        w->object.build_id = proto_bytes(asked->id.bytes, asked->id.size);
+        w->object.build_id = proto_bytes(requested->id.bytes, requested->id.size);
         w->object.state = (char *)symbol_object_state_name(object->state);
         w->object.quality = (char *)symbol_quality_name(object->quality);
         w->object.generation = object->generation;
         w->object.partial = (char *)w->partial.data;
-        w->object.file_offsets = asked->file_offsets;
+        w->object.file_offsets = requested->file_offsets;
 }
 
 static enum status proto_results(struct symbolize_writer *base, struct text_reader *texts,
@@ -226,7 +226,7 @@ static void proto_object_end(struct symbolize_writer *base, bool last, struct bu
         proto_message_append(to, &answer.base);
 }
 
-static void proto_nothing(struct symbolize_writer *w, struct buf *to)
+static void write_nothing(struct symbolize_writer *w, struct buf *to)
 {
         (void)w;
         (void)to;
@@ -256,11 +256,11 @@ struct symbolize_writer *symbolize_proto_create(void)
                 return NULL;
         w->base = (struct symbolize_writer){ .content_type = "application/x-protobuf",
                                              .kept_bytes = 2 * 2 * LIMIT_SYMBOLIZE_SENT * sizeof(struct number_slot),
-                                             .begin = proto_nothing,
+                                             .begin = write_nothing,
                                              .object_begin = proto_object_begin,
                                              .results = proto_results,
                                              .object_end = proto_object_end,
-                                             .end = proto_nothing,
+                                             .end = write_nothing,
                                              .destroy = proto_destroy };
         buf_init(&w->scratch, MiB(1)); /* two texts of LIMIT_NAME_BYTES; replacing invalid UTF-8 may triple them */
         buf_init(&w->partial, 3 * SYMBOL_PARTIAL_BYTES + 1);

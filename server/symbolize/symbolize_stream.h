@@ -34,7 +34,7 @@ struct symbolize_writer {
         size_t kept_bytes; /* maximum size of the writer's tables */
         void (*begin)(struct symbolize_writer *w, struct buf *to);
         /** Begin an object, or its part in this piece. @param first  the part is the object's first, as is `last` */
-        void (*object_begin)(struct symbolize_writer *w, size_t index, const struct symbolize_object *asked,
+        void (*object_begin)(struct symbolize_writer *w, size_t index, const struct symbolize_object *requested,
                              const struct symbol_object *object, bool first, struct buf *to);
         /** Write results until the piece is full. @param done_ret  number of results written, at least one */
         enum status (*results)(struct symbolize_writer *w, struct text_reader *texts, const struct symbolize_run *run,

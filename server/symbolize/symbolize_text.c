@@ -15,7 +15,7 @@
 #define CACHE_LINE 64
 #define PREFETCH_BYTES 192 /* covers struct rendered_text and most texts that follow it */
 
-struct text_table {
+struct rendered_table {
         struct number_table places; /* number -> index in items */
         const struct rendered_text **items;
         size_t count, capacity;
@@ -24,13 +24,13 @@ struct text_table {
 
 struct text_cache {
         pthread_rwlock_t lock;
-        struct text_table functions, files;
+        struct rendered_table functions, files;
 };
 
 struct text_reader {
         struct text_cache *cache;
         struct symbol_view *view;
-        struct text_table functions, files; /* texts missing from the cache */
+        struct rendered_table functions, files; /* texts missing from the cache */
         struct buf json, name, linkage;
 };
 
@@ -39,20 +39,20 @@ static const struct rendered_text no_function = {
 };
 static const struct rendered_text no_file = { .json = "\"\"", .json_size = 2, .name = "", .linkage = "" };
 
-static void text_table_init(struct text_table *t)
+static void rendered_table_init(struct rendered_table *t)
 {
-        *t = (struct text_table){ 0 };
+        *t = (struct rendered_table){ 0 };
         arena_init_budget(&t->arena, LIMIT_SYMBOLIZE_TEXT_BYTES, MEMORY_CACHES);
 }
 
-static void text_table_deinit(struct text_table *t)
+static void rendered_table_deinit(struct rendered_table *t)
 {
         number_table_deinit(&t->places);
         free(t->items);
         arena_deinit(&t->arena);
 }
 
-static inline const struct rendered_text *text_table_find(const struct text_table *t, uint32_t number)
+static inline const struct rendered_text *rendered_table_find(const struct rendered_table *t, uint32_t number)
 {
         uint32_t place;
 
@@ -60,7 +60,7 @@ static inline const struct rendered_text *text_table_find(const struct text_tabl
 }
 
 /* Add a deep copy of a text; NULL when the table is full or out of memory. */
-static const struct rendered_text *text_table_add(struct text_table *t, const struct rendered_text *from)
+static const struct rendered_text *rendered_table_add(struct rendered_table *t, const struct rendered_text *from)
 {
         struct rendered_text *to;
         char *bytes;
@@ -89,8 +89,8 @@ struct text_cache *text_cache_create(void)
         pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
         pthread_rwlock_init(&c->lock, &attr);
         pthread_rwlockattr_destroy(&attr);
-        text_table_init(&c->functions);
-        text_table_init(&c->files);
+        rendered_table_init(&c->functions);
+        rendered_table_init(&c->files);
         return c;
 }
 
@@ -98,8 +98,8 @@ void text_cache_destroy(struct text_cache *c)
 {
         if (!c)
                 return;
-        text_table_deinit(&c->functions);
-        text_table_deinit(&c->files);
+        rendered_table_deinit(&c->functions);
+        rendered_table_deinit(&c->files);
         pthread_rwlock_destroy(&c->lock);
         free(c);
 }
@@ -113,8 +113,8 @@ enum status text_reader_open(struct text_cache *c, struct symbol_view *view, str
                 return error_no_memory(err);
         r->cache = c;
         r->view = view;
-        text_table_init(&r->functions);
-        text_table_init(&r->files);
+        rendered_table_init(&r->functions);
+        rendered_table_init(&r->files);
         buf_init(&r->json, 8 * (LIMIT_NAME_BYTES + LIMIT_DEMANGLED_BYTES));
         buf_init(&r->name, 3 * (LIMIT_NAME_BYTES + LIMIT_DEMANGLED_BYTES) + 1);
         buf_init(&r->linkage, 3 * LIMIT_NAME_BYTES + 1);
@@ -124,13 +124,13 @@ enum status text_reader_open(struct text_cache *c, struct symbol_view *view, str
 }
 
 /* A full cache is cleared, which is cheap: frequent texts are soon cached again. */
-static void merge_texts(struct text_table *to, const struct text_table *from)
+static void merge_texts(struct rendered_table *to, const struct rendered_table *from)
 {
         for (size_t i = 0; i < from->count; i++) {
-                if (text_table_find(to, from->items[i]->number) || text_table_add(to, from->items[i]))
+                if (rendered_table_find(to, from->items[i]->number) || rendered_table_add(to, from->items[i]))
                         continue;
-                text_table_deinit(to);
-                text_table_init(to);
+                rendered_table_deinit(to);
+                rendered_table_init(to);
         }
 }
 
@@ -145,8 +145,8 @@ void text_reader_close(struct text_reader *r)
                 merge_texts(&r->cache->files, &r->files);
                 pthread_rwlock_unlock(&r->cache->lock);
         }
-        text_table_deinit(&r->functions);
-        text_table_deinit(&r->files);
+        rendered_table_deinit(&r->functions);
+        rendered_table_deinit(&r->files);
         buf_deinit(&r->json);
         buf_deinit(&r->name);
         buf_deinit(&r->linkage);
@@ -154,7 +154,7 @@ void text_reader_close(struct text_reader *r)
 }
 
 /* Prefetch in three passes (slots, items, texts): one memory latency per pass instead of per number. */
-static void prefetch_texts(const struct text_table *t, const uint32_t *numbers, size_t count)
+static void prefetch_texts(const struct rendered_table *t, const uint32_t *numbers, size_t count)
 {
         uint32_t places[PREFETCH_MAX];
         size_t known = 0;
@@ -184,7 +184,7 @@ void text_reader_prefetch(const struct text_reader *r, const struct symbol_frame
         prefetch_texts(&r->cache->files, files, count);
 }
 
-static enum status add_rendered_text(struct text_reader *r, struct text_table *to, struct rendered_text *text,
+static enum status add_rendered_text(struct text_reader *r, struct rendered_table *to, struct rendered_text *text,
                                      const struct rendered_text **ret, struct error *err)
 {
         enum status st = buf_status(&r->json, err, "a name in JSON");
@@ -193,7 +193,7 @@ static enum status add_rendered_text(struct text_reader *r, struct text_table *t
                 return st;
         text->json = (const char *)r->json.data;
         text->json_size = (uint32_t)r->json.size;
-        *ret = text_table_add(to, text);
+        *ret = rendered_table_add(to, text);
         return *ret ? ST_OK
                     : error_set(err, ST_TOO_BIG, "the names in one piece of the answer exceed %zu bytes",
                                 LIMIT_SYMBOLIZE_TEXT_BYTES);
@@ -205,9 +205,9 @@ enum status text_reader_get_function(struct text_reader *r, uint32_t function, c
         struct rendered_text text = { .number = function };
         enum status st;
 
-        *ret = function ? text_table_find(&r->cache->functions, function) : &no_function;
+        *ret = function ? rendered_table_find(&r->cache->functions, function) : &no_function;
         if (!*ret)
-                *ret = text_table_find(&r->functions, function);
+                *ret = rendered_table_find(&r->functions, function);
         if (*ret)
                 return ST_OK;
         st = symbol_view_get_function(r->view, function, &text.name, &text.linkage, err);
@@ -231,9 +231,9 @@ enum status text_reader_get_file(struct text_reader *r, uint32_t file, const str
         struct rendered_text text = { .number = file, .linkage = "" };
         enum status st;
 
-        *ret = file ? text_table_find(&r->cache->files, file) : &no_file;
+        *ret = file ? rendered_table_find(&r->cache->files, file) : &no_file;
         if (!*ret)
-                *ret = text_table_find(&r->files, file);
+                *ret = rendered_table_find(&r->files, file);
         if (*ret)
                 return ST_OK;
         st = symbol_view_get_file(r->view, file, &text.name, err);
