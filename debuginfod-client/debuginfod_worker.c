@@ -25,7 +25,7 @@
 #define READABLE_MAX 16
 #define FILE_SCHEME "file://"
 
-struct session {
+struct debuginfod_session {
         const char *cache;
         bool is_cancelled; /* the current request was cancelled */
         bool is_orphaned;  /* the fetcher has closed the socket */
@@ -68,14 +68,14 @@ static enum status confine_to_cache(const char *cache, struct error *err)
 
 /* ---- requests ---- */
 
-static void send_worker_reply(struct session *s, const struct debuginfod_reply *reply)
+static void send_worker_reply(struct debuginfod_session *s, const struct debuginfod_reply *reply)
 {
         if (send(DEBUGINFOD_WORKER_SOCKET, reply, sizeof *reply, MSG_NOSIGNAL) != (ssize_t)sizeof *reply)
                 s->is_orphaned = true;
 }
 
 /* During a request only a cancel, or the end of the fetcher, arrives. */
-static void poll_cancel(struct session *s)
+static void poll_cancel(struct debuginfod_session *s)
 {
         struct debuginfod_request request;
         ssize_t n = recv(DEBUGINFOD_WORKER_SOCKET, &request, sizeof request, MSG_DONTWAIT);
@@ -96,7 +96,7 @@ static void copy_url(debuginfod_client *client, char *ret, size_t size)
 /* debuginfod_progressfn_t: nonzero aborts the transfer. The numerator counts iterations while the total is unknown. */
 static int send_transfer_progress(debuginfod_client *client, long numerator, long denominator)
 {
-        struct session *s = debuginfod_get_user_data(client);
+        struct debuginfod_session *s = debuginfod_get_user_data(client);
         struct debuginfod_reply reply = { .packet = DEBUGINFOD_PROGRESS };
 
         poll_cancel(s);
@@ -112,7 +112,7 @@ static int send_transfer_progress(debuginfod_client *client, long numerator, lon
 }
 
 /* The path relative to the cache; false if it is not below it. */
-static bool strip_cache_path(const struct session *s, const char *path, char *ret, size_t size)
+static bool strip_cache_path(const struct debuginfod_session *s, const char *path, char *ret, size_t size)
 {
         size_t n = strlen(s->cache);
 
@@ -120,7 +120,7 @@ static bool strip_cache_path(const struct session *s, const char *path, char *re
                (size_t)snprintf(ret, size, "%s", path + n + 1) < size;
 }
 
-static void find_debuginfo(struct session *s, debuginfod_client *client, const char *build_id)
+static void find_debuginfo(struct debuginfod_session *s, debuginfod_client *client, const char *build_id)
 {
         struct debuginfod_reply reply = { .packet = DEBUGINFOD_DONE };
         _cleanup_free_ char *path = NULL;
@@ -138,7 +138,7 @@ static void find_debuginfo(struct session *s, debuginfod_client *client, const c
         send_worker_reply(s, &reply);
 }
 
-static void serve_requests(struct session *s, debuginfod_client *client)
+static void serve_requests(struct debuginfod_session *s, debuginfod_client *client)
 {
         struct debuginfod_request request;
         ssize_t n;
@@ -157,7 +157,7 @@ static void serve_requests(struct session *s, debuginfod_client *client)
 
 int debuginfod_worker(int argc, char **argv)
 {
-        struct session s = { .cache = argc == 2 ? argv[1] : NULL };
+        struct debuginfod_session s = { .cache = argc == 2 ? argv[1] : NULL };
         debuginfod_client *client;
         struct error err;
         enum status st = ST_OK;

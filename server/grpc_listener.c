@@ -39,18 +39,18 @@ static void select_grpc_tenant(void *context, struct grpc_call *call)
         struct server *s = context;
         const struct request_sender sender = get_call_sender(call);
         struct tokens *tokens = s->access_control.tokens;
-        char says[TENANT_NAME_SIZE];
+        char token_tenant[TENANT_NAME_SIZE];
         struct tenant_request r = { .header = grpc_call_count_metadata(call, "x-scope-orgid") > 1
                                                       ? ""
                                                       : grpc_call_metadata(call, "x-scope-orgid"),
-                                    .token_says = tokens ? says : NULL,
+                                    .token_tenant = tokens ? token_tenant : NULL,
                                     .tenancy = grpc_call_method(call)->tenancy };
         struct tenant *tenant;
         struct error err;
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens && !access_get_tenant(&s->access_control, &sender, grpc_call_method(call)->scope, says)) {
+        if (tokens && !access_get_tenant(&s->access_control, &sender, grpc_call_method(call)->scope, token_tenant)) {
                 grpc_call_fail(call, GRPC_UNAUTHENTICATED, 0,
                                "the token file changed: the token no longer has the scope");
                 return;

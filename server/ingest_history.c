@@ -184,7 +184,7 @@ struct batch_hosts *batch_hosts_create(const struct profile *p)
 }
 
 /* The hosts of samples that the decoder rejected are unknown: they are counted for the first host. */
-static void note_batch_senders(struct ingest_history *h, const struct ingested_batch *b, struct ingest_time now)
+static void record_batch_senders(struct ingest_history *h, const struct ingested_batch *b, struct ingest_time now)
 {
         uint64_t dropped = b->hosts->samples - b->profile->samples.count; /* rejected after decoding */
         uint64_t unknown = b->profile->rejected_samples - dropped;        /* rejected by the decoder */
@@ -239,7 +239,7 @@ void ingest_history_add_batch(struct ingest_history *h, const struct ingested_ba
         h->totals.rejected += b->profile->rejected_samples;
         pthread_mutex_unlock(&h->lock);
         if (b->hosts)
-                note_batch_senders(h, b, now);
+                record_batch_senders(h, b, now);
 }
 
 void ingest_history_add_refusal(struct ingest_history *h, const struct ingest_refusal *r, struct ingest_time now)

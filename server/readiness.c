@@ -14,7 +14,7 @@
 #include "common/stable_clock.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define STAT_PATIENCE_NS (SECOND_NS / 10)
+#define STAT_WAIT_NS (SECOND_NS / 10)
 
 struct state {
         bool holds;
@@ -22,7 +22,7 @@ struct state {
 };
 
 struct watched_store {
-        struct readiness_store of;
+        struct readiness_store source;
         bool has_stat;
         struct profile_store_stat stat;
         struct state states[READY_CONDITION_COUNT]; /* conditions that a store reports */
@@ -33,10 +33,10 @@ struct readiness {
         size_t store_count;
         pthread_t thread;
         pthread_mutex_t lock; /* protects the members below; never held during I/O */
-        pthread_cond_t asked, answered;
+        pthread_cond_t requested, served;
         struct watched_store *stores; /* member `of` is constant, so read without the lock */
         bool stop;
-        uint64_t asked_count, answered_count;
+        uint64_t request_count, served_count;
         int64_t stat_ns;                      /* monotonic time of the last statistics */
         uint64_t disk_free_bytes, disk_bytes; /* 0: unknown */
         uint64_t clock_steps;
@@ -156,14 +156,14 @@ static void watch_process_clock(struct readiness *r)
 static void update_store_stat(struct readiness *r, struct watched_store *w)
 {
         struct profile_store_stat stat;
-        bool is_right;
+        bool is_valid;
 
         pthread_mutex_unlock(&r->lock);
-        is_right = !profile_store_stat(w->of.store, &stat, NULL);
+        is_valid = !profile_store_stat(w->source.store, &stat, NULL);
         pthread_mutex_lock(&r->lock);
-        if (is_right)
+        if (is_valid)
                 w->stat = stat;
-        w->has_stat |= is_right;
+        w->has_stat |= is_valid;
 }
 
 static void *watch_stores(void *arg)
@@ -172,7 +172,7 @@ static void *watch_stores(void *arg)
 
         pthread_mutex_lock(&r->lock);
         while (!r->stop) {
-                uint64_t answering = r->asked_count;
+                uint64_t serving = r->request_count;
 
                 pthread_mutex_unlock(&r->lock);
                 if (r->dir) {
@@ -183,10 +183,10 @@ static void *watch_stores(void *arg)
                 for (size_t i = 0; i < r->store_count && !r->stop; i++)
                         update_store_stat(r, &r->stores[i]);
                 r->stat_ns = monotonic_ns();
-                r->answered_count = answering;
-                pthread_cond_broadcast(&r->answered);
-                if (!r->stop && r->asked_count == answering)
-                        condition_wait_until(&r->asked, &r->lock, monotonic_ns() + SECOND_NS);
+                r->served_count = serving;
+                pthread_cond_broadcast(&r->served);
+                if (!r->stop && r->request_count == serving)
+                        condition_wait_until(&r->requested, &r->lock, monotonic_ns() + SECOND_NS);
         }
         pthread_mutex_unlock(&r->lock);
         return NULL;
@@ -194,13 +194,13 @@ static void *watch_stores(void *arg)
 
 void readiness_get_store_stats(struct readiness *r, struct profile_store_stat *ret)
 {
-        int64_t until = monotonic_ns() + STAT_PATIENCE_NS;
+        int64_t until = monotonic_ns() + STAT_WAIT_NS;
         uint64_t mine;
 
         pthread_mutex_lock(&r->lock);
-        mine = ++r->asked_count;
-        pthread_cond_signal(&r->asked);
-        while (r->answered_count < mine && condition_wait_until(&r->answered, &r->lock, until))
+        mine = ++r->request_count;
+        pthread_cond_signal(&r->requested);
+        while (r->served_count < mine && condition_wait_until(&r->served, &r->lock, until))
                 ;
         for (size_t i = 0; i < r->store_count; i++)
                 if (r->stores[i].has_stat)
@@ -217,12 +217,12 @@ void readiness_report(struct readiness *r, enum ready_condition condition, const
         pthread_mutex_unlock(&r->lock);
 }
 
-static void look_at_store_health(struct watched_store *w)
+static void update_store_conditions(struct watched_store *w)
 {
         struct state *states = w->states;
         struct profile_store_health h;
 
-        profile_store_get_health(w->of.store, &h);
+        profile_store_get_health(w->source.store, &h);
         set_state(&states[READY_FLUSH_FAILING], h.flush_failing_since != 0, "cannot flush: %s", h.flush_failure);
         set_state(&states[READY_SYNC_FAILING], h.sync_failing_since != 0, "the queue refuses batches: %s",
                   h.sync_failure);
@@ -238,14 +238,14 @@ static void look_at_store_health(struct watched_store *w)
 }
 
 /* Whether the stores report the condition; else the service does. */
-static bool is_of_stores(enum ready_condition condition)
+static bool is_store_condition(enum ready_condition condition)
 {
         return condition == READY_FLUSH_FAILING || condition == READY_SYNC_FAILING || condition == READY_QUEUE_FULL ||
                condition == READY_QUARANTINE || condition == READY_COMPACTION_FAILING ||
                condition == READY_RETENTION_FAILING;
 }
 
-static bool is_true_of_all_stores(const struct readiness *r, enum ready_condition condition)
+static bool holds_in_all_stores(const struct readiness *r, enum ready_condition condition)
 {
         for (size_t i = 0; i < r->store_count; i++)
                 if (!r->stores[i].states[condition].holds)
@@ -257,7 +257,7 @@ static bool is_true_of_all_stores(const struct readiness *r, enum ready_conditio
 static bool is_condition_error(const struct readiness *r, enum ready_condition condition)
 {
         return strcmp(kinds[condition].severity, "error") == 0 &&
-               (!is_of_stores(condition) || is_true_of_all_stores(r, condition));
+               (!is_store_condition(condition) || holds_in_all_stores(r, condition));
 }
 
 bool readiness_visit(struct readiness *r, void (*visit)(void *context, const struct readiness_condition *c),
@@ -271,24 +271,24 @@ bool readiness_visit(struct readiness *r, void (*visit)(void *context, const str
         set_state(&r->states[READY_STALLED], late_s > LIMIT_STALLED_S, "the store has not answered for %" PRId64 " s",
                   late_s);
         for (size_t k = 0; k < r->store_count; k++)
-                look_at_store_health(&r->stores[k]);
+                update_store_conditions(&r->stores[k]);
         for (unsigned i = 0; i < READY_CONDITION_COUNT; i++) {
                 struct readiness_condition c = { .name = kinds[i].name,
                                                  .next_step = kinds[i].next_step,
                                                  .text = r->states[i].text,
                                                  .store = READINESS_SERVICE,
                                                  .is_error = is_condition_error(r, i) };
-                bool holds = !is_of_stores(i) && r->states[i].holds;
+                bool holds = !is_store_condition(i) && r->states[i].holds;
 
                 if (holds)
                         visit(context, &c);
-                for (size_t k = 0; k < r->store_count && is_of_stores(i); k++) {
+                for (size_t k = 0; k < r->store_count && is_store_condition(i); k++) {
                         const struct watched_store *w = &r->stores[k];
 
                         holds |= w->states[i].holds;
                         c.text = w->states[i].text;
                         c.store = k;
-                        c.tenant = w->of.tenant;
+                        c.tenant = w->source.tenant;
                         if (w->states[i].holds)
                                 visit(context, &c);
                 }
@@ -328,8 +328,8 @@ bool readiness_get_disk(struct readiness *r, uint64_t *free_ret, uint64_t *size_
 
 static void readiness_destroy(struct readiness *r)
 {
-        pthread_cond_destroy(&r->asked);
-        pthread_cond_destroy(&r->answered);
+        pthread_cond_destroy(&r->requested);
+        pthread_cond_destroy(&r->served);
         pthread_mutex_destroy(&r->lock);
         free(r->stores);
         free(r);
@@ -350,11 +350,11 @@ enum status readiness_start(const char *dir, const struct readiness_store *store
         r->dir = dir;
         r->store_count = count;
         for (size_t i = 0; i < count; i++)
-                r->stores[i].of = stores[i];
+                r->stores[i].source = stores[i];
         r->stat_ns = monotonic_ns();
         pthread_mutex_init(&r->lock, NULL);
-        pthread_cond_init(&r->asked, NULL);
-        pthread_cond_init(&r->answered, NULL);
+        pthread_cond_init(&r->requested, NULL);
+        pthread_cond_init(&r->served, NULL);
         for (unsigned i = 0; i < READY_CONDITION_COUNT; i++)
                 metric_register(&metrics[i]);
         failed = pthread_create(&r->thread, NULL, watch_stores, r);
@@ -373,7 +373,7 @@ void readiness_stop(struct readiness *r)
                 return;
         pthread_mutex_lock(&r->lock);
         r->stop = true;
-        pthread_cond_signal(&r->asked);
+        pthread_cond_signal(&r->requested);
         pthread_mutex_unlock(&r->lock);
         pthread_join(r->thread, NULL);
         readiness_destroy(r);

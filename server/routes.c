@@ -85,12 +85,12 @@ static enum status refuse_chunk(struct http_request *req, void *context, const v
         return ST_USAGE; /* unreachable: begin has responded */
 }
 
-static bool changes_something(const struct http_route *r)
+static bool modifies_data(const struct http_route *r)
 {
         return r->scope == SCOPE_INGEST || r->scope == SCOPE_UPLOAD || r->scope == SCOPE_ADMIN;
 }
 
-static enum status fail_undecided(struct http_route *routes, const struct http_route *r, struct error *err)
+static enum status fail_tenancy_check(struct http_route *routes, const struct http_route *r, struct error *err)
 {
         error_set(err, ST_UNSUPPORTED, "%s %s: a route has a tenancy if, and only if, it needs a scope", r->method,
                   r->path);
@@ -115,8 +115,8 @@ enum status routes_join(bool read_only, struct http_route **ret, size_t *count_r
 
                         *r = tables[i]->routes[k];
                         if ((r->scope == SCOPE_NONE) != (r->tenancy == TENANCY_UNDECIDED))
-                                return fail_undecided(routes, r, err);
-                        if (read_only && changes_something(r))
+                                return fail_tenancy_check(routes, r, err);
+                        if (read_only && modifies_data(r))
                                 *r = (struct http_route){ .method = r->method,
                                                           .path = r->path,
                                                           .scope = SCOPE_NONE,
@@ -157,22 +157,22 @@ void respond_result(struct http_request *req, enum status st, struct buf *body, 
         http_fail(req, st, err);
 }
 
-static struct metric unnoted =
+static struct metric unrecorded_uses =
         METRIC_COUNTER("cairn_debuginfo_uses_unnoted_total", "Uses of objects that could not be recorded.", "");
 
 /* On a full disk this fails for every request, so it is logged at most once a minute; the metric counts all. */
 void record_object_use(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind)
 {
-        static _Atomic int64_t told_ns;
+        static _Atomic int64_t logged_ns;
         const struct object_name name = { *id, kind };
-        int64_t last = atomic_load(&told_ns), now;
+        int64_t last = atomic_load(&logged_ns), now;
         struct error err;
 
-        metric_register(&unnoted);
+        metric_register(&unrecorded_uses);
         if (s->options->read_only || !debuginfo_store_note_use(s->objects, &name, 1, &err))
                 return;
-        metric_add(&unnoted, 1);
+        metric_add(&unrecorded_uses, 1);
         now = monotonic_ns();
-        if ((!last || now - last > USE_LOG_NS) && atomic_compare_exchange_strong(&told_ns, &last, now))
+        if ((!last || now - last > USE_LOG_NS) && atomic_compare_exchange_strong(&logged_ns, &last, now))
                 log_warn("debuginfod", "cannot record a use: %s", err.text);
 }

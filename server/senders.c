@@ -20,7 +20,7 @@ struct kept_sender {
         LIST_ENTRY(kept_sender) in_bucket;
         TAILQ_ENTRY(kept_sender) by_use; /* least recently used first */
         uint64_t hash;
-        struct sender sender;
+        struct sender_record sender;
 };
 
 TAILQ_HEAD(sender_queue, kept_sender);
@@ -48,7 +48,7 @@ enum status senders_create(struct senders **ret, struct error *err)
         return ST_OK;
 }
 
-static void forget_sender(struct senders *s, struct kept_sender *k)
+static void remove_sender(struct senders *s, struct kept_sender *k)
 {
         TAILQ_REMOVE(&s->used, k, by_use);
         LIST_REMOVE(k, in_bucket);
@@ -62,7 +62,7 @@ void senders_destroy(struct senders *s)
         if (!s)
                 return;
         while (!TAILQ_EMPTY(&s->used))
-                forget_sender(s, TAILQ_FIRST(&s->used));
+                remove_sender(s, TAILQ_FIRST(&s->used));
         memory_release(&s->memory);
         pthread_mutex_destroy(&s->lock);
         free(s);
@@ -98,7 +98,7 @@ static uint64_t hash_sender(const struct sender_name *name)
         return keyed_hash(key, 2 + n + program);
 }
 
-static bool is_sender(const struct sender *s, const struct sender_name *name)
+static bool is_sender(const struct sender_record *s, const struct sender_name *name)
 {
         size_t program = get_program_length(s->agent);
 
@@ -146,7 +146,8 @@ static struct kept_sender *add_sender(struct senders *s, uint64_t hash)
         return k;
 }
 
-static void record_sender_batch(struct sender *to, const struct sender_name *name, const struct sender_batch *batch)
+static void record_sender_batch(struct sender_record *to, const struct sender_name *name,
+                                const struct sender_batch *batch)
 {
         if (!to->batches)
                 to->first_unix_ns = batch->now_unix_ns;
@@ -186,9 +187,10 @@ void senders_count(struct senders *s, size_t *kept_ret, uint64_t *forgotten_ret)
         pthread_mutex_unlock(&s->lock);
 }
 
-enum status senders_copy(struct senders *s, size_t max, struct sender **ret, size_t *count_ret, struct error *err)
+enum status senders_copy(struct senders *s, size_t max, struct sender_record **ret, size_t *count_ret,
+                         struct error *err)
 {
-        struct sender *items = calloc(max + 1, sizeof *items);
+        struct sender_record *items = calloc(max + 1, sizeof *items);
         struct kept_sender *k;
         size_t count = 0;
 

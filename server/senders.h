@@ -33,7 +33,7 @@ struct sender_batch {
         int64_t now_unix_ns;
 };
 
-struct sender {
+struct sender_record {
         char host[SENDER_HOST_SIZE], agent[SENDER_AGENT_SIZE], address[SENDER_ADDRESS_SIZE]; /* as last seen */
         int64_t first_unix_ns, last_unix_ns;                                                 /* of its batches */
         int64_t newest_unix_ns; /* sender_batch.newest_unix_ns of the last batch */
@@ -55,7 +55,7 @@ void senders_count(struct senders *s, size_t *kept_ret, uint64_t *forgotten_ret)
  * Copy the most recent senders, the latest first.
  * @param ret  owned by the caller, free(); the caller reserves memory for `max` items from the budget.
  */
-enum status senders_copy(struct senders *s, size_t max, struct sender **ret, size_t *count_ret,
+enum status senders_copy(struct senders *s, size_t max, struct sender_record **ret, size_t *count_ret,
                          struct error *err) MUST_CHECK;
 
 #endif

@@ -126,11 +126,11 @@ static void select_http_tenant(void *context, struct http_request *req)
 {
         struct server *s = context;
         struct tokens *tokens = s->access_control.tokens;
-        char says[TENANT_NAME_SIZE];
+        char token_tenant[TENANT_NAME_SIZE];
         struct tenant_request r = { .header = http_count_headers(req, TENANT_HEADER) > 1
                                                       ? ""
                                                       : http_header(req, TENANT_HEADER),
-                                    .token_says = tokens ? says : NULL,
+                                    .token_tenant = tokens ? token_tenant : NULL,
                                     .tenancy = http_route(req)->tenancy };
         struct tenant *tenant;
         char retry_after[24];
@@ -138,7 +138,7 @@ static void select_http_tenant(void *context, struct http_request *req)
         unsigned refused;
         uint64_t wait_s;
 
-        if (tokens && !access_get_tenant(&s->access_control, http_sender(req), http_route(req)->scope, says)) {
+        if (tokens && !access_get_tenant(&s->access_control, http_sender(req), http_route(req)->scope, token_tenant)) {
                 http_fail_code(req, 401, "bad_token", "the token file changed: the token no longer has the scope");
                 return;
         }
@@ -389,7 +389,7 @@ static enum status start_server(struct server *s, const struct listeners *listen
 }
 
 /* Counters of failures, as of the last log lines. */
-struct told_failures {
+struct logged_failures {
         uint64_t flushes[1 + LIMIT_TENANTS], damaged_lookups;
 };
 
@@ -400,7 +400,7 @@ static void log_flush_failure(const char *tenant, const struct profile_store_sta
 }
 
 /* Log failures of the profile stores, which do not log themselves. */
-static void log_store_failures(struct server *s, struct told_failures *told)
+static void log_store_failures(struct server *s, struct logged_failures *logged)
 {
         size_t count = tenants_count(s->tenants);
         _cleanup_free_ struct profile_store_stat *now = calloc(count, sizeof *now);
@@ -409,21 +409,21 @@ static void log_store_failures(struct server *s, struct told_failures *told)
                 return;
         readiness_get_store_stats(s->readiness, now);
         for (size_t i = 0; i < count; i++) {
-                if (now[i].failed_flushes > told->flushes[i]) {
+                if (now[i].failed_flushes > logged->flushes[i]) {
                         log_flush_failure(tenants_get_name(s->tenants, i), &now[i]);
-                        told->flushes[i] = now[i].failed_flushes;
+                        logged->flushes[i] = now[i].failed_flushes;
                 }
         }
-        if (now[0].damaged_lookups <= told->damaged_lookups) /* a counter of the process: equal in all stores */
+        if (now[0].damaged_lookups <= logged->damaged_lookups) /* a counter of the process: equal in all stores */
                 return;
         log_error("index",
                   "%llu lookups found damage in the symbol index; their addresses stay unresolved. Stop the service "
                   "and remove '%s/index'%s: the index is rebuilt from the stored objects",
-                  (unsigned long long)(now[0].damaged_lookups - told->damaged_lookups), s->options->dir,
+                  (unsigned long long)(now[0].damaged_lookups - logged->damaged_lookups), s->options->dir,
                   debuginfo_spaces_count(s->spaces) > 1
                           ? ", or the one below tenants/NAME that 'cairn index verify --tenant NAME' reports"
                           : "");
-        told->damaged_lookups = now[0].damaged_lookups;
+        logged->damaged_lookups = now[0].damaged_lookups;
 }
 
 /* Called periodically, not by the handler of /readyz, because the indexer's lock may wait for the disk. */
@@ -440,7 +440,7 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
 {
         int watchdog_ms = service_notify_interval_ms(), ms = watchdog_ms < 0 || watchdog_ms > 1000 ? 1000 : watchdog_ms;
         const struct timespec moment = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
-        struct told_failures told = { 0 };
+        struct logged_failures logged = { 0 };
         struct scan *scan = debuginfo_spaces_get_scan(s->spaces);
         struct clock_watch clock = { 0 };
 
@@ -457,7 +457,7 @@ static int wait_for_end_signal(struct server *s, const sigset_t *signals)
                         scan_request_run(scan);
                 else if (got > 0 && got != SIGUSR1)
                         return got;
-                log_store_failures(s, &told);
+                log_store_failures(s, &logged);
                 report_indexing(s);
         }
 }

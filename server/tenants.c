@@ -46,7 +46,7 @@ struct tenants {
         bool are_configured, read_only;
         bool are_rules_mixed; /* a reload failed midway: some stores may use other rules */
         struct rate_limit *rate_limit;
-        size_t arriving_most; /* limit on tenant.arriving_bytes at which further bodies are refused */
+        size_t arriving_max; /* limit on tenant.arriving_bytes at which further bodies are refused */
 };
 
 /* ---- retention rules ---- */
@@ -55,8 +55,8 @@ struct tenants {
 struct rule_set {
         atomic_uint references;
         struct tenant_configs *configs;     /* owned, or NULL */
-        const struct sample_rules **chosen; /* of each tenant: those of its configuration, or its of_service */
-        struct sample_rules *of_service;    /* a copy per tenant, as one thread at a time may use a rule's matchers */
+        const struct sample_rules **chosen; /* of each tenant: those of its configuration, or its service_rules */
+        struct sample_rules *service_rules; /* a copy per tenant, as one thread at a time may use a rule's matchers */
         size_t count;
 };
 
@@ -66,10 +66,10 @@ static void release_rule_set(void *context)
 
         if (!set || atomic_fetch_sub(&set->references, 1) > 1)
                 return;
-        for (size_t i = 0; set->of_service && i < set->count; i++)
-                sample_rules_deinit(&set->of_service[i]);
+        for (size_t i = 0; set->service_rules && i < set->count; i++)
+                sample_rules_deinit(&set->service_rules[i]);
         tenant_configs_destroy(set->configs);
-        free(set->of_service);
+        free(set->service_rules);
         free(set->chosen);
         free(set);
 }
@@ -95,17 +95,17 @@ static enum status make_rule_set(const struct tenants *t, const struct server_op
         atomic_init(&set->references, 1);
         set->count = t->count;
         set->chosen = calloc(t->count, sizeof *set->chosen);
-        set->of_service = calloc(t->count, sizeof *set->of_service);
-        if (!set->chosen || !set->of_service)
+        set->service_rules = calloc(t->count, sizeof *set->service_rules);
+        if (!set->chosen || !set->service_rules)
                 st = error_no_memory(err);
         for (size_t i = 0; !st && i < t->count; i++) {
                 const struct tenant_config *c = i ? tenant_configs_find(configs, t->items[i].name) : NULL;
 
-                set->chosen[i] = c && c->has_rules ? &c->rules : &set->of_service[i];
+                set->chosen[i] = c && c->has_rules ? &c->rules : &set->service_rules[i];
                 if (i && !c)
-                        st = sample_rules_copy(&set->of_service[i], t->rules->chosen[i], err);
+                        st = sample_rules_copy(&set->service_rules[i], t->rules->chosen[i], err);
                 else if (!c || !c->has_rules)
-                        st = copy_service_rules(o, &set->of_service[i], err);
+                        st = copy_service_rules(o, &set->service_rules[i], err);
         }
         if (st)
                 release_rule_set(set);
@@ -120,11 +120,11 @@ static enum status make_rule_set(const struct tenants *t, const struct server_op
  * With a small memory budget the store flushes sooner, and the queue fills before its memory reservation is refused.
  * @param divisor  fraction of the queue's memory  @param stores  number of stores that share it equally
  */
-static uint64_t compute_queue_share(uint64_t most, unsigned divisor, size_t stores)
+static uint64_t compute_queue_share(uint64_t max, unsigned divisor, size_t stores)
 {
         uint64_t share = memory_use_ceiling(MEMORY_QUEUE) / 8 * 7 / divisor;
 
-        return (share < most ? share : most) / stores;
+        return (share < max ? share : max) / stores;
 }
 
 static enum status register_tenant_metrics(struct tenant *t, struct error *err)
@@ -189,7 +189,7 @@ static enum status open_tenant(struct tenants *tenants, const struct tenants_opt
         t->space = space;
         t->max_age_s = compute_max_age(o->server, limits);
         t->max_ahead_s = o->server->max_ahead_s;
-        t->bodies.most = tenants->arriving_most;
+        t->bodies.most = tenants->arriving_max;
         t->tables_dir = path_join(dir, "tables");
         if (!t->tables_dir)
                 return error_no_memory(err);
@@ -238,7 +238,7 @@ enum status tenants_open(const struct tenants_options *o, struct tenants **ret, 
         t->count = 1 + (o->configs ? o->configs->count : 0);
         t->are_configured = o->configs;
         t->read_only = o->server->read_only;
-        t->arriving_most = memory_use_ceiling(MEMORY_INGEST) / 2;
+        t->arriving_max = memory_use_ceiling(MEMORY_INGEST) / 2;
         pthread_mutex_init(&t->lock, NULL);
         t->items = calloc(t->count, sizeof *t->items);
         t->stores = calloc(t->count, sizeof(void *));
@@ -449,7 +449,7 @@ static bool is_for_whole_service(struct tenants *t, enum http_tenancy tenancy, c
 
 unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struct tenant **ret, struct error *err)
 {
-        const char *says = r->token_says;
+        const char *token_tenant = r->token_tenant;
 
         assert(r->tenancy != TENANCY_UNDECIDED);
         if (!t->are_configured) {
@@ -458,12 +458,12 @@ unsigned tenants_choose(struct tenants *t, const struct tenant_request *r, struc
         }
         if (r->header && !tenant_name_is_valid(r->header))
                 return refuse_tenant(err, 400, TENANT_HEADER " is not the name of one tenant");
-        if (says && !says[0])
+        if (token_tenant && !token_tenant[0])
                 return choose_bound_tenant(t, r, TENANT_DEFAULT, ret, err);
-        if (says && strcmp(says, "*") != 0)
-                return is_for_whole_service(t, r->tenancy, says)
+        if (token_tenant && strcmp(token_tenant, "*") != 0)
+                return is_for_whole_service(t, r->tenancy, token_tenant)
                                ? refuse_tenant(err, 403, "this concerns all tenants, and the token is bound to one")
-                               : choose_bound_tenant(t, r, says, ret, err);
+                               : choose_bound_tenant(t, r, token_tenant, ret, err);
         *ret = find_tenant(t, r->header ? r->header : TENANT_DEFAULT);
         return *ret ? 0 : refuse_tenant(err, 404, "the tenant '%s' is not configured", r->header);
 }
@@ -511,7 +511,7 @@ uint64_t tenants_admit(struct tenants *t, struct tenant *tenant, enum http_scope
 
         if (!t->are_configured)
                 return 0;
-        if (atomic_fetch_add(&tenant->arriving_bytes, arriving) > t->arriving_most && arriving) {
+        if (atomic_fetch_add(&tenant->arriving_bytes, arriving) > t->arriving_max && arriving) {
                 atomic_fetch_sub(&tenant->arriving_bytes, arriving);
                 return refuse_tenant_request(tenant, 0, "sends more at one time than its share of the memory", err);
         }

@@ -81,8 +81,8 @@ void tenants_expire_shares(struct tenants *t);
 
 /** Input of tenants_choose(). */
 struct tenant_request {
-        const char *header;     /* TENANT_HEADER; NULL: absent; "": sent more than once, so ambiguous */
-        const char *token_says; /* from tokens_get_tenant(); NULL: the service has no tokens */
+        const char *header;       /* TENANT_HEADER; NULL: absent; "": sent more than once, so ambiguous */
+        const char *token_tenant; /* from tokens_get_tenant(); NULL: the service has no tokens */
         enum http_tenancy tenancy;
 };
 

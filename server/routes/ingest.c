@@ -126,8 +126,8 @@ static struct profile_window get_accepted_window(const struct tenant *t, bool is
         return w;
 }
 
-static void note_refusal(const struct ingest_batch *batch, enum ingest_problem problem, uint64_t count,
-                         const char *text)
+static void record_refusal(const struct ingest_batch *batch, enum ingest_problem problem, uint64_t count,
+                           const char *text)
 {
         const struct ingest_refusal r = { problem, count, text, batch->agent, batch->address };
 
@@ -138,18 +138,18 @@ static void note_refusal(const struct ingest_batch *batch, enum ingest_problem p
 static void count_rejections(const struct ingest_batch *batch, const struct profile *profile,
                              const struct profile_rejections *by_reason)
 {
-        uint64_t here = by_reason->too_old + by_reason->too_far_ahead + by_reason->long_label_key;
+        uint64_t known = by_reason->too_old + by_reason->too_far_ahead + by_reason->long_label_key;
         const char *text = profile->rejected_reason;
 
         metric_add(&rejected, (int64_t)profile->rejected_samples);
         metric_add(&too_old, (int64_t)by_reason->too_old);
         metric_add(&too_far_ahead, (int64_t)by_reason->too_far_ahead);
         metric_add(&long_label_key, (int64_t)by_reason->long_label_key);
-        metric_add(&malformed, (int64_t)(profile->rejected_samples - here));
-        note_refusal(batch, INGEST_TOO_OLD, by_reason->too_old, text);
-        note_refusal(batch, INGEST_TOO_FAR_AHEAD, by_reason->too_far_ahead, text);
-        note_refusal(batch, INGEST_LABEL_KEY, by_reason->long_label_key, text);
-        note_refusal(batch, INGEST_MALFORMED, profile->rejected_samples - here, text);
+        metric_add(&malformed, (int64_t)(profile->rejected_samples - known));
+        record_refusal(batch, INGEST_TOO_OLD, by_reason->too_old, text);
+        record_refusal(batch, INGEST_TOO_FAR_AHEAD, by_reason->too_far_ahead, text);
+        record_refusal(batch, INGEST_LABEL_KEY, by_reason->long_label_key, text);
+        record_refusal(batch, INGEST_MALFORMED, profile->rejected_samples - known, text);
 }
 
 enum status append_ingested_batch(const struct ingest_batch *batch, struct profile *profile, bool *duplicate_ret,
@@ -158,7 +158,7 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
         struct tenant *t = batch->tenant;
         const struct profile_window window = get_accepted_window(t, batch->is_history);
         _cleanup_free_ struct batch_hosts *hosts = batch_hosts_create(profile);
-        struct ingested_batch noted = { profile, hosts, batch->agent, batch->address, false };
+        struct ingested_batch recorded = { profile, hosts, batch->agent, batch->address, false };
         struct profile_rejections by_reason;
         bool duplicate = false;
         enum status st = profile_reject_unacceptable(profile, &window, &by_reason, err);
@@ -170,8 +170,8 @@ enum status append_ingested_batch(const struct ingest_batch *batch, struct profi
         histogram_observe(&duration, monotonic_ns() - batch->arrived_ns);
         metric_add(&batches, 1);
         tenant_count_batch(t, duplicate ? 0 : profile->samples.count);
-        noted.is_duplicate = duplicate;
-        ingest_history_add_batch(t->ingested, &noted, ingest_time_now());
+        recorded.is_duplicate = duplicate;
+        ingest_history_add_batch(t->ingested, &recorded, ingest_time_now());
         count_rejections(batch, profile, &by_reason);
         if (duplicate)
                 metric_add(&duplicates, 1);
@@ -249,7 +249,7 @@ void count_ingest_failure(const struct ingest_batch *batch, enum status st, cons
         enum ingest_problem problem = get_ingest_problem(st);
 
         metric_add(counters[problem], 1);
-        note_refusal(batch, problem, 1, text);
+        record_refusal(batch, problem, 1, text);
 }
 
 bool report_ingest_failure(const struct ingest_batch *batch, enum status st, const struct error *err)

@@ -27,8 +27,8 @@ static struct histogram duration =
 static struct {
         pthread_mutex_t lock;
         uint64_t clients[LIMIT_UPLOADS_MOST];
-        unsigned count, most;
-} receiving = { .lock = PTHREAD_MUTEX_INITIALIZER, .most = LIMIT_UPLOADS };
+        unsigned count, max;
+} receiving = { .lock = PTHREAD_MUTEX_INITIALIZER, .max = LIMIT_UPLOADS };
 static _Atomic uint64_t max_object_bytes = LIMIT_OBJECT_BYTES;
 static struct metric receiving_metric = METRIC_GAUGE("cairn_uploads_receiving", "Uploads in progress.", "");
 
@@ -48,9 +48,9 @@ void set_upload_limits(uint64_t object_bytes, uint64_t uploads)
         atomic_store(&max_object_bytes,
                      object_bytes && object_bytes < LIMIT_OBJECT_BYTES ? object_bytes : LIMIT_OBJECT_BYTES);
         pthread_mutex_lock(&receiving.lock);
-        receiving.most = !uploads                       ? LIMIT_UPLOADS
-                         : uploads < LIMIT_UPLOADS_MOST ? (unsigned)uploads
-                                                        : LIMIT_UPLOADS_MOST;
+        receiving.max = !uploads                       ? LIMIT_UPLOADS
+                        : uploads < LIMIT_UPLOADS_MOST ? (unsigned)uploads
+                                                       : LIMIT_UPLOADS_MOST;
         pthread_mutex_unlock(&receiving.lock);
 }
 
@@ -70,20 +70,20 @@ static uint64_t compute_client_number(const struct upload_sender *from)
 
 static enum status enter_receiving(uint64_t client, struct error *err)
 {
-        unsigned own = 0, own_most;
+        unsigned own = 0, own_max;
         enum status st = ST_OK;
 
         pthread_mutex_lock(&receiving.lock);
-        own_most = (receiving.most + 3) / 4;
+        own_max = (receiving.max + 3) / 4;
         for (unsigned i = 0; i < receiving.count; i++)
                 own += receiving.clients[i] == client;
-        if (receiving.count >= receiving.most)
+        if (receiving.count >= receiving.max)
                 st = error_set(err, ST_BUSY, "%u uploads are in progress, the maximum (--max-uploads); retry later",
-                               receiving.most);
-        else if (own >= own_most)
+                               receiving.max);
+        else if (own >= own_max)
                 st = error_set(err, ST_BUSY,
                                "%u uploads of this token and address are in progress, the maximum; retry later",
-                               own_most);
+                               own_max);
         else
                 receiving.clients[receiving.count++] = client;
         pthread_mutex_unlock(&receiving.lock);

@@ -86,7 +86,7 @@ static void should_initiate_upload(struct http_request *req, void *context)
 {
         const ConnectUpload__ShouldInitiateUploadRequest *request;
         _cleanup_connect_unary_ struct connect_unary call = { 0 };
-        struct object_offer question;
+        struct object_offer offer;
         struct upload_hint hint;
         struct debuginfo_space *s = get_request_space(req);
         struct build_id id;
@@ -103,17 +103,17 @@ static void should_initiate_upload(struct http_request *req, void *context)
         }
         if (!parse_gnu_build_id(req, request->file->gnu_build_id, &id))
                 return;
-        question = (struct object_offer){ id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
-        st = debuginfo_store_assess_offers(s->objects, &question, 1, &err);
+        offer = (struct object_offer){ id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
+        st = debuginfo_store_assess_offers(s->objects, &offer, 1, &err);
         if (st) {
                 http_fail(req, st, &err);
                 return;
         }
-        if (question.is_wanted) {
+        if (offer.is_wanted) {
                 hint = make_upload_hint(request->file, &id);
                 upload_hints_put(&s->upload_hints, &hint);
         }
-        answer_should(&call, question.is_wanted, question.reason);
+        answer_should(&call, offer.is_wanted, offer.reason);
 }
 
 static void upload_file_begin(struct http_request *req, void *context)

@@ -18,7 +18,7 @@
 
 enum key { KEY_FILE, KEY_GLOB, KEY_BUILD_ID };
 
-struct search {
+struct metadata_search {
         enum key key;
         const char *value;
         struct build_id id; /* for KEY_BUILD_ID */
@@ -31,7 +31,7 @@ struct search {
 };
 
 /* Reads the clock once every 256 calls. */
-static bool is_search_over(struct search *q)
+static bool is_search_over(struct metadata_search *q)
 {
         if ((++q->steps & 0xff) == 0 && (monotonic_ns() > q->deadline_ns || atomic_load(q->cancel)))
                 q->is_over = true;
@@ -42,7 +42,7 @@ static bool is_search_over(struct search *q)
         return q->is_over;
 }
 
-static bool is_search_match(const struct search *q, const struct build_id *id, const char *file)
+static bool is_search_match(const struct metadata_search *q, const struct build_id *id, const char *file)
 {
         switch (q->key) {
         case KEY_FILE:
@@ -54,7 +54,7 @@ static bool is_search_match(const struct search *q, const struct build_id *id, c
         }
 }
 
-static void write_search_result(struct search *q, const char *type, const char *build_id, const char *file,
+static void write_search_result(struct metadata_search *q, const char *type, const char *build_id, const char *file,
                                 const char *archive)
 {
         json_out_object(&q->json, NULL);
@@ -73,9 +73,9 @@ static bool is_listed(enum object_kind kind)
         return kind == OBJECT_DEBUGINFO || kind == OBJECT_EXECUTABLE || kind == OBJECT_SUPPLEMENTARY;
 }
 
-static enum status each_stored(void *context, const struct stored_object *o)
+static enum status match_stored_object(void *context, const struct stored_object *o)
 {
-        struct search *q = context;
+        struct metadata_search *q = context;
         char hex[BUILD_ID_HEX_MAX];
 
         if (is_search_over(q))
@@ -86,9 +86,9 @@ static enum status each_stored(void *context, const struct stored_object *o)
         return ST_OK;
 }
 
-static enum status each_scanned(void *context, const struct scan_object *o, const struct scan_file *f)
+static enum status match_scanned_object(void *context, const struct scan_object *o, const struct scan_file *f)
 {
-        struct search *q = context;
+        struct metadata_search *q = context;
         const char *file = *o->path ? o->path : f->path, *archive = *o->path ? f->path : NULL;
         char hex[BUILD_ID_HEX_MAX];
 
@@ -104,18 +104,19 @@ static enum status each_scanned(void *context, const struct scan_object *o, cons
         return ST_OK;
 }
 
-static enum status search_here(struct debuginfo_space *s, struct search *q, struct error *err)
+static enum status search_local_objects(struct debuginfo_space *s, struct metadata_search *q, struct error *err)
 {
-        enum status st = s->objects ? debuginfo_store_list(s->objects, each_stored, q, err) : ST_OK;
+        enum status st = s->objects ? debuginfo_store_list(s->objects, match_stored_object, q, err) : ST_OK;
 
         if (!st && s->scan_demand.scan)
-                st = scan_list(s->scan_demand.scan, q->key == KEY_BUILD_ID ? &q->id : NULL, each_scanned, q, err);
+                st = scan_list(s->scan_demand.scan, q->key == KEY_BUILD_ID ? &q->id : NULL, match_scanned_object, q,
+                               err);
         return st == ST_BUSY ? ST_OK : st;
 }
 
 /* ---- upstreams ---- */
 
-static void merge_result(struct search *q, const struct json_value *one)
+static void merge_result(struct metadata_search *q, const struct json_value *one)
 {
         char type[32], hex[BUILD_ID_HEX_MAX], file[LIMIT_PATH_BYTES], archive[LIMIT_PATH_BYTES];
         struct build_id id;
@@ -127,7 +128,7 @@ static void merge_result(struct search *q, const struct json_value *one)
 }
 
 /* Malformed results are omitted. */
-static enum status merge_upstream_results(struct search *q, const void *data, size_t n, struct error *err)
+static enum status merge_upstream_results(struct metadata_search *q, const void *data, size_t n, struct error *err)
 {
         struct json_value answer, results, one;
         bool complete = false, has_results;
@@ -158,15 +159,15 @@ static void log_upstream_failure(void *context, const char *url, const struct er
         log_warn("debuginfod", "no metadata from %s: %s", url, why->text);
 }
 
-static void search_upstreams(struct debuginfo_space *s, struct http_request *req, struct search *q)
+static void search_upstreams(struct debuginfo_space *s, struct http_request *req, struct metadata_search *q)
 {
         const struct federation_client client = { .forwarded_for = http_header(req, "X-Forwarded-For"),
                                                   .cancel = q->cancel };
-        struct federation_query question = { .total_s = UPSTREAMS_S,
-                                             .max_bytes = LIMIT_METADATA_BYTES,
-                                             .answered = merge_upstream_answer,
-                                             .failed = log_upstream_failure,
-                                             .context = q };
+        struct federation_query query = { .total_s = UPSTREAMS_S,
+                                          .max_bytes = LIMIT_METADATA_BYTES,
+                                          .answered = merge_upstream_answer,
+                                          .failed = log_upstream_failure,
+                                          .context = q };
         _cleanup_buf_ struct buf path;
         struct error err;
 
@@ -177,20 +178,20 @@ static void search_upstreams(struct debuginfo_space *s, struct http_request *req
         buf_append_str(&path, http_query(req, "key"));
         buf_append_str(&path, "&value=");
         append_url_encoded(&path, q->value, "");
-        question.path = buf_cstr(&path);
+        query.path = buf_cstr(&path);
         q->deadline_ns = monotonic_ns() + 2 * UPSTREAMS_S * 1000000000ll; /* includes the time to merge the answers */
-        if (!question.path || http_begin_wait(&err)) {
+        if (!query.path || http_begin_wait(&err)) {
                 q->is_complete = false;
                 return;
         }
-        if (federation_query_all(s->federation, &question, &client, &err))
+        if (federation_query_all(s->federation, &query, &client, &err))
                 q->is_complete = false;
         http_end_wait();
 }
 
 /* ---- the request ---- */
 
-static bool read_search_request(struct http_request *req, struct search *q)
+static bool read_search_request(struct http_request *req, struct metadata_search *q)
 {
         const char *key = http_query(req, "key"), *value = http_query(req, "value");
         static const char *const names[] = { "file", "glob", "buildid" };
@@ -215,10 +216,10 @@ static bool read_search_request(struct http_request *req, struct search *q)
 static void handle_metadata(struct http_request *req, void *context)
 {
         struct buf body;
-        struct search q = { .deadline_ns = monotonic_ns() + SEARCH_NS,
-                            .cancel = http_request_cancelled(req),
-                            .body = &body,
-                            .is_complete = true };
+        struct metadata_search q = { .deadline_ns = monotonic_ns() + SEARCH_NS,
+                                     .cancel = http_request_cancelled(req),
+                                     .body = &body,
+                                     .is_complete = true };
         struct error err;
         enum status st;
 
@@ -229,7 +230,7 @@ static void handle_metadata(struct http_request *req, void *context)
         json_out_init(&q.json, &body);
         json_out_object(&q.json, NULL);
         json_out_array(&q.json, "results");
-        st = search_here(get_request_space(req), &q, &err);
+        st = search_local_objects(get_request_space(req), &q, &err);
         q.is_over = false; /* the upstreams have their own time limit */
         if (!st)
                 search_upstreams(get_request_space(req), req, &q);

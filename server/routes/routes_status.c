@@ -117,12 +117,12 @@ static void handle_metrics(struct http_request *req, void *context)
 /* Same rule as TENANCY_WHOLE: a token that is bound to a tenant may not. */
 static bool may_see_service(struct server *s, const struct http_request *req)
 {
-        char says[TENANT_NAME_SIZE];
+        char token_tenant[TENANT_NAME_SIZE];
 
         if (!s->access_control.tokens)
                 return true;
-        return access_get_tenant(&s->access_control, http_sender(req), SCOPE_READ, says) &&
-               (!says[0] || strcmp(says, TOKEN_ANY_TENANT) == 0);
+        return access_get_tenant(&s->access_control, http_sender(req), SCOPE_READ, token_tenant) &&
+               (!token_tenant[0] || strcmp(token_tenant, TOKEN_ANY_TENANT) == 0);
 }
 
 static void handle_status(struct http_request *req, void *context)

@@ -14,7 +14,7 @@
 
 #define WORD_BYTES 256 /* of a build-id, a kind or a quality in a request */
 
-static enum status read_want_request(const struct json_value *file, struct object_offer *ret, struct error *err)
+static enum status read_offer(const struct json_value *file, struct object_offer *ret, struct error *err)
 {
         char id_text[WORD_BYTES], kind_text[WORD_BYTES], quality_text[WORD_BYTES];
         uint64_t size = json_value_uint(file, "size", 0);
@@ -36,7 +36,7 @@ static enum status read_want_request(const struct json_value *file, struct objec
 }
 
 /* Answers repeat the build-id and the kind as received. */
-static void write_answers(const struct json_value *files, const struct object_offer *questions, struct buf *body)
+static void write_offer_answers(const struct json_value *files, const struct object_offer *offers, struct buf *body)
 {
         char text[WORD_BYTES];
         struct json_value file;
@@ -51,18 +51,18 @@ static void write_answers(const struct json_value *files, const struct object_of
                 json_out_object(&out, NULL);
                 json_out_str(&out, "build_id", json_value_text(&file, "build_id", text, sizeof text));
                 json_out_str(&out, "kind", json_value_text(&file, "kind", text, sizeof text));
-                json_out_bool(&out, "want", questions[i].is_wanted);
-                json_out_str(&out, "reason", questions[i].reason);
+                json_out_bool(&out, "want", offers[i].is_wanted);
+                json_out_str(&out, "reason", offers[i].reason);
                 json_out_object_end(&out);
         }
         json_out_array_end(&out);
         json_out_object_end(&out);
 }
 
-static enum status want_files(struct debuginfo_space *s, const struct json_value *request, struct buf *body,
-                              struct error *err)
+static enum status assess_wanted_files(struct debuginfo_space *s, const struct json_value *request, struct buf *body,
+                                       struct error *err)
 {
-        _cleanup_free_ struct object_offer *questions = NULL;
+        _cleanup_free_ struct object_offer *offers = NULL;
         struct json_value files, file;
         struct json_scan items;
         enum status st = ST_OK;
@@ -74,16 +74,16 @@ static enum status want_files(struct debuginfo_space *s, const struct json_value
         if (count > LIMIT_WANT_FILES)
                 return error_set(err, ST_TOO_BIG, "'files' has more than %d entries; split them into several requests",
                                  LIMIT_WANT_FILES);
-        questions = calloc(count + 1, sizeof *questions);
-        if (!questions)
+        offers = calloc(count + 1, sizeof *offers);
+        if (!offers)
                 return error_no_memory(err);
         while (!st && json_value_next(&items, &file))
-                st = file.data[0] == '{' ? read_want_request(&file, &questions[i++], err)
+                st = file.data[0] == '{' ? read_offer(&file, &offers[i++], err)
                                          : error_set(err, ST_BAD_DATA, "'files' holds something that is not an object");
         if (!st)
-                st = debuginfo_store_assess_offers(s->objects, questions, count, err);
+                st = debuginfo_store_assess_offers(s->objects, offers, count, err);
         if (!st)
-                write_answers(&files, questions, body);
+                write_offer_answers(&files, offers, body);
         return st;
 }
 
@@ -104,7 +104,7 @@ static void handle_want(struct http_request *req, void *context)
                 return;
         }
         buf_init_budget(&body, LIMIT_RESPONSE_BYTES, MEMORY_ANSWERS);
-        st = want_files(get_request_space(req), &request, &body, &err);
+        st = assess_wanted_files(get_request_space(req), &request, &body, &err);
         respond_result(req, st, &body, &err);
 }
 

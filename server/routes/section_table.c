@@ -17,7 +17,7 @@ struct slot {
         char identity[IDENTITY_SIZE];
         void *table; /* owned; NULL: empty */
         size_t size;
-        uint64_t used; /* value of known.uses at the last use */
+        uint64_t used; /* value of cache.uses at the last use */
 };
 
 static struct {
@@ -26,16 +26,16 @@ static struct {
         size_t bytes;
         uint64_t uses;
         size_t hand; /* next set to clear when the total size is too large */
-} known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static struct slot *set_of(const char *identity)
+static struct slot *get_table_set(const char *identity)
 {
-        return known.slots[hash_bytes64(identity, strlen(identity)) % SETS];
+        return cache.slots[hash_bytes64(identity, strlen(identity)) % SETS];
 }
 
 static struct slot *find_section_table(const char *identity)
 {
-        struct slot *set = set_of(identity);
+        struct slot *set = get_table_set(identity);
 
         for (size_t i = 0; i < WAYS; i++)
                 if (set[i].table && strcmp(set[i].identity, identity) == 0)
@@ -45,7 +45,7 @@ static struct slot *find_section_table(const char *identity)
 
 static struct slot *find_oldest_table(const char *identity)
 {
-        struct slot *set = set_of(identity), *ret = set;
+        struct slot *set = get_table_set(identity), *ret = set;
 
         for (size_t i = 1; i < WAYS; i++)
                 if (set[i].used < ret->used)
@@ -55,7 +55,7 @@ static struct slot *find_oldest_table(const char *identity)
 
 static void clear_section_table(struct slot *s)
 {
-        known.bytes -= s->size;
+        cache.bytes -= s->size;
         free(s->table);
         *s = (struct slot){ .table = NULL };
 }
@@ -68,11 +68,11 @@ void section_table_insert(const char *identity, void *table, size_t n)
                 free(table);
                 return;
         }
-        pthread_mutex_lock(&known.lock);
-        while (known.bytes && known.bytes + n > LIMIT_SECTION_TABLES_BYTES) {
+        pthread_mutex_lock(&cache.lock);
+        while (cache.bytes && cache.bytes + n > LIMIT_SECTION_TABLES_BYTES) {
                 for (size_t i = 0; i < WAYS; i++)
-                        clear_section_table(&known.slots[known.hand][i]);
-                known.hand = (known.hand + 1) % SETS;
+                        clear_section_table(&cache.slots[cache.hand][i]);
+                cache.hand = (cache.hand + 1) % SETS;
         }
         s = find_section_table(identity);
         s = s ? s : find_oldest_table(identity);
@@ -80,9 +80,9 @@ void section_table_insert(const char *identity, void *table, size_t n)
         memcpy(s->identity, identity, strlen(identity) + 1);
         s->table = table;
         s->size = n;
-        s->used = ++known.uses;
-        known.bytes += n;
-        pthread_mutex_unlock(&known.lock);
+        s->used = ++cache.uses;
+        cache.bytes += n;
+        pthread_mutex_unlock(&cache.lock);
 }
 
 enum section_found section_table_find(const char *identity, const char *name, uint64_t *offset_ret, uint64_t *size_ret)
@@ -90,13 +90,13 @@ enum section_found section_table_find(const char *identity, const char *name, ui
         enum section_found ret = SECTION_UNKNOWN;
         struct slot *s;
 
-        pthread_mutex_lock(&known.lock);
+        pthread_mutex_lock(&cache.lock);
         s = find_section_table(identity);
         if (s) {
-                s->used = ++known.uses;
+                s->used = ++cache.uses;
                 ret = section_list_find(s->table, s->size, name, offset_ret, size_ret, NULL) ? SECTION_ABSENT
                                                                                              : SECTION_FOUND;
         }
-        pthread_mutex_unlock(&known.lock);
+        pthread_mutex_unlock(&cache.lock);
         return ret;
 }

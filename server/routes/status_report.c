@@ -123,7 +123,7 @@ static void put_ingest(struct json_out *j, struct ingest_history *h)
 enum status write_tenant_senders(struct tenant *t, size_t limit, struct buf *ret, struct error *err)
 {
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_ANSWERS };
-        _cleanup_free_ struct sender *items = NULL;
+        _cleanup_free_ struct sender_record *items = NULL;
         struct senders *senders = ingest_history_get_senders(t->ingested);
         uint64_t forgotten;
         struct json_out j;
@@ -144,7 +144,7 @@ enum status write_tenant_senders(struct tenant *t, size_t limit, struct buf *ret
         json_out_uint(&j, "forgotten", forgotten);
         json_out_array(&j, "senders");
         for (size_t i = 0; i < count; i++) {
-                const struct sender *e = &items[i];
+                const struct sender_record *e = &items[i];
 
                 json_out_object(&j, NULL);
                 json_out_str(&j, "host", e->host);

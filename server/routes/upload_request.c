@@ -3,7 +3,7 @@
 
 #include "server/routes/receive_upload.h"
 
-static unsigned refusal_code(enum refusal why)
+static unsigned get_refusal_status(enum refusal why)
 {
         switch (why) {
         case REFUSED_BUILD_ID:
@@ -23,7 +23,7 @@ static void refuse_upload(struct http_request *req, enum status st, const struct
 
         report_upload_failure(http_path(req), st, err);
         if (why != REFUSED_NOT)
-                http_fail_code(req, refusal_code(why), refusal_name(why), "%s", err->text);
+                http_fail_code(req, get_refusal_status(why), refusal_name(why), "%s", err->text);
         else
                 http_fail(req, st, err);
 }

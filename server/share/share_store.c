@@ -35,8 +35,8 @@ struct share_store {
         char *dir; /* owned */
         struct share_limits limits;
         bool read_only;
-        int64_t told_count, told_bytes; /* contribution to the metrics; protected by lock */
-        pthread_mutex_t lock;           /* serializes changes of the folder */
+        int64_t published_count, published_bytes; /* contribution to the metrics; protected by lock */
+        pthread_mutex_t lock;                     /* serializes changes of the folder */
 };
 
 /* One file of the folder. */
@@ -80,8 +80,8 @@ void share_store_close(struct share_store *s)
 {
         if (!s)
                 return;
-        metric_add(&shares, -s->told_count);
-        metric_add(&share_bytes, -s->told_bytes);
+        metric_add(&shares, -s->published_count);
+        metric_add(&share_bytes, -s->published_bytes);
         pthread_mutex_destroy(&s->lock);
         free(s->dir);
         free(s);
@@ -146,10 +146,10 @@ static enum status list_shares(const struct share_store *s, struct share_list *r
 /* The metrics are sums over the stores of all tenants. */
 static void publish_share_metrics(struct share_store *s, int64_t count, int64_t bytes)
 {
-        metric_add(&shares, count - s->told_count);
-        metric_add(&share_bytes, bytes - s->told_bytes);
-        s->told_count = count;
-        s->told_bytes = bytes;
+        metric_add(&shares, count - s->published_count);
+        metric_add(&share_bytes, bytes - s->published_bytes);
+        s->published_count = count;
+        s->published_bytes = bytes;
 }
 
 /* Remove expired shares, then the oldest until new_count files of new_bytes fit. */

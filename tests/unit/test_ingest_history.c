@@ -40,7 +40,7 @@ static size_t count_kept(struct senders *s)
 START_TEST(a_sender_is_a_host_and_a_program)
 {
         struct senders *s = create_senders();
-        struct sender *items;
+        struct sender_record *items;
         size_t count;
 
         note_sender(s, "a", "agent/1", "10.0.0.1", 1);
@@ -76,7 +76,7 @@ START_TEST(the_one_heard_from_longest_ago_makes_room)
         struct senders *s = create_senders();
         uint64_t forgotten;
         char host[32];
-        struct sender *items;
+        struct sender_record *items;
         size_t kept;
 
         for (int i = 0; i < LIMIT_SENDERS; i++) {
@@ -133,7 +133,7 @@ START_TEST(long_texts_are_cut_and_still_one_sender)
 {
         struct senders *s = create_senders();
         char text[1000];
-        struct sender *items;
+        struct sender_record *items;
         size_t count;
 
         memset(text, 'x', sizeof text);
@@ -252,7 +252,7 @@ START_TEST(rejected_samples_are_of_their_host)
         struct ingest_history *h = create_history();
         struct profile p;
         struct ingested_batch b = { .profile = &p };
-        struct sender *items;
+        struct sender_record *items;
         size_t count;
 
         make_batch(&p, hosts, 4);
@@ -266,7 +266,7 @@ START_TEST(rejected_samples_are_of_their_host)
         ck_assert_int_eq(senders_copy(ingest_history_get_senders(h), 10, &items, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 3);
         for (size_t i = 0, others = 0; i < count; i++) {
-                const struct sender *s = &items[i];
+                const struct sender_record *s = &items[i];
                 uint64_t known = strcmp(s->host, "a") == 0 ? 0 : 1; /* of the first of them it is one more */
 
                 ck_assert_uint_eq(s->samples, *s->host ? 1 : 0);
@@ -287,7 +287,7 @@ START_TEST(nothing_is_rejected_of_hosts_that_are_not_counted)
         struct ingest_history *h = create_history();
         struct profile p;
         struct ingested_batch b = { .profile = &p };
-        struct sender *items;
+        struct sender_record *items;
         size_t count;
 
         for (int i = 0; i < HOSTS; i++) {

@@ -115,7 +115,7 @@ static struct tenants *open_tenants_of(const struct tenant_configs *configs, con
 static void expect_choice(struct tenants *t, const char *says, const char *header, enum http_tenancy tenancy,
                           const char *wanted)
 {
-        const struct tenant_request r = { .header = header, .token_says = says, .tenancy = tenancy };
+        const struct tenant_request r = { .header = header, .token_tenant = says, .tenancy = tenancy };
         struct tenant *tenant = NULL;
         struct error err;
         char got[TENANT_NAME_SIZE];
