@@ -235,7 +235,7 @@ enum status share_store_get(struct share_store *s, const char *id, int *fd_ret, 
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || is_too_old(s, st.st_mtime))
-                return error_set(err, ST_NOT_FOUND, "the share does not exist; old shares are removed");
+                return error_set(err, ST_NOT_FOUND, "the share does not exist; the oldest shares are removed");
         *fd_ret = steal_fd(&fd);
         return ST_OK;
 }

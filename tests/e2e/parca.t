@@ -42,7 +42,7 @@ indexed
 is "$("$cairn" symbolize --server "$url" --build-id "$id" "$leaf" | head -1)" leaf '  and symbolizes'
 is "$(listed)" '[["debuginfo","dwarf"]]' '  from one object'
 is "$(parca should "$id")" 'no the file stored under this build-id is as good or better' 'it is not wanted again'
-like "$(parca initiate "$id" 1000)" '^FAILED_PRECONDITION what is stored' '  nor may an upload begin'
+like "$(parca initiate "$id" 1000)" '^FAILED_PRECONDITION the file stored' '  nor may an upload begin'
 is "$(parca upload "$id" "$tmp/stripped" upload_id=cairn1-"$(wc -c <"$tmp/stripped")"-0-0-)" "OK $(wc -c <"$tmp/stripped")" \
         'a worse file that comes nevertheless is answered as taken'
 is "$(listed)" '[["debuginfo","dwarf"]]' '  and replaces nothing'
