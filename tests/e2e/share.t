@@ -58,7 +58,7 @@ share "$tmp/bad"
 is "$code" 400 "what is no profile is refused"
 share "$tmp/a.folded" '?format=elf'
 is "$code" 400 "an unknown format is refused"
-like "$body" 'none of pprof, otlp, speedscope, perf, folded' "  with the known ones"
+like "$body" 'one of pprof, otlp, speedscope, perf, folded' "  with the known ones"
 : >"$tmp/empty"
 share "$tmp/empty" '?format=pprof'
 is "$code" 400 "a profile without samples is refused"

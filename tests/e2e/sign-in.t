@@ -211,7 +211,7 @@ key=$(curl -sS -H "$user" "$url/api/v1/session" | jq -r .csrf)
 answers 403 'csrf' "a forged POST is refused" -H "$user" -H "$json" -d '{"addresses":[]}' "$url/api/v1/symbolize"
 answers 400 '' "  the page's is not" -H "$user" -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{"addresses":[]}' "$url/api/v1/symbolize"
 answers 403 'csrf' "  nor is another user's text good" -H 'X-Forwarded-User: dave' -H "$json" -H "Origin: $url" -H "X-Cairn-CSRF: $key" -d '{"addresses":[]}' "$url/api/v1/symbolize"
-answers 403 'is there twice.*proxy_auth' "two names are none" -H "$user" -H 'X-Forwarded-User: root' "$url$types"
+answers 403 'occurs more than once.*proxy_auth' "two names are none" -H "$user" -H 'X-Forwarded-User: root' "$url$types"
 answers 403 'printable.*proxy_auth' "nor is a name with spaces" -H 'X-Forwarded-User: a from 1.2.3.4' "$url$types"
 answers 403 'proxy_auth' "nor one without end" -H "X-Forwarded-User: $(printf %0200d 7)" "$url$types"
 answers 403 'proxy_auth' "nor none" -H 'X-Forwarded-User;' "$url$types"
