@@ -76,7 +76,7 @@ is "$(metric 'cairn_ready_condition{condition="disk_full"}')" 0 "the disk has ro
 ok "it is healthy" healthy
 : >"$tmp/full"
 wait_for "the full disk" condition_is disk_full 1
-answers 503 '^error disk_full: 0 MiB are free in .*; make room' "a full disk makes the service not ready" "$url/readyz"
+answers 503 '^error disk_full: 0 MiB are free in .*; free disk space' "a full disk makes the service not ready" "$url/readyz"
 sample 3
 is "$code" 503 "  and batches are refused"
 rm "$tmp/full"
