@@ -8,6 +8,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "relabel/label_set.h"
 
 #define META "__meta_kubernetes_"
@@ -106,7 +107,7 @@ static enum status add_relabeled(struct profile *p, const struct label_set *from
         for (size_t i = 0; i < from->count && !st; i++) {
                 const struct set_label *l = &from->items[i];
 
-                if (strncmp(l->name, "__", 2) != 0 && count < LIMIT_LABELS_PER_SAMPLE)
+                if (!starts_with(l->name, "__") && count < LIMIT_LABELS_PER_SAMPLE)
                         st = intern_label(p, l->name, strlen(l->name), l->value, &set[count++], err);
         }
         ret->label_count = count;

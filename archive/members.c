@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 #define BLOCK_BYTES KiB(256)
 
@@ -157,10 +158,10 @@ static enum status visit_archive_member(struct archive_walk *w, struct archive *
                 name = archive_entry_pathname_utf8(e);
         if (!name || archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
                 return ST_OK;
-        if (in_ar && strncmp(name, "control.tar", 11) == 0) /* metadata of a Debian package */
+        if (in_ar && starts_with(name, "control.tar")) /* metadata of a Debian package */
                 return ST_OK;
-        if (in_ar && strncmp(name, "data.tar", 8) == 0 ? depth <= w->visitor->nested_max
-                                                       : depth < w->visitor->nested_max && archive_name(name))
+        if (in_ar && starts_with(name, "data.tar") ? depth <= w->visitor->nested_max
+                                                   : depth < w->visitor->nested_max && archive_name(name))
                 return walk_nested_archive(w, a, depth + 1, err);
         name += strspn(name, "/");
         while (name[0] == '.' && name[1] == '/')

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/reader.h"
+#include "common/text.h"
 #include "elf-image/elf_identity.h"
 
 static bool has_content(const struct elf_image *img, const char *name)
@@ -21,7 +22,7 @@ static bool has_code(const struct elf_image *img)
                 const struct elf_section *s = &img->sections[i];
 
                 if ((s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && elf_section_has_content(s) &&
-                    strncmp(s->name, ".plt", 4) != 0)
+                    !starts_with(s->name, ".plt"))
                         return true;
         }
         for (size_t i = 0; i < img->segment_count && !img->section_count; i++) {

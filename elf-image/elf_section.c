@@ -8,6 +8,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/text.h"
 #include "elf-image/elf_image.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -45,7 +46,7 @@ bool elf_section_has_content(const struct elf_section *s)
 
 static bool has_gnu_header(const struct elf_section *s)
 {
-        return strncmp(s->name, ".zdebug_", 8) == 0 && !(s->flags & SHF_COMPRESSED);
+        return starts_with(s->name, ".zdebug_") && !(s->flags & SHF_COMPRESSED);
 }
 
 bool elf_section_is_compressed(const struct elf_section *s)

@@ -13,6 +13,7 @@
 #include "common/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "common/utf8.h"
 
 #define MS_NS INT64_C(1000000)
@@ -198,7 +199,7 @@ static enum status choose_node(struct pod_cache *c, const char *given, struct er
 
 static enum status choose_token_file(struct pod_cache *c, const char *given, struct error *err)
 {
-        bool has_own = strncmp(c->url, "https://", 8) == 0 && access(SERVICE_ACCOUNT "token", F_OK) == 0;
+        bool has_own = starts_with(c->url, "https://") && access(SERVICE_ACCOUNT "token", F_OK) == 0;
 
         if (!given && !has_own)
                 return ST_OK;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "agent/processes/text_line.h"
+#include "common/text.h"
 
 #define ID_DIGITS (CGROUP_CONTAINER_SIZE - 1)
 #define UID_CHARS (CGROUP_POD_SIZE - 1)
@@ -11,7 +12,7 @@
 
 static bool is_hex_digit_lower(char c)
 {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        return hex_digit_value(c) >= 0 && (c < 'A' || c > 'F');
 }
 
 static bool element_starts_with(struct text_line element, const char *prefix)

@@ -14,6 +14,7 @@
 #include "common/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "common/utf8.h"
 #include "http/client.h"
 #include "profile-formats/otlp.h"
@@ -41,8 +42,8 @@ struct post_result {
 /* Proxies and captive portals may send any content with status 200. */
 static enum verdict classify_success(const struct http_client_response *r, struct post_result *result)
 {
-        if (r->body.size && (strncmp(r->content_type, "text/html", 9) == 0 ||
-                             (strncmp(r->content_type, "application/x-protobuf", 22) == 0 &&
+        if (r->body.size && (starts_with(r->content_type, "text/html") ||
+                             (starts_with(r->content_type, "application/x-protobuf") &&
                               otlp_read_response(r->body.data, r->body.size, &result->response, NULL)))) {
                 error_set(&result->err, ST_BAD_DATA,
                           "HTTP %u, but the response is not from an OTLP service; check --server", r->code);

@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 #define BLOCK_BYTES 4096
 #define NAME_DIGITS 20
@@ -137,7 +138,7 @@ static enum status append_found_file(struct spool *s, const char *name, size_t *
         uint64_t number;
 
         *known_ret = true;
-        if (strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0) { /* left by a killed process */
+        if (starts_with(name, TEMPORARY)) { /* left by a killed process */
                 (void)unlinkat(s->dir_fd, name, 0);
                 return ST_OK;
         }
