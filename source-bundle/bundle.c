@@ -151,30 +151,25 @@ enum status source_bundle_open(source_bundle_read *read, void *context, uint64_t
         return st;
 }
 
+/* The order of an entry's name and a path. source_bundle_open() checked that all entries are valid. */
+static int compare_entry_to_path(const struct source_bundle *b, size_t i, const char *path, struct entry *ret)
+{
+        bool is_valid = get_entry(b, (uint32_t)i, ret);
+
+        assert(is_valid);
+        return is_valid ? compare_entry_names(ret->name, ret->name_bytes, path, strlen(path)) : 1;
+}
+
 bool source_bundle_find(const struct source_bundle *b, const char *path, uint64_t *offset_ret, uint64_t *size_ret)
 {
-        size_t n = strlen(path);
-        uint32_t low = 0, high = b->count;
+        struct entry e;
+        size_t at = find_lower_bound(i, 0, b->count, compare_entry_to_path(b, i, path, &e) < 0);
 
-        while (low < high) {
-                uint32_t middle = low + (high - low) / 2;
-                struct entry e;
-                int c;
-
-                if (!get_entry(b, middle, &e))
-                        return false;
-                c = compare_entry_names(path, n, e.name, e.name_bytes);
-                if (c == 0) {
-                        *offset_ret = e.offset;
-                        *size_ret = e.size;
-                        return true;
-                }
-                if (c < 0)
-                        high = middle;
-                else
-                        low = middle + 1;
-        }
-        return false;
+        if (at == b->count || compare_entry_to_path(b, at, path, &e) != 0)
+                return false;
+        *offset_ret = e.offset;
+        *size_ret = e.size;
+        return true;
 }
 
 /* ---- writing ---- */

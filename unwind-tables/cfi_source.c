@@ -8,6 +8,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "unwind-tables/cfi_pointer.h"
 #include "unwind-tables/cfi_program.h"
 
@@ -270,18 +271,10 @@ static enum status add_fde(struct cfi_source *s, const struct cfi_fde *fde, stru
                 s->fdes_outside++;
                 return ST_OK;
         }
-        if (s->fde_count == s->fde_capacity) {
-                size_t capacity = s->fde_capacity ? s->fde_capacity * 2 : 1024;
-                struct cfi_fde *fdes;
-
-                if (capacity > LIMIT_UNWIND_FDES)
-                        return error_set(err, ST_TOO_BIG, "more than %u FDEs", (unsigned)LIMIT_UNWIND_FDES);
-                fdes = realloc(s->fdes, capacity * sizeof *fdes);
-                if (!fdes)
-                        return error_no_memory(err);
-                s->fdes = fdes;
-                s->fde_capacity = capacity;
-        }
+        if (s->fde_count == LIMIT_UNWIND_FDES)
+                return error_set(err, ST_TOO_BIG, "more than %u FDEs", (unsigned)LIMIT_UNWIND_FDES);
+        if (!array_reserve(&s->fdes, &s->fde_capacity, s->fde_count))
+                return error_no_memory(err);
         s->fdes[s->fde_count++] = *fde;
         return ST_OK;
 }
@@ -448,17 +441,9 @@ static void merge_debug_frame(struct cfi_source *s, size_t eh_count)
         sort_fdes(s->fdes, eh_count);
         for (size_t i = eh_count; i < s->fde_count; i++) {
                 struct cfi_fde fde = s->fdes[i];
-                size_t low = 0, high = eh_count;
+                size_t next = find_lower_bound(j, 0, eh_count, s->fdes[j].start <= fde.start);
 
-                while (low < high) {
-                        size_t mid = low + (high - low) / 2;
-
-                        if (s->fdes[mid].start <= fde.start)
-                                low = mid + 1;
-                        else
-                                high = mid;
-                }
-                if (low > 0 && s->fdes[low - 1].end > fde.start)
+                if (next > 0 && s->fdes[next - 1].end > fde.start)
                         s->fdes_double++;
                 else
                         s->fdes[kept++] = fde;
@@ -523,15 +508,7 @@ void cfi_source_deinit(struct cfi_source *s)
 
 size_t cfi_source_find_fde(const struct cfi_source *s, uint64_t address)
 {
-        size_t low = 0, high = s->fde_count;
+        size_t at = find_lower_bound(i, 0, s->fde_count, s->fdes[i].end <= address);
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (s->fdes[mid].end <= address)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return low;
+        return at;
 }

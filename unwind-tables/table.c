@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "unwind-tables/cfi_program.h"
 #include "unwind-tables/cfi_source.h"
 
@@ -191,19 +193,11 @@ static enum status append_page(struct builder *b, uint64_t number)
 {
         struct unwind_table *t = &b->t;
 
-        if (t->page_count == t->page_capacity) {
-                size_t capacity = t->page_capacity ? t->page_capacity * 2 : 64;
-                struct unwind_page *pages;
-
-                if (capacity > LIMIT_UNWIND_PAGES)
-                        return error_set(b->err, ST_TOO_BIG, "code of more than %u pages of 64 KiB",
-                                         (unsigned)LIMIT_UNWIND_PAGES);
-                pages = realloc(t->pages, capacity * sizeof *pages);
-                if (!pages)
-                        return error_no_memory(b->err);
-                t->pages = pages;
-                t->page_capacity = capacity;
-        }
+        if (t->page_count == LIMIT_UNWIND_PAGES)
+                return error_set(b->err, ST_TOO_BIG, "code of more than %u pages of 64 KiB",
+                                 (unsigned)LIMIT_UNWIND_PAGES);
+        if (!array_reserve(&t->pages, &t->page_capacity, t->page_count))
+                return error_no_memory(b->err);
         t->pages[t->page_count++] = (struct unwind_page){ .number = number, .first_row = (uint32_t)t->row_count };
         return ST_OK;
 }
@@ -219,18 +213,10 @@ static enum status append_row(struct builder *b, uint64_t address, uint16_t rule
                 if (st)
                         return st;
         }
-        if (t->row_count == t->row_capacity) {
-                size_t capacity = t->row_capacity ? t->row_capacity * 2 : 4096;
-                struct unwind_row *rows;
-
-                if (capacity > LIMIT_UNWIND_ROWS)
-                        return error_set(b->err, ST_TOO_BIG, "more than %u unwind rows", (unsigned)LIMIT_UNWIND_ROWS);
-                rows = realloc(t->rows, capacity * sizeof *rows);
-                if (!rows)
-                        return error_no_memory(b->err);
-                t->rows = rows;
-                t->row_capacity = capacity;
-        }
+        if (t->row_count == LIMIT_UNWIND_ROWS)
+                return error_set(b->err, ST_TOO_BIG, "more than %u unwind rows", (unsigned)LIMIT_UNWIND_ROWS);
+        if (!array_reserve(&t->rows, &t->row_capacity, t->row_count))
+                return error_no_memory(b->err);
         t->rows[t->row_count++] = (struct unwind_row){ .offset = (uint16_t)address, .rule = rule };
         t->pages[t->page_count - 1].row_count++;
         return ST_OK;
@@ -462,31 +448,15 @@ enum status unwind_table_find(const struct unwind_table *t, uint64_t pc, const s
         uint64_t number = pc >> UNWIND_PAGE_BITS;
         uint16_t offset = (uint16_t)pc;
         const struct unwind_row *rows;
-        size_t low = 0, high = t->page_count;
+        size_t page = find_lower_bound(i, 0, t->page_count, t->pages[i].number < number), next;
 
-        while (low < high) {
-                size_t mid = low + (high - low) / 2;
-
-                if (t->pages[mid].number < number)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        if (low == t->page_count || t->pages[low].number != number)
+        if (page == t->page_count || t->pages[page].number != number)
                 return ST_NOT_FOUND;
-        rows = t->rows + t->pages[low].first_row;
-        high = t->pages[low].row_count;
-        for (low = 0; low < high;) { /* count the rows with start <= pc */
-                size_t mid = low + (high - low) / 2;
-
-                if (rows[mid].offset <= offset)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        if (low == 0 || rows[low - 1].rule == UNWIND_RULE_GAP)
+        rows = t->rows + t->pages[page].first_row;
+        next = find_lower_bound(i, 0, t->pages[page].row_count, rows[i].offset <= offset);
+        if (next == 0 || rows[next - 1].rule == UNWIND_RULE_GAP)
                 return ST_NOT_FOUND;
-        *ret = &rows[low - 1];
+        *ret = &rows[next - 1];
         return ST_OK;
 }
 

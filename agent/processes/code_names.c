@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 
 #define SWEEP_NAMES_MIN KiB(64)
 
@@ -242,18 +243,10 @@ enum status code_names_add(struct code_names *c, uint64_t start, uint64_t end, u
 
 const struct code_range *code_names_find(struct code_names *c, uint64_t addr)
 {
-        size_t low = 0, high;
+        size_t at;
 
         if (c->pending_count && !merge_pending_ranges(c))
                 return NULL;
-        high = c->range_count;
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (c->ranges[middle].end <= addr)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low == c->range_count || c->ranges[low].start > addr ? NULL : &c->ranges[low];
+        at = find_lower_bound(i, 0, c->range_count, c->ranges[i].end <= addr);
+        return at == c->range_count || c->ranges[at].start > addr ? NULL : &c->ranges[at];
 }

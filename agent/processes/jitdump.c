@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
 
 #define MAGIC 0x4a695444u
 #define VERSION_MAX 2
@@ -189,15 +190,8 @@ static enum status parse_line_record(struct jitdump *j, struct reader *r, struct
         st = code_names_charge(&j->code, count * sizeof *j->lines, err);
         if (st)
                 return st;
-        if (count > j->line_capacity - j->line_count) {
-                size_t wanted = j->line_count + count + j->line_capacity / 2;
-                struct jit_line *grown = reallocarray(j->lines, wanted, sizeof *grown);
-
-                if (!grown)
-                        return error_no_memory(err);
-                j->lines = grown;
-                j->line_capacity = wanted;
-        }
+        if (!array_reserve_many(&j->lines, &j->line_capacity, j->line_count, count))
+                return error_no_memory(err);
         j->next_code = code;
         for (uint64_t i = 0; i < count; i++) {
                 uint64_t addr;
@@ -343,23 +337,12 @@ enum status jitdump_refresh(struct jitdump *j, int fd, pid_t ns_pid, uid_t uid, 
 
 static const struct jit_line *find_jit_line(const struct jitdump *j, const struct jit_code *c, uint64_t offset)
 {
-        const struct jit_line *lines_of;
-        size_t low = 0, high = c->line_count;
+        size_t first = c->first_line, next;
 
-        if (!high)
-                return NULL;
-        lines_of = j->lines + c->first_line;
         if (j->adds_header && !j->is_plain)
                 offset += ELF_HEADER_BYTES;
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (lines_of[middle].offset <= offset)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low ? &lines_of[low - 1] : NULL;
+        next = find_lower_bound(i, first, first + c->line_count, j->lines[i].offset <= offset);
+        return next > first ? &j->lines[next - 1] : NULL;
 }
 
 bool jitdump_find(struct jitdump *j, uint64_t addr, struct jit_location *ret)

@@ -4,6 +4,7 @@
 #include "agent/processes/text_line.h"
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 
 #define SYMBOL_SPAN_MAX MiB(1) /* maximum distance of an address from its symbol */
 #define MODULES_MAX UINT16_MAX
@@ -50,8 +51,6 @@ static bool append_name(struct buf *names, struct text_line text, uint32_t *ret)
 /* Symbols of a module are adjacent, so the last module matches nearly always. */
 static bool intern_module_name(struct kallsyms *k, struct text_line name, uint16_t *ret)
 {
-        uint32_t *grown;
-
         for (size_t i = k->module_count; i > 0; i--) {
                 const char *have = (const char *)k->names.data + k->modules[i - 1];
 
@@ -60,12 +59,8 @@ static bool intern_module_name(struct kallsyms *k, struct text_line name, uint16
                         return true;
                 }
         }
-        if (k->module_count == MODULES_MAX)
+        if (k->module_count == MODULES_MAX || !array_reserve(&k->modules, &k->module_capacity, k->module_count))
                 return false;
-        grown = reallocarray(k->modules, k->module_count + 1, sizeof *grown);
-        if (!grown)
-                return false;
-        k->modules = grown;
         if (!append_name(&k->names, name, &k->modules[k->module_count]))
                 return false;
         *ret = (uint16_t)k->module_count++;
@@ -165,20 +160,12 @@ void kallsyms_deinit(struct kallsyms *k)
 
 enum status kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret)
 {
-        size_t low = 0, high = k->count;
+        size_t next = find_lower_bound(i, 0, k->count, k->entries[i].addr <= addr);
         const struct kallsyms_entry *e;
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (k->entries[middle].addr <= addr)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        if (low == 0)
+        if (next == 0)
                 return ST_NOT_FOUND;
-        e = &k->entries[low - 1];
+        e = &k->entries[next - 1];
         if (!e->name || addr - e->addr > SYMBOL_SPAN_MAX)
                 return ST_NOT_FOUND;
         *ret = (struct kernel_symbol){

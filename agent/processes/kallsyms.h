@@ -31,7 +31,7 @@ struct kallsyms {
         size_t count;
         struct buf names;  /* NUL-terminated symbol and module names, byte 0 empty */
         uint32_t *modules; /* offsets into names */
-        size_t module_count;
+        size_t module_count, module_capacity;
         uint64_t text_addr; /* of _text, 0 when absent */
 };
 

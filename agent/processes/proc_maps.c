@@ -4,6 +4,7 @@
 #include "agent/processes/text_line.h"
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 
 #define DELETED " (deleted)"
 
@@ -110,15 +111,7 @@ void proc_maps_deinit(struct proc_maps *m)
 
 const struct proc_mapping *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 {
-        size_t low = 0, high = m->count;
+        size_t at = find_lower_bound(i, 0, m->count, m->items[i].end <= addr);
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (m->items[middle].end <= addr)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low < m->count && m->items[low].start <= addr ? &m->items[low] : NULL;
+        return at < m->count && m->items[at].start <= addr ? &m->items[at] : NULL;
 }

@@ -12,9 +12,11 @@
 #include "agent/processes/object_cache.h"
 #include "agent/processes/process_read.h"
 #include "agent/processes/vdso.h"
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 static void init_jit_names(struct jit_names *j, struct code_budget *budget)
 {
@@ -34,8 +36,7 @@ static bool is_jitdump_mapping(const struct proc_mapping *m)
         const char *name = strrchr(m->path, '/');
         size_t n = name ? strlen(name) : 0;
 
-        return m->inode && n > strlen("/jit-.dump") && strncmp(name, "/jit-", 5) == 0 &&
-               strcmp(name + n - 5, ".dump") == 0;
+        return m->inode && n > strlen("/jit-.dump") && starts_with(name, "/jit-") && strcmp(name + n - 5, ".dump") == 0;
 }
 
 static void refresh_jit_names(struct jit_names *j, int proc_fd, const struct proc_maps *maps, uint64_t *left)
@@ -249,11 +250,9 @@ static struct process *add_process(struct process_table *t, const struct sample_
                                    uint64_t executable_pages)
 {
         struct process *p;
-        struct process **items = reallocarray(t->items, t->count + 1, sizeof(struct process *));
 
-        if (!items)
+        if (!array_reserve(&t->items, &t->capacity, t->count))
                 return NULL;
-        t->items = items;
         p = calloc(1, sizeof *p);
         if (!p || !id_table_put(&t->by_id, id, sizeof *id, (uint32_t)t->count)) {
                 free(p);
@@ -379,8 +378,7 @@ void process_table_end_drain(struct process_table *t)
 /* Files without a directory entry hold generated code. */
 static bool is_memory_file(const struct proc_mapping *m)
 {
-        return strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/zero", 9) == 0 ||
-               strncmp(m->path, "/SYSV", 5) == 0;
+        return starts_with(m->path, "/memfd:") || starts_with(m->path, "/dev/zero") || starts_with(m->path, "/SYSV");
 }
 
 static void set_vdso_name(struct process_table *t, struct user_location *p)

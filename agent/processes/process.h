@@ -63,7 +63,7 @@ struct process {
 struct process_table {
         struct id_table by_id;
         struct process **items; /* owned */
-        size_t count;
+        size_t count, capacity;
         uint64_t drain; /* number of the current drain */
         struct object_cache objects;
         uint64_t unreadable;                 /* processes that exited before their mappings were read */

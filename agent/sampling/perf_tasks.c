@@ -151,7 +151,7 @@ static void close_task_events(struct perf_tasks *t, struct perf_task *task)
                 perf_events_close(t->events, task->fds[i]);
         free(task->fds);
         task->fds = NULL;
-        task->fd_count = 0;
+        task->fd_count = task->fd_capacity = 0;
         task->opened = 0;
 }
 
@@ -220,7 +220,7 @@ static void end_task(struct perf_tasks *t, struct perf_task *task)
         }
         free(task->fds);
         task->fds = NULL;
-        task->fd_count = 0;
+        task->fd_count = task->fd_capacity = 0;
         task->opened = 0;
         task->has_events = false;
 }
@@ -358,13 +358,11 @@ enum status perf_tasks_scan(struct perf_tasks *t, struct error *err)
 static enum status open_thread_events(struct perf_tasks *t, struct perf_task *task, uint32_t tid, struct error *err)
 {
         size_t n = t->events->cpu_count;
-        int *fds = reallocarray(task->fds, task->fd_count + n, sizeof *fds);
         enum status st;
 
-        if (!fds)
+        if (!array_reserve_many(&task->fds, &task->fd_capacity, task->fd_count, n))
                 return error_no_memory(err);
-        task->fds = fds;
-        st = perf_events_open(t->events, (pid_t)tid, fds + task->fd_count, err);
+        st = perf_events_open(t->events, (pid_t)tid, task->fds + task->fd_count, err);
         if (st)
                 return st;
         task->fd_count += n;

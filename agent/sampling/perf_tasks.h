@@ -73,7 +73,7 @@ struct perf_task {
         bool identified, kernel_thread;
         bool sampled, stale; /* since its exec: sampled; mappings changed since the last notice */
         int *fds;            /* owned */
-        size_t fd_count;
+        size_t fd_count, fd_capacity;
 };
 
 struct perf_tasks {

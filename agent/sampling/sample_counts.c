@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 
 void sample_counts_deinit(struct sample_counts *c)
@@ -15,49 +16,21 @@ void sample_counts_deinit(struct sample_counts *c)
         *c = (struct sample_counts){ 0 };
 }
 
-/* Reserve one more item, up to limit items. */
-static void *reserve_count_item(void *items, size_t count, size_t *capacity, size_t limit, size_t size)
+static bool append_stack(struct sample_counts *c, const struct sample_frames *s)
 {
-        size_t wanted = *capacity ? 2 * *capacity : 64;
-        void *grown;
+        struct sample_batch *b = &c->batch;
 
-        if (count < *capacity)
-                return items;
-        if (count >= limit)
-                return NULL;
-        wanted = wanted < limit ? wanted : limit;
-        grown = reallocarray(items, wanted, size);
-        if (grown)
-                *capacity = wanted;
-        return grown;
-}
-
-static bool append_stack(struct sample_counts *c, const struct sample_frames *s, uint32_t at)
-{
-        struct sample_stack *stacks =
-                reserve_count_item(c->batch.stacks, at, &c->stack_capacity, LIMIT_AGENT_STACKS, sizeof *stacks);
-        size_t frames = c->batch.frame_count + s->frame_count;
-
-        if (!stacks)
+        if (b->stack_count >= LIMIT_AGENT_STACKS || b->frame_count + s->frame_count > LIMIT_AGENT_FRAMES ||
+            !array_reserve(&b->stacks, &c->stack_capacity, b->stack_count) ||
+            !array_reserve_many(&b->frames, &c->frame_capacity, b->frame_count, s->frame_count))
                 return false;
-        c->batch.stacks = stacks;
-        if (frames > LIMIT_AGENT_FRAMES)
-                return false;
-        if (frames > c->frame_capacity) {
-                size_t wanted = frames + frames / 2 + SAMPLE_STACK_MAX;
-                uint64_t *grown = reallocarray(c->batch.frames, wanted, sizeof *grown);
-
-                if (!grown)
-                        return false;
-                c->batch.frames = grown;
-                c->frame_capacity = wanted;
-        }
-        stacks[at] = (struct sample_stack){
-                .number = at + 1ull, .first_frame = c->batch.frame_count, .frame_count = s->frame_count, .end = s->end
-        };
-        memcpy(c->batch.frames + c->batch.frame_count, s->frames, s->frame_count * sizeof *s->frames);
-        c->batch.frame_count = frames;
-        c->batch.stack_count++;
+        b->stacks[b->stack_count] = (struct sample_stack){ .number = b->stack_count + 1,
+                                                           .first_frame = b->frame_count,
+                                                           .frame_count = s->frame_count,
+                                                           .end = s->end };
+        memcpy(b->frames + b->frame_count, s->frames, s->frame_count * sizeof *s->frames);
+        b->frame_count += s->frame_count;
+        b->stack_count++;
         return true;
 }
 
@@ -72,7 +45,7 @@ bool sample_counts_add_stack(struct sample_counts *c, const struct sample_frames
                 return true;
         if (!id_table_find(&c->stacks, s->frames, bytes, &at)) {
                 at = (uint32_t)c->batch.stack_count;
-                if (!append_stack(c, s, at) || !id_table_put(&c->stacks, s->frames, bytes, at))
+                if (!append_stack(c, s) || !id_table_put(&c->stacks, s->frames, bytes, at))
                         return false;
         }
         *ret = at + 1ull;
@@ -82,7 +55,6 @@ bool sample_counts_add_stack(struct sample_counts *c, const struct sample_frames
 enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *key, const struct sample_frames *kernel,
                                    const struct sample_frames *user)
 {
-        struct sample_count *grown;
         uint32_t at;
 
         if (!sample_counts_add_stack(c, kernel, &key->kernel_stack) ||
@@ -90,13 +62,10 @@ enum sample_stat sample_counts_add(struct sample_counts *c, struct sample_key *k
                 return STAT_LOST_STACKS_FULL;
         if (!id_table_find(&c->keys, key, sizeof *key, &at)) {
                 at = (uint32_t)c->batch.count_count;
-                grown = reserve_count_item(c->batch.counts, at, &c->count_capacity, LIMIT_AGENT_KEYS, sizeof *grown);
-                if (!grown)
+                if (at >= LIMIT_AGENT_KEYS || !array_reserve(&c->batch.counts, &c->count_capacity, at) ||
+                    !id_table_put(&c->keys, key, sizeof *key, at))
                         return STAT_LOST_COUNTS_FULL;
-                c->batch.counts = grown;
-                if (!id_table_put(&c->keys, key, sizeof *key, at))
-                        return STAT_LOST_COUNTS_FULL;
-                grown[at] = (struct sample_count){ .key = *key };
+                c->batch.counts[at] = (struct sample_count){ .key = *key };
                 c->batch.count_count++;
         }
         c->batch.counts[at].count++;

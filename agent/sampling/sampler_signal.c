@@ -24,6 +24,7 @@
 
 #include "agent/processes/process_read.h"
 #include "agent/sampling/sampler_internal.h"
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/limits.h"
 
@@ -217,21 +218,6 @@ static timer_t start_thread_timer(struct signal_sampler *s, pid_t tid)
         return NO_TIMER;
 }
 
-static bool reserve_thread_timer(struct signal_sampler *s)
-{
-        size_t wanted = s->timer_capacity ? 2 * s->timer_capacity : 64;
-        struct thread_timer *grown;
-
-        if (s->timer_count < s->timer_capacity)
-                return true;
-        grown = wanted <= LIMIT_SIGNAL_THREADS ? reallocarray(s->timers, wanted, sizeof *grown) : NULL;
-        if (!grown)
-                return false;
-        s->timers = grown;
-        s->timer_capacity = wanted;
-        return true;
-}
-
 /* Threads in /proc are in the order of their start, like the timers: a search begins after the last thread found. */
 static void note_thread(struct signal_sampler *s, pid_t tid, size_t *at)
 {
@@ -244,7 +230,7 @@ static void note_thread(struct signal_sampler *s, pid_t tid, size_t *at)
                 *at = candidate + 1;
                 return;
         }
-        if (!reserve_thread_timer(s)) {
+        if (s->timer_count == LIMIT_SIGNAL_THREADS || !array_reserve(&s->timers, &s->timer_capacity, s->timer_count)) {
                 s->refused++;
                 return;
         }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/hash.h"
 #include "common/limits.h"
 
@@ -136,17 +137,9 @@ void deferred_samples_add(struct deferred_samples *l, struct process_table *proc
              has_room = !is_excluded && l->copied_bytes + from->stack_bytes <= LIMIT_AGENT_DEFERRED_BYTES;
         struct deferred_sample s = { .key = *key };
 
-        if (l->count == l->capacity) {
-                size_t wanted = l->capacity ? 2 * l->capacity : 64;
-                struct deferred_sample *grown =
-                        wanted <= LIMIT_AGENT_DEFERRED ? reallocarray(l->items, wanted, sizeof *grown) : NULL;
-
-                if (!grown) {
-                        l->lost++;
-                        return;
-                }
-                l->items = grown;
-                l->capacity = wanted;
+        if (l->count == LIMIT_AGENT_DEFERRED || !array_reserve(&l->items, &l->capacity, l->count)) {
+                l->lost++;
+                return;
         }
         if (!walk_deferred_sample(l, processes, p, from, false, &s) &&
             (has_room || is_excluded || !walk_deferred_sample(l, processes, p, from, true, &s)))

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/search.h"
+
 #define SEGMENT_BYTES (UNWIND_SEGMENT_ROWS * sizeof(struct unwind_row))
 #define RULES_BYTES (UNWIND_RULES_MAX * sizeof(struct unwind_rule))
 #define MAPPINGS_BYTES (UNWIND_MAPPINGS_MAX * sizeof(struct unwind_mapping))
@@ -214,7 +216,7 @@ uint16_t unwind_maps_find_rule(const struct unwind_maps *m, const struct unwind_
 {
         const struct unwind_loaded_page wanted = { .page = (uint32_t)(address >> UNWIND_PAGE_BITS) }, *found = NULL;
         const struct unwind_row *rows;
-        uint32_t low = 0, high;
+        size_t next;
 
         if (table->page_count && address >> UNWIND_PAGE_BITS <= UINT32_MAX)
                 found = bsearch(&wanted, table->pages, table->page_count, sizeof wanted, compare_page_numbers);
@@ -222,16 +224,8 @@ uint16_t unwind_maps_find_rule(const struct unwind_maps *m, const struct unwind_
                 return UNWIND_RULE_GAP;
         rows = (const struct unwind_row *)m->segments[found->rows.first >> UNWIND_SEGMENT_BITS] +
                (found->rows.first & (UNWIND_SEGMENT_ROWS - 1));
-        high = found->rows.count;
-        while (low < high) {
-                uint32_t middle = low + (high - low) / 2;
-
-                if (rows[middle].offset <= (address & (UNWIND_PAGE_SIZE - 1)))
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low ? rows[low - 1].rule : UNWIND_RULE_GAP;
+        next = find_lower_bound(i, 0, found->rows.count, rows[i].offset <= (address & (UNWIND_PAGE_SIZE - 1)));
+        return next ? rows[next - 1].rule : UNWIND_RULE_GAP;
 }
 
 /* ---- processes -------------------------------------------------------------------- */

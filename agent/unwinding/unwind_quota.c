@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 
 #define UNWIND_OWNER_REST 1
@@ -31,19 +32,16 @@ struct owner_key {
         uint64_t uid, container;
 };
 
-static bool grow_owners(struct unwind_quota *q)
+/* Make room for one more owner; the first also for the two fixed ones. */
+static bool reserve_owner(struct unwind_quota *q)
 {
-        uint32_t wanted = q->capacity ? 2 * q->capacity : 16;
-        struct unwind_quota_owner *grown = reallocarray(q->owners, wanted, sizeof *grown);
-
-        if (!grown)
-                return false;
-        memset(grown + q->capacity, 0, (wanted - q->capacity) * sizeof *grown);
-        q->owners = grown;
-        q->capacity = wanted;
-        if (q->count < UNWIND_OWNER_REST + 1)
-                q->count = UNWIND_OWNER_REST + 1;
-        return true;
+        if (!q->count) {
+                if (!array_reserve_many(&q->owners, &q->capacity, 0, UNWIND_OWNER_REST + 1))
+                        return false;
+                while (q->count <= UNWIND_OWNER_REST)
+                        q->owners[q->count++] = (struct unwind_quota_owner){ 0 };
+        }
+        return array_reserve(&q->owners, &q->capacity, q->count);
 }
 
 uint32_t unwind_quota_get_owner(struct unwind_quota *q, uid_t uid, const char *container)
@@ -55,9 +53,10 @@ uint32_t unwind_quota_get_owner(struct unwind_quota *q, uid_t uid, const char *c
                 return UNWIND_OWNER_SYSTEM;
         if (id_table_find(&q->by_key, &key, sizeof key, &number))
                 return number;
-        if (q->count == LIMIT_AGENT_UNWIND_OWNERS || (q->count == q->capacity && !grow_owners(q)) ||
+        if (q->count == LIMIT_AGENT_UNWIND_OWNERS || !reserve_owner(q) ||
             !id_table_put(&q->by_key, &key, sizeof key, q->count))
                 return UNWIND_OWNER_REST;
+        q->owners[q->count] = (struct unwind_quota_owner){ 0 };
         return q->count++;
 }
 

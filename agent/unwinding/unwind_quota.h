@@ -30,7 +30,8 @@ struct unwind_quota_owner;
 struct unwind_quota {
         struct id_table by_key;
         struct unwind_quota_owner *owners; /* owned */
-        uint32_t count, capacity;
+        uint32_t count;                    /* 0, or more than UNWIND_OWNER_REST */
+        size_t capacity;
         uint64_t sizes[UNWIND_RESOURCE_COUNT];          /* of the arrays */
         uint64_t used_by_others[UNWIND_RESOURCE_COUNT]; /* by all but the system */
         uid_t own;

@@ -11,6 +11,8 @@
 #include "agent/processes/object_cache.h"
 #include "agent/unwinding/unwind_result.h"
 #include "agent/processes/vdso.h"
+#include "common/array.h"
+#include "common/search.h"
 #include "common/sha256.h"
 
 /* ---- tables, by number ---- */
@@ -48,15 +50,8 @@ static uint32_t add_table(struct unwinder *u, const struct object *o)
                 u->tables[u->free_from] = (struct unwinder_table){ 0 };
                 return (uint32_t)u->free_from + 1;
         }
-        if (u->table_count == u->table_capacity) {
-                size_t wanted = u->table_capacity ? 2 * u->table_capacity : 64;
-                struct unwinder_table *grown = reallocarray(u->tables, wanted, sizeof *grown);
-
-                if (!grown || wanted > UINT32_MAX)
-                        return 0;
-                u->tables = grown;
-                u->table_capacity = wanted;
-        }
+        if (u->table_count >= UINT32_MAX - 1 || !array_reserve(&u->tables, &u->table_capacity, u->table_count))
+                return 0;
         u->tables[u->table_count] = (struct unwinder_table){ 0 };
         number = (uint32_t)u->table_count + 1;
         if (!id_table_put(u->by_object, &o->serial, sizeof o->serial, number))
@@ -429,19 +424,9 @@ void unwinder_remove_process(struct unwinder *u, const struct sample_process *id
 
 static const struct unwind_mapping *find_mapping(const struct unwinder_process *p, uint64_t pc)
 {
-        size_t low = 0, high = p->mapping_count;
+        size_t at = find_lower_bound(i, 0, p->mapping_count, p->mappings[i].end <= pc);
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (pc < p->mappings[middle].start)
-                        high = middle;
-                else if (pc >= p->mappings[middle].end)
-                        low = middle + 1;
-                else
-                        return &p->mappings[middle];
-        }
-        return NULL;
+        return at < p->mapping_count && p->mappings[at].start <= pc ? &p->mappings[at] : NULL;
 }
 
 bool unwinder_has_mapping(const struct unwinder_process *p, uint64_t pc)
