@@ -65,7 +65,7 @@ enum status code_names_add_text(struct code_names *c, const char *name, size_t n
 
 static int compare_range_starts(const void *a, const void *b)
 {
-        const struct code_range *const *x = a, *const *y = b;
+        const struct named_range *const *x = a, *const *y = b;
 
         if ((*x)->start != (*y)->start)
                 return (*x)->start < (*y)->start ? -1 : 1;
@@ -74,11 +74,11 @@ static int compare_range_starts(const void *a, const void *b)
 
 /* Max-heap of open ranges by array position: the range added last is on top. */
 struct heap {
-        const struct code_range **items;
+        const struct named_range **items;
         size_t count;
 };
 
-static void push_open_range(struct heap *h, const struct code_range *s)
+static void push_open_range(struct heap *h, const struct named_range *s)
 {
         size_t i = h->count++;
 
@@ -89,7 +89,7 @@ static void push_open_range(struct heap *h, const struct code_range *s)
 
 static void pop_open_range(struct heap *h)
 {
-        const struct code_range *last = h->items[--h->count];
+        const struct named_range *last = h->items[--h->count];
         size_t i = 0;
 
         for (;;) {
@@ -108,19 +108,19 @@ static void pop_open_range(struct heap *h)
                 h->items[i] = last;
 }
 
-static void append_merged_range(struct code_names *c, uint64_t start, uint64_t end, const struct code_range *s)
+static void append_merged_range(struct code_names *c, uint64_t start, uint64_t end, const struct named_range *s)
 {
-        struct code_range *last = c->range_count ? &c->ranges[c->range_count - 1] : NULL;
+        struct named_range *last = c->range_count ? &c->ranges[c->range_count - 1] : NULL;
 
         if (start == end || s->name == CODE_NAME_NONE)
                 return;
         if (last && last->end == start && last->name == s->name && last->tag == s->tag)
                 last->end = end;
         else
-                c->ranges[c->range_count++] = (struct code_range){ start, end, s->name, s->tag };
+                c->ranges[c->range_count++] = (struct named_range){ start, end, s->name, s->tag };
 }
 
-static void sweep_ranges(struct code_names *c, const struct code_range **order, size_t count, struct heap *heap)
+static void sweep_ranges(struct code_names *c, const struct named_range **order, size_t count, struct heap *heap)
 {
         size_t next = 0;
         uint64_t at = 0;
@@ -174,7 +174,7 @@ static void compact_names(struct code_names *c)
 static void code_names_check(const struct code_names *c)
 {
         for (size_t i = 0; i < c->range_count; i++) {
-                const struct code_range *r = &c->ranges[i];
+                const struct named_range *r = &c->ranges[i];
 
                 assert(r->start < r->end && (!i || c->ranges[i - 1].end <= r->start));
                 assert(r->name != CODE_NAME_NONE);
@@ -186,12 +186,12 @@ static void code_names_check(const struct code_names *c)
 static bool merge_pending_ranges(struct code_names *c)
 {
         size_t count = c->range_count + c->pending_count;
-        struct code_range *all = reallocarray(NULL, count, sizeof *all);
-        const struct code_range **order = reallocarray(NULL, count, sizeof *order);
+        struct named_range *all = reallocarray(NULL, count, sizeof *all);
+        const struct named_range **order = reallocarray(NULL, count, sizeof *order);
         struct heap heap = { .items = reallocarray(NULL, count, sizeof *heap.items) };
         /* Each start and each end begins at most one merged range. */
-        struct code_range *ranges = reallocarray(NULL, 2 * count, sizeof *ranges);
-        struct code_range *shrunk;
+        struct named_range *ranges = reallocarray(NULL, 2 * count, sizeof *ranges);
+        struct named_range *shrunk;
         bool done = all && order && heap.items && ranges;
 
         if (done) {
@@ -237,11 +237,11 @@ enum status code_names_add(struct code_names *c, uint64_t start, uint64_t end, u
                 adjust_charge(c, sizeof *c->pending, 0);
                 return error_no_memory(err);
         }
-        c->pending[c->pending_count++] = (struct code_range){ start, end, name, tag };
+        c->pending[c->pending_count++] = (struct named_range){ start, end, name, tag };
         return ST_OK;
 }
 
-const struct code_range *code_names_find(struct code_names *c, uint64_t addr)
+const struct named_range *code_names_find(struct code_names *c, uint64_t addr)
 {
         size_t at;
 

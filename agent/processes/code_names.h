@@ -30,7 +30,7 @@ struct code_budget {
 
 #define CODE_NAME_NONE UINT32_MAX
 
-struct code_range {
+struct named_range {
         uint64_t start, end;
         uint32_t name; /* offset into names, or CODE_NAME_NONE */
         uint32_t tag;  /* value of the owner */
@@ -38,9 +38,9 @@ struct code_range {
 
 struct code_names {
         struct code_budget *budget; /* shared by several maps; borrowed; NULL: none */
-        struct code_range *ranges;  /* in effect: ascending, no overlap */
+        struct named_range *ranges; /* in effect: ascending, no overlap */
         size_t range_count;
-        struct code_range *pending; /* added since the last lookup, in order */
+        struct named_range *pending; /* added since the last lookup, in order */
         size_t pending_count, pending_capacity;
         struct buf names;
         bool keeps_names; /* names are not compacted: the owner stores offsets into them */
@@ -65,10 +65,10 @@ enum status code_names_add(struct code_names *c, uint64_t start, uint64_t end, u
 enum status code_names_charge(struct code_names *c, size_t bytes, struct error *err) MUST_CHECK;
 
 /** The range that holds addr, borrowed until the next call; NULL when there is no code. */
-const struct code_range *code_names_find(struct code_names *c, uint64_t addr);
+const struct named_range *code_names_find(struct code_names *c, uint64_t addr);
 
 /** The name of a range returned by code_names_find(); borrowed likewise. */
-static inline const char *code_names_get_text(const struct code_names *c, const struct code_range *s)
+static inline const char *code_names_get_text(const struct code_names *c, const struct named_range *s)
 {
         return (const char *)c->names.data + s->name;
 }

@@ -347,7 +347,7 @@ static const struct jit_line *find_jit_line(const struct jitdump *j, const struc
 
 bool jitdump_find(struct jitdump *j, uint64_t addr, struct jit_location *ret)
 {
-        const struct code_range *s = code_names_find(&j->code, addr);
+        const struct named_range *s = code_names_find(&j->code, addr);
         const struct jit_code *c;
         const struct jit_line *line;
 

@@ -149,7 +149,7 @@ enum status object_read(object_read_fn *read, void *ctx, struct object *ret, str
                         return error_set(err, ST_BAD_DATA, "the segment table is truncated");
                 }
                 if (p.p_type == PT_LOAD && p.p_filesz)
-                        o.segments[o.segment_count++] = (struct object_segment){
+                        o.segments[o.segment_count++] = (struct load_segment){
                                 .offset = p.p_offset,
                                 .file_size = p.p_filesz,
                                 .address = p.p_vaddr,
@@ -214,11 +214,11 @@ void object_deinit(struct object *o)
 
 bool object_find_address(const struct object *o, uint64_t file_offset, uint64_t *ret)
 {
-        const struct object_segment *found = NULL;
+        const struct load_segment *found = NULL;
         int found_score = 0;
 
         for (size_t i = 0; i < o->segment_count; i++) {
-                const struct object_segment *s = &o->segments[i];
+                const struct load_segment *s = &o->segments[i];
                 uint64_t first_page = s->offset & ~(PAGE - 1);
                 bool exact = file_offset >= s->offset && file_offset - s->offset < s->file_size;
                 bool in_pages = exact || (file_offset >= first_page && file_offset < s->offset) ||
@@ -241,7 +241,7 @@ bool object_find_address(const struct object *o, uint64_t file_offset, uint64_t 
 bool object_find_code_address(const struct object *o, uint64_t file_offset, uint64_t size, uint64_t *ret)
 {
         for (size_t i = 0; i < o->segment_count; i++) {
-                const struct object_segment *s = &o->segments[i];
+                const struct load_segment *s = &o->segments[i];
 
                 if (s->executable && s->offset < file_offset + size && file_offset < s->offset + s->file_size) {
                         *ret = file_offset - s->offset + s->address;

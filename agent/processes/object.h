@@ -21,15 +21,15 @@
 #include "common/build_id.h"
 #include "common/error.h"
 
-struct object_segment {
+struct load_segment {
         uint64_t offset, file_size; /* in the file */
         uint64_t address;           /* p_vaddr */
         bool executable;
 };
 
 struct object {
-        struct build_id build_id;        /* size 0: the file has none */
-        struct object_segment *segments; /* PT_LOAD with bytes in the file */
+        struct build_id build_id;      /* size 0: the file has none */
+        struct load_segment *segments; /* PT_LOAD with bytes in the file */
         size_t segment_count;
         uint64_t serial; /* unique, assigned by the object cache */
 };

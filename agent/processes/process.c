@@ -77,7 +77,7 @@ static uint64_t count_dropped_jit_names(const struct jit_names *j)
 
 static bool find_jit_name(struct jit_names *j, uint64_t addr, struct jit_location *ret)
 {
-        const struct code_range *s;
+        const struct named_range *s;
 
         if (jitdump_find(&j->dump, addr, ret))
                 return true;
@@ -383,7 +383,7 @@ static bool is_memory_file(const struct proc_mapping *m)
 
 static void set_vdso_name(struct process_table *t, struct user_location *p)
 {
-        const struct code_range *s;
+        const struct named_range *s;
 
         if (!t->vdso_tried) {
                 code_names_init(&t->vdso, NULL);

@@ -6,9 +6,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Ranges must agree with the rule: the last symbol that covers an address names it. */
-static void check(struct perf_map *m, const struct code_range *symbols, size_t count, uint64_t addr)
+static void check(struct perf_map *m, const struct named_range *symbols, size_t count, uint64_t addr)
 {
-        const struct code_range *expected = NULL, *found = code_names_find(&m->code, addr);
+        const struct named_range *expected = NULL, *found = code_names_find(&m->code, addr);
 
         for (size_t i = 0; i < count; i++)
                 if (addr >= symbols[i].start && addr < symbols[i].end)
@@ -20,7 +20,7 @@ static void check(struct perf_map *m, const struct code_range *symbols, size_t c
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct code_budget budget = { .max = 1 << 20 };
-        struct code_range *symbols = NULL;
+        struct named_range *symbols = NULL;
         struct perf_map m;
         size_t used;
 

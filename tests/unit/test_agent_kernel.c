@@ -144,7 +144,7 @@ START_TEST(the_vdsos_functions_have_names)
         const void *image;
         size_t size;
         struct code_names names;
-        const struct code_range *s;
+        const struct named_range *s;
         bool found = false;
 
         if (!vdso_get_image(&image, &size))

@@ -143,7 +143,7 @@ END_TEST
 /* The layout of lld by hand, for hosts without it. */
 START_TEST(shared_file_pages_go_to_the_segment_of_the_byte)
 {
-        struct object_segment segments[] = {
+        struct load_segment segments[] = {
                 { .offset = 0, .file_size = 0x6b4, .address = 0 },
                 { .offset = 0x6c0, .file_size = 0x1b0, .address = 0x16c0, .executable = true },
                 { .offset = 0x870, .file_size = 0x1c0, .address = 0x2870 },

@@ -23,7 +23,7 @@ static void feed(struct perf_map *m, const char *text, size_t used)
 
 static const char *find(struct perf_map *m, uint64_t addr)
 {
-        const struct code_range *s = code_names_find(&m->code, addr);
+        const struct named_range *s = code_names_find(&m->code, addr);
 
         return s ? code_names_get_text(&m->code, s) : "none";
 }
