@@ -275,22 +275,23 @@ static void write_process_mappings(struct unwind_maps *m, const struct unwind_pr
         }
 }
 
-enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
-                                    uint32_t generation, const struct unwind_mapping *mappings, uint32_t count,
-                                    uint64_t count_max, struct extent *run, struct error *err)
+enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_process *id,
+                                    const struct unwind_process_mappings *mappings, struct extent *run,
+                                    struct error *err)
 {
         __u64 *slot = find_process_slot(m, id->tgid);
         struct extent old = *run, now;
         struct unwind_process head = { .start_boot_ns = id->start_boot_ns,
                                        .exec_id = id->exec_id,
-                                       .generation = generation,
-                                       .executable_pages = executable_pages };
+                                       .generation = mappings->generation,
+                                       .executable_pages = mappings->executable_pages };
         bool fits;
 
         if (slot && is_of_later_life(m, *slot, id))
                 return ST_OK;
-        fits = count <= UNWIND_PROCESS_MAPPINGS_MAX && count <= count_max && reserve_process_mappings(m, count, &now);
-        head.mapping_count = fits ? count : 0;
+        fits = mappings->count <= UNWIND_PROCESS_MAPPINGS_MAX && mappings->count <= mappings->count_max &&
+               reserve_process_mappings(m, mappings->count, &now);
+        head.mapping_count = fits ? mappings->count : 0;
         if (!fits && !reserve_process_mappings(m, 0, &now))
                 return error_set(err, ST_TOO_BIG, "no space for another process in the BPF map");
         if (!slot) {
@@ -298,7 +299,7 @@ enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_p
                 return error_set(err, ST_TOO_BIG, "no space for another process in the BPF map");
         }
         assert(now.count > head.mapping_count);
-        write_process_mappings(m, &head, mappings, now.first);
+        write_process_mappings(m, &head, mappings->items, now.first);
         __atomic_store_n(slot, (uint64_t)now.first << 32 | id->tgid, __ATOMIC_RELEASE);
         extent_alloc_release(&m->mappings, old);
         *run = now;

@@ -71,16 +71,24 @@ void unwind_maps_remove_table(struct unwind_maps *m, struct unwind_loaded_table 
 /** The rule number for an address of the table's object: UNWIND_RULE_GAP when there is none. */
 uint16_t unwind_maps_find_rule(const struct unwind_maps *m, const struct unwind_loaded_table *table, uint64_t address);
 
+/** The mappings to write for a process. */
+struct unwind_process_mappings {
+        uint64_t executable_pages;          /* as reported by the kernel */
+        uint32_t generation;                /* of the run */
+        const struct unwind_mapping *items; /* borrowed */
+        uint32_t count;
+        uint64_t count_max; /* quota for count */
+};
+
 /**
  * Replace the mappings of a process. Does nothing when a later life with this pid is stored.
- * @param count_max  quota for count.
  * @param run  in: their current location, count 0: none; out: the new location.
  * @return ST_TOO_BIG without space: the process then has no mappings, and its stacks are walked
  *         by frame pointers; without space even for that, it keeps the old ones.
  */
-enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_process *id, uint64_t executable_pages,
-                                    uint32_t generation, const struct unwind_mapping *mappings, uint32_t count,
-                                    uint64_t count_max, struct extent *run, struct error *err) MUST_CHECK;
+enum status unwind_maps_set_process(struct unwind_maps *m, const struct sample_process *id,
+                                    const struct unwind_process_mappings *mappings, struct extent *run,
+                                    struct error *err) MUST_CHECK;
 /** Make the kernel send another notice at the next sample of a process. */
 void unwind_maps_request_notice(struct unwind_maps *m, uint32_t tgid);
 /** Remove a process; its next sample sends a notice as if it were new. */

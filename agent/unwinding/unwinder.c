@@ -226,8 +226,14 @@ static void build_vdso_table(struct unwinder *u, uint32_t number)
         elf_image_close(&elf);
 }
 
-/* Request the table of a mapped file unless it was requested before. Parameters as of unwinder_set_process(). */
-static void request_table(struct unwinder *u, int proc_fd, const char *container, const struct proc_mapping *m,
+/* Where the files of a process are, and on whose account: parameters of unwinder_set_process(). */
+struct file_source {
+        int proc_fd;
+        const char *container;
+};
+
+/* Request the table of a mapped file unless it was requested before. */
+static void request_table(struct unwinder *u, const struct file_source *source, const struct proc_mapping *m,
                           uint32_t number)
 {
         struct unwinder_table *t = get_table(u, number);
@@ -240,11 +246,11 @@ static void request_table(struct unwinder *u, int proc_fd, const char *container
                 build_vdso_table(u, number);
                 return;
         }
-        fd = proc_fd < 0 ? -1 : object_cache_open(proc_fd, m);
+        fd = source->proc_fd < 0 ? -1 : object_cache_open(source->proc_fd, m);
         if (fd < 0)
                 return;
         if (fstat(fd, &st) == 0)
-                t->owner = unwind_quota_get_owner(&u->quota, st.st_uid, container);
+                t->owner = unwind_quota_get_owner(&u->quota, st.st_uid, source->container);
         if (unwind_builder_request(u->builder, number, fd)) {
                 t->state = TABLE_WAITING;
                 u->tables_waiting++;
@@ -338,27 +344,28 @@ static void release_tables(struct unwinder *u, struct unwinder_process *p)
         free(p->numbers);
 }
 
-static void fill_mapping(struct unwinder *u, int proc_fd, const char *container, const struct proc_mapping *m,
-                         const struct object *o, struct unwind_mapping *ret, uint32_t *number_ret,
-                         struct unwinder_process *p)
+/* Set mapping i of the process from m, which shows the object o or, when that is NULL, an unknown file. */
+static void fill_mapping(struct unwinder *u, const struct file_source *source, const struct proc_mapping *m,
+                         const struct object *o, struct unwinder_process *p, size_t i)
 {
+        struct unwind_mapping *ret = &p->mappings[i];
         uint32_t number = o ? add_table(u, o) : 0;
         uint64_t address;
 
         *ret = (struct unwind_mapping){ .start = m->start, .end = m->end, .table = UNWIND_TABLE_NONE };
         if (!number || !object_find_code_address(o, m->file_offset, m->end - m->start, &address))
                 return;
-        request_table(u, proc_fd, container, m, number);
+        request_table(u, source, m, number);
         if (get_table(u, number)->state == TABLE_WAITING)
                 p->waits = true;
         number = resolve_table(u, number);
         if (get_table(u, number)->state != TABLE_READY)
                 return;
-        *number_ret = number;
+        p->numbers[i] = number;
         ret->table = get_table(u, number)->placed.table;
         ret->bias = m->start - address;
-        for (size_t i = 0; i < p->table_count; i++)
-                if (p->tables[i] == number)
+        for (size_t k = 0; k < p->table_count; k++)
+                if (p->tables[k] == number)
                         return;
         p->tables[p->table_count++] = number;
         get_table(u, number)->users++;
@@ -367,14 +374,19 @@ static void fill_mapping(struct unwinder *u, int proc_fd, const char *container,
 /* Write the mappings to the kernel, within the quota of their owner. */
 static void write_process(struct unwinder *u, const struct sample_process *id, struct unwinder_process *p)
 {
-        uint64_t before = p->run.count, left = unwind_quota_get_remaining(&u->quota, p->owner, UNWIND_MAPPINGS),
-                 most = left > UINT64_MAX - before ? left : left + before;
-        enum status st = unwind_maps_set_process(&u->maps, id, p->executable_pages, ++u->last_generation, p->mappings,
-                                                 p->mapping_count, most, &p->run, NULL);
+        uint64_t before = p->run.count, left = unwind_quota_get_remaining(&u->quota, p->owner, UNWIND_MAPPINGS);
+        const struct unwind_process_mappings mappings = {
+                .executable_pages = p->executable_pages,
+                .generation = ++u->last_generation,
+                .items = p->mappings,
+                .count = p->mapping_count,
+                .count_max = left > UINT64_MAX - before ? left : left + before,
+        };
+        enum status st = unwind_maps_set_process(&u->maps, id, &mappings, &p->run, NULL);
 
         unwind_quota_refund(&u->quota, p->owner, UNWIND_MAPPINGS, before);
         unwind_quota_charge(&u->quota, p->owner, UNWIND_MAPPINGS, p->run.count);
-        if (st && p->mapping_count > most)
+        if (st && mappings.count > mappings.count_max)
                 u->stats.processes_over_quota++;
         else if (st)
                 u->stats.processes_refused++;
@@ -390,6 +402,7 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                                         .mappings = calloc(maps->count + 1, sizeof *now.mappings),
                                         .numbers = calloc(maps->count + 1, sizeof *now.numbers),
                                         .tables = calloc(maps->count + 1, sizeof *now.tables) };
+        const struct file_source source = { proc_fd, container };
         struct stat st;
 
         if (!now.mappings || !now.numbers || !now.tables) {
@@ -404,8 +417,7 @@ void unwinder_set_process(struct unwinder *u, const struct sample_process *id, i
                 now.has_owner = true;
         }
         for (size_t i = 0; i < maps->count; i++)
-                fill_mapping(u, proc_fd, container, &maps->items[i], objects[i], &now.mappings[i], &now.numbers[i],
-                             &now);
+                fill_mapping(u, &source, &maps->items[i], objects[i], &now, i);
         if (!now.executable_pages)
                 unwind_maps_request_notice(&u->maps, id->tgid);
         else if (!now.waits)

@@ -334,6 +334,19 @@ static uint64_t run_of(const struct unwind_maps *m, uint32_t tgid)
         return UINT64_MAX;
 }
 
+/* @param mapping  NULL: the process has none. */
+static enum status set_process(struct unwind_maps *m, const struct sample_process *id, uint32_t generation,
+                               const struct unwind_mapping *mapping, struct extent *run)
+{
+        const struct unwind_process_mappings mappings = { .executable_pages = 5,
+                                                          .generation = generation,
+                                                          .items = mapping,
+                                                          .count = mapping != NULL,
+                                                          .count_max = UINT64_MAX };
+
+        return unwind_maps_set_process(m, id, &mappings, run, NULL);
+}
+
 START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
 {
         const struct unwind_mapping mapping = { .start = 0x1000, .end = 0x2000, .table = 7 };
@@ -344,7 +357,7 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
         const struct unwind_process *head;
 
         ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
-        ck_assert_int_eq(unwind_maps_set_process(&m, &id, 5, 1, &mapping, 1, UINT64_MAX, &run, NULL), ST_OK);
+        ck_assert_int_eq(set_process(&m, &id, 1, &mapping, &run), ST_OK);
         ck_assert_uint_eq(run_of(&m, 4711), run.first);
         head = (const void *)&m.mapping_items[run.first];
         ck_assert_uint_eq(head->exec_id, 2);
@@ -354,7 +367,7 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
         ck_assert_uint_eq(m.mapping_items[run.first + 1].generation, head->generation);
 
         /* Another life that is known already stays when the one before is forgotten. */
-        ck_assert_int_eq(unwind_maps_set_process(&m, &next, 5, 2, &mapping, 1, UINT64_MAX, &next_run, NULL), ST_OK);
+        ck_assert_int_eq(set_process(&m, &next, 2, &mapping, &next_run), ST_OK);
         unwind_maps_remove_process(&m, &id, &run);
         ck_assert_uint_eq(run_of(&m, 4711), next_run.first);
         unwind_maps_remove_process(&m, &next, &next_run);
@@ -377,14 +390,10 @@ START_TEST(a_life_that_is_over_does_not_take_the_place_of_a_later_one)
         for (uint32_t later = 1; later < 3; later++) {
                 uint64_t in_use;
 
-                ck_assert_int_eq(
-                        unwind_maps_set_process(&m, &lives[later], 5, later, NULL, 0, UINT64_MAX, &runs[later], NULL),
-                        ST_OK);
+                ck_assert_int_eq(set_process(&m, &lives[later], later, NULL, &runs[later]), ST_OK);
                 ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
                 in_use = m.mappings.in_use;
-                ck_assert_int_eq(
-                        unwind_maps_set_process(&m, &lives[later - 1], 5, 9, NULL, 0, UINT64_MAX, &runs[0], NULL),
-                        ST_OK);
+                ck_assert_int_eq(set_process(&m, &lives[later - 1], 9, NULL, &runs[0]), ST_OK);
                 ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
                 ck_assert_uint_eq(runs[0].count, 0);
                 ck_assert_uint_eq(m.mappings.in_use, in_use);
@@ -403,13 +412,12 @@ START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
         ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
         for (size_t i = 0; i <= last; i++) {
                 ids[i] = (struct sample_process){ .tgid = 10 + (uint32_t)i * UNWIND_BUCKETS };
-                ck_assert_int_eq(
-                        unwind_maps_set_process(&m, &ids[i], 1, 1 + (uint32_t)i, NULL, 0, UINT64_MAX, &runs[i], NULL),
-                        i < last ? ST_OK : ST_TOO_BIG);
+                ck_assert_int_eq(set_process(&m, &ids[i], 1 + (uint32_t)i, NULL, &runs[i]),
+                                 i < last ? ST_OK : ST_TOO_BIG);
         }
         ck_assert_uint_eq(run_of(&m, ids[last].tgid), UINT64_MAX);
         unwind_maps_remove_process(&m, &ids[3], &runs[3]);
-        ck_assert_int_eq(unwind_maps_set_process(&m, &ids[last], 1, 20, NULL, 0, UINT64_MAX, &runs[last], NULL), ST_OK);
+        ck_assert_int_eq(set_process(&m, &ids[last], 20, NULL, &runs[last]), ST_OK);
         ck_assert_uint_eq(run_of(&m, ids[last].tgid), runs[last].first);
         unwind_maps_deinit(&m);
 }
