@@ -196,10 +196,14 @@ static enum status request_offset(struct http_client *client, const struct uploa
         return ST_OK;
 }
 
-/* Send one request. @param reason_ret why it was refused; "": it was not refused. */
+struct put_result {
+        unsigned code;
+        char reason[64]; /* why the request was refused; "": it was not refused */
+};
+
+/* Send one request. @param ret set also on failure. */
 static enum status send_put_request(struct http_client *client, struct upload_item *item, const char *path,
-                                    const char *hash, struct packer *p, unsigned *code_ret, char *reason_ret,
-                                    size_t reason_size, struct error *err)
+                                    const char *hash, struct packer *p, struct put_result *ret, struct error *err)
 {
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         char size_header[48], hash_header[96], offset_header[48];
@@ -222,8 +226,8 @@ static enum status send_put_request(struct http_client *client, struct upload_it
         snprintf(offset_header, sizeof offset_header, "X-Cairn-Offset: %" PRIu64, p->start);
         st = http_client_send(client, &q, &response, err);
         item->sent_bytes += p->packed;
-        http_client_get_error_member(&response, "reason", reason_ret, reason_size);
-        *code_ret = response.code;
+        http_client_get_error_member(&response, "reason", ret->reason, sizeof ret->reason);
+        ret->code = response.code;
         return st;
 }
 
@@ -235,10 +239,10 @@ static enum status send_resumable(struct http_client *client, struct upload_item
                                   struct packer *p, const uint8_t digest[static SHA256_BYTES], struct error *err)
 {
         _cleanup_buf_ struct buf path;
-        char hash[SHA256_HEX_MAX], reason[64];
+        char hash[SHA256_HEX_MAX];
+        struct put_result result = { 0 };
         uint64_t offset = 0;
         bool again = true;
-        unsigned code = 0;
         enum status st;
 
         buf_init(&path, KiB(8));
@@ -252,36 +256,35 @@ static enum status send_resumable(struct http_client *client, struct upload_item
                         return st;
                 if (!packer_start_at(p, offset))
                         return error_no_memory(err);
-                st = send_put_request(client, item, buf_cstr(&path), hash, p, &code, reason, sizeof reason, err);
-                again = (code == 409 && strcmp(reason, "offset") == 0) ||
-                        (code == 400 && strcmp(reason, "hash_mismatch") == 0 &&
+                st = send_put_request(client, item, buf_cstr(&path), hash, p, &result, err);
+                again = (result.code == 409 && strcmp(result.reason, "offset") == 0) ||
+                        (result.code == 400 && strcmp(result.reason, "hash_mismatch") == 0 &&
                          offset > 0); /* the received part was damaged */
                 if (again && round + 1 < ROUNDS_MAX)
                         st = ST_OK;
         }
-        if (st && code == 409 && strcmp(reason, "not_better") == 0) {
+        if (st && result.code == 409 && strcmp(result.reason, "not_better") == 0) {
                 item->state = UPLOAD_THERE;
                 return ST_OK;
         }
         if (p->failed)
                 return error_set(err, ST_NOT_FOUND, "'%s' changed while it was sent; upload it again", item->path);
         if (!st)
-                item->state = code == 200 ? UPLOAD_THERE : UPLOAD_SENT;
+                item->state = result.code == 200 ? UPLOAD_THERE : UPLOAD_SENT;
         return st;
 }
 
-enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,
-                         const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop,
-                         struct error *err)
+enum status send_content(struct http_client *client, struct upload_item *item, const struct upload_content *content,
+                         const struct send_options *o, struct error *err)
 {
         uint8_t digest[SHA256_BYTES];
         struct packer packer;
-        enum status st = hash_upload_file(fd, size, item->path, stop, digest, err);
+        enum status st = hash_upload_file(content->fd, content->size_bytes, item->path, content->stop, digest, err);
 
         if (!st)
-                st = packer_init(&packer, fd, size, moved, err);
+                st = packer_init(&packer, content->fd, content->size_bytes, content->moved, err);
         if (!st) {
-                item->size_bytes = size;
+                item->size_bytes = content->size_bytes;
                 st = send_resumable(client, item, o, &packer, digest, err);
                 packer_deinit(&packer);
         }

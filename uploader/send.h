@@ -20,14 +20,16 @@ struct send_options {
         const char *label; /* stored with each object, see debuginfo-store/store.h; NULL: none */
 };
 
-/**
- * Send the content of an open file as one item and set its state, sizes and reason.
- * @param fd    borrowed.
- * @param moved counts uncompressed bytes as they are read, for progress; may be NULL.
- * @param stop  set to true to end, also while hashing before the request; may be NULL.
- */
-enum status send_content(struct http_client *client, struct upload_item *item, int fd, uint64_t size,
-                         const struct send_options *o, _Atomic uint64_t *moved, const atomic_bool *stop,
-                         struct error *err) MUST_CHECK;
+/** An open file to send. */
+struct upload_content {
+        int fd; /* borrowed */
+        uint64_t size_bytes;
+        _Atomic uint64_t *moved; /* counts uncompressed bytes as they are read, for progress; may be NULL */
+        const atomic_bool *stop; /* set to true to end, also while hashing before the request; may be NULL */
+};
+
+/** Send the content as one item and set its state, sizes and reason. */
+enum status send_content(struct http_client *client, struct upload_item *item, const struct upload_content *content,
+                         const struct send_options *o, struct error *err) MUST_CHECK;
 
 #endif

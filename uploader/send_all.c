@@ -66,9 +66,10 @@ static enum status send_item(struct http_client *client, struct upload_item *ite
                              _Atomic uint64_t *moved, const atomic_bool *stop, struct error *err)
 {
         _cleanup_close_ int fd = -1;
-        uint64_t size;
-        enum status st = item->kind == UPLOAD_SYMBOLS ? open_symbols_content(item, &fd, &size, stop, err)
-                                                      : open_upload_content(item, &o->sources, &fd, &size, err);
+        struct upload_content content = { .moved = moved, .stop = stop };
+        enum status st = item->kind == UPLOAD_SYMBOLS
+                                 ? open_symbols_content(item, &fd, &content.size_bytes, stop, err)
+                                 : open_upload_content(item, &o->sources, &fd, &content.size_bytes, err);
 
         if (st == ST_NOT_FOUND &&
             item->kind == UPLOAD_SOURCE) { /* not a failure: sources of a library are rarely present */
@@ -76,7 +77,8 @@ static enum status send_item(struct http_client *client, struct upload_item *ite
                 snprintf(item->reason, sizeof item->reason, "%s", err->text);
                 return ST_OK;
         }
-        return st ? st : send_content(client, item, fd, size, o, moved, stop, err);
+        content.fd = fd;
+        return st ? st : send_content(client, item, &content, o, err);
 }
 
 /* ---- all items ---- */

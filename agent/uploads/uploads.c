@@ -319,14 +319,14 @@ static enum status send_file(struct uploads *u, struct upload_item *item, int fd
         int64_t from_ns = monotonic_ns();
         struct stat info;
         enum status st = prepare_content(u, item, fd, &temporary, err);
-        int content = temporary >= 0 ? temporary : fd;
+        struct upload_content content = { .fd = temporary >= 0 ? temporary : fd, .stop = &u->service.stop };
 
         if (st)
                 return st;
-        if (fstat(content, &info) < 0)
+        if (fstat(content.fd, &info) < 0)
                 return error_os(err, errno, "cannot stat '%s'", item->path);
-        st = send_content(u->service.client, item, content, (uint64_t)info.st_size, &options, NULL, &u->service.stop,
-                          err);
+        content.size_bytes = (uint64_t)info.st_size;
+        st = send_content(u->service.client, item, &content, &options, err);
         if (u->options.bytes_per_s) { /* the client limits the rate per file only */
                 uint64_t took_ms = (uint64_t)(monotonic_ns() - from_ns) / 1000000;
                 uint64_t should_ms = item->sent_bytes * 1000 / u->options.bytes_per_s;
