@@ -59,30 +59,49 @@ cut_off:
                         img->size);
 }
 
-/* Check that a table of count entries lies in the file, and open a reader over it. */
-static enum status open_table_reader(const struct elf_image *img, const char *what, uint64_t offset, uint64_t count,
-                                     uint64_t entry_size, uint64_t entry_min, struct reader *ret, struct error *err)
+struct header_table {
+        const char *what; /* "section" or "program" */
+        uint64_t offset, count, entry_size;
+        uint64_t entry_min; /* bytes of an entry in this class */
+};
+
+/* Check that the table lies in the file, and open a reader over it. */
+static enum status open_table_reader(const struct elf_image *img, const struct header_table *t, struct reader *ret,
+                                     struct error *err)
 {
         uint64_t bytes, end;
         struct reader r;
 
-        if (entry_size < entry_min)
-                return error_at(err, ST_BAD_DATA, offset,
+        if (t->entry_size < t->entry_min)
+                return error_at(err, ST_BAD_DATA, t->offset,
                                 "cannot read '%s': a %s header is %" PRIu64 " bytes, %" PRIu64 " are needed", img->name,
-                                what, entry_size, entry_min);
-        if (__builtin_mul_overflow(count, entry_size, &bytes) || __builtin_add_overflow(offset, bytes, &end))
-                return error_at(err, ST_BAD_DATA, offset, "cannot read '%s': %s headers at 0x%" PRIx64 " wrap around",
-                                img->name, what, offset);
+                                t->what, t->entry_size, t->entry_min);
+        if (__builtin_mul_overflow(t->count, t->entry_size, &bytes) || __builtin_add_overflow(t->offset, bytes, &end))
+                return error_at(err, ST_BAD_DATA, t->offset,
+                                "cannot read '%s': %s headers at 0x%" PRIx64 " wrap around", img->name, t->what,
+                                t->offset);
         if (end > img->size)
                 return error_at(err, ST_BAD_DATA, img->size,
                                 "cannot read '%s': cut off: %s headers end at 0x%" PRIx64
                                 " past the file's 0x%zx bytes",
-                                img->name, what, end, img->size);
+                                img->name, t->what, end, img->size);
         reader_init(&r, img->data, img->size);
         r.big_endian = img->big_endian;
-        if (!reader_seek(&r, offset) || !reader_sub(&r, bytes, ret))
-                return reader_error(&r, err, what);
+        if (!reader_seek(&r, t->offset) || !reader_sub(&r, bytes, ret))
+                return reader_error(&r, err, t->what);
         return ST_OK;
+}
+
+static enum status open_section_headers(const struct elf_image *img, const struct header *h, uint64_t count,
+                                        struct reader *ret, struct error *err)
+{
+        const struct header_table t = { .what = "section",
+                                        .offset = h->shoff,
+                                        .count = count,
+                                        .entry_size = h->shentsize,
+                                        .entry_min = img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr) };
+
+        return open_table_reader(img, &t, ret, err);
 }
 
 static bool read_section_header(struct reader *r, bool is_64, uint32_t *name_ret, struct elf_section *ret)
@@ -123,8 +142,7 @@ static enum status read_extended_counts(const struct elf_image *img, const struc
         }
         if (h->shnum && h->shstrndx != SHN_XINDEX && h->phnum != PN_XNUM)
                 return ST_OK;
-        st = open_table_reader(img, "section", h->shoff, 1, h->shentsize,
-                               img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
+        st = open_section_headers(img, h, 1, &r, err);
         if (st)
                 return st;
         if (!read_section_header(&r, img->is_64, &name, &zero))
@@ -153,8 +171,7 @@ static enum status read_section_headers(struct elf_image *img, const struct head
                 return error_at(err, ST_TOO_BIG, h->shoff,
                                 "cannot read '%s': %" PRIu64 " sections, at most %d are read", img->name, count,
                                 LIMIT_ELF_SECTIONS);
-        st = open_table_reader(img, "section", h->shoff, count, h->shentsize,
-                               img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), &r, err);
+        st = open_section_headers(img, h, count, &r, err);
         if (st)
                 return st;
         img->sections = calloc(count, sizeof *img->sections);
@@ -184,6 +201,11 @@ static enum status read_section_headers(struct elf_image *img, const struct head
 static enum status read_program_headers(struct elf_image *img, const struct header *h, uint64_t count,
                                         struct error *err)
 {
+        const struct header_table t = { .what = "program",
+                                        .offset = h->phoff,
+                                        .count = count,
+                                        .entry_size = h->phentsize,
+                                        .entry_min = img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr) };
         struct reader r;
         enum status st;
 
@@ -193,8 +215,7 @@ static enum status read_program_headers(struct elf_image *img, const struct head
                 return error_at(err, ST_TOO_BIG, h->phoff,
                                 "cannot read '%s': %" PRIu64 " segments, at most %d are read", img->name, count,
                                 LIMIT_ELF_SEGMENTS);
-        st = open_table_reader(img, "program", h->phoff, count, h->phentsize,
-                               img->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), &r, err);
+        st = open_table_reader(img, &t, &r, err);
         if (st)
                 return st;
         img->segments = calloc(count, sizeof *img->segments);
