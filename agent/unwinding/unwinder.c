@@ -9,25 +9,14 @@
 
 #include "agent/id_table.h"
 #include "agent/processes/object_cache.h"
-#include "agent/unwinding/unwind_result.h"
 #include "agent/processes/vdso.h"
+#include "agent/unwinding/unwind_eviction.h"
+#include "agent/unwinding/unwind_result.h"
+#include "agent/unwinding/unwinder_internal.h"
 #include "common/array.h"
 #include "common/search.h"
-#include "common/sha256.h"
 
 /* ---- tables, by number ---- */
-
-enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
-
-struct unwinder_table {
-        enum table_state state;
-        uint32_t owner;   /* for the quota */
-        uint32_t users;   /* processes */
-        uint64_t used_at; /* logical time */
-        struct unwind_loaded_table placed;
-        uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
-        uint8_t content[SHA256_BYTES]; /* set when it is built */
-};
 
 static inline struct unwinder_table *get_table(struct unwinder *u, uint32_t number)
 {
@@ -81,57 +70,6 @@ static bool hash_table_content(const struct unwind_table *t, uint8_t ret[static 
         return true;
 }
 
-static uint64_t count_loaded_rows(const struct unwind_loaded_table *p)
-{
-        uint64_t rows = 0;
-
-        for (size_t i = 0; i < p->extent_count; i++)
-                rows += p->extents[i].count;
-        return rows;
-}
-
-#define OF_ANY_OWNER UINT32_MAX
-
-/* Evict the least recently used table of the owner. Returns its row count; 0 when all are in use. */
-static uint64_t evict_unused_table(struct unwinder *u, uint32_t owner)
-{
-        struct unwinder_table *oldest = NULL;
-        uint64_t rows;
-
-        for (size_t i = 0; i < u->table_count; i++) {
-                struct unwinder_table *t = &u->tables[i];
-
-                if (t->state == TABLE_READY && !t->users && (owner == OF_ANY_OWNER || t->owner == owner) &&
-                    (!oldest || t->used_at < oldest->used_at))
-                        oldest = t;
-        }
-        if (!oldest)
-                return 0;
-        rows = count_loaded_rows(&oldest->placed);
-        unwind_quota_refund(&u->quota, oldest->owner, UNWIND_ROWS, rows);
-        unwind_quota_refund(&u->quota, oldest->owner, UNWIND_PAGES, oldest->placed.page_count);
-        unwind_maps_remove_table(&u->maps, &oldest->placed);
-        oldest->state = TABLE_UNKNOWN;
-        for (size_t i = 0; i < u->table_count; i++)
-                if (u->tables[i].state == TABLE_SAME && &u->tables[u->tables[i].same_as - 1] == oldest)
-                        u->tables[i].state = TABLE_UNKNOWN;
-        u->stats.tables_ready--;
-        u->stats.tables_evicted++;
-        return rows;
-}
-
-/* Whether the table fits its owner's quota, after evicting unused tables of the owner. */
-static bool fits_rows_quota(struct unwinder *u, uint32_t owner, const struct unwind_table *built)
-{
-        for (;;) {
-                if (built->row_count <= unwind_quota_get_remaining(&u->quota, owner, UNWIND_ROWS) &&
-                    built->page_count <= unwind_quota_get_remaining(&u->quota, owner, UNWIND_PAGES))
-                        return true;
-                if (!evict_unused_table(u, owner))
-                        return false;
-        }
-}
-
 /* The number of the loaded table with this content; 0 none. */
 static uint32_t find_table_by_content(struct unwinder *u, const uint8_t content[static SHA256_BYTES])
 {
@@ -158,20 +96,19 @@ static void load_table(struct unwinder *u, uint32_t number, const struct unwind_
         }
         unwind_maps_write_rules(&u->maps, &u->rules);
         u->stats.rules = u->rules.count;
-        if (!fits_rows_quota(u, t->owner, built)) {
+        if (!unwind_evict_for_quota(u, t->owner, built)) {
                 t->state = TABLE_NONE;
                 u->stats.tables_over_quota++;
                 return;
         }
         if (unwind_maps_add_table(&u->maps, built, &t->placed, &err)) {
                 /* Evicted space is free at the next drain; the table of this object is requested again then. */
-                for (uint64_t freed = 0, rows = 1; rows && freed < built->row_count; freed += rows)
-                        rows = evict_unused_table(u, OF_ANY_OWNER);
+                unwind_evict_rows(u, built->row_count);
                 t->state = TABLE_UNKNOWN;
                 u->stats.tables_refused++;
                 return;
         }
-        unwind_quota_charge(&u->quota, t->owner, UNWIND_ROWS, count_loaded_rows(&t->placed));
+        unwind_quota_charge(&u->quota, t->owner, UNWIND_ROWS, unwind_count_loaded_rows(&t->placed));
         unwind_quota_charge(&u->quota, t->owner, UNWIND_PAGES, t->placed.page_count);
         t->state = TABLE_READY;
         u->stats.tables_ready++;

@@ -10,9 +10,10 @@
  * shared by all processes. Files with equal tables share one, such as copies
  * of a library in containers. Sharing by build-id would be unsafe, since a file
  * may claim any: one program could corrupt the stacks of every user of the C
- * library. A process is written to the kernel when all its
- * tables are ready; until then its samples are deferred
- * (agent/unwinding/deferred_samples.h). Unused tables are evicted when space runs out.
+ * library. A process is written to the kernel when all its tables are ready;
+ * until then its samples are deferred (agent/unwinding/deferred_samples.h).
+ * Unused tables are evicted when space runs out
+ * (agent/unwinding/unwind_eviction.h).
  *
  * Threads: one thread at a time.
  */

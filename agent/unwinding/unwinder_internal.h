@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_AGENT_UNWINDING_UNWINDER_INTERNAL_H
+#define CAIRN_AGENT_UNWINDING_UNWINDER_INTERNAL_H
+
+/* The tables of an unwinder, shared by unwinder.c and unwind_eviction.c. */
+#include "agent/unwinding/unwinder.h"
+#include "common/sha256.h"
+
+enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
+
+struct unwinder_table {
+        enum table_state state;
+        uint32_t owner;   /* for the quota */
+        uint32_t users;   /* processes */
+        uint64_t used_at; /* logical time */
+        struct unwind_loaded_table placed;
+        uint32_t same_as;              /* number of the table with this content, TABLE_SAME */
+        uint8_t content[SHA256_BYTES]; /* set when it is built */
+};
+
+#endif
