@@ -90,7 +90,7 @@ static struct metric uploads[] = {
         UPLOADS("sent"),   UPLOADS("there"),   UPLOADS("refused"),
         UPLOADS("failed"), UPLOADS("too_big"), UPLOADS("no_symbols"),
 };
-static struct metric upload_asked =
+static struct metric upload_offered =
         METRIC_COUNTER("cairn_agent_upload_questions_total", "Build-ids offered to the service.", "");
 static struct metric upload_bytes = METRIC_COUNTER("cairn_agent_upload_bytes_total", "Symbols sent, compressed.", "");
 static struct metric upload_waiting =
@@ -178,7 +178,7 @@ static void update_uploads(const struct uploads_stats *u)
 
         for (size_t i = 0; i < sizeof results / sizeof *results; i++)
                 set_metric(&uploads[i], results[i]);
-        set_metric(&upload_asked, u->asked);
+        set_metric(&upload_offered, u->offered);
         set_metric(&upload_bytes, u->sent_bytes);
         set_metric(&upload_waiting, u->waiting);
 }

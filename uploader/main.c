@@ -42,7 +42,7 @@ static const struct usage usage = {
                     "  cairn-upload dist/*.deb app.tar.zst\n"
                     "      the contents of packages and archives\n"
                     "  cairn-upload --strip build/\n"
-                    "      the same, and leave stripped programs behind\n"
+                    "      the same, then strip the programs\n"
                     "  cairn-upload --symbols-only build/\n"
                     "      only the symbols that profiles need\n"
                     "  cairn-upload --dry-run --json build/ | jq -r '.files[] | select(.state == \"would_send\") | "

@@ -72,11 +72,11 @@ enum status label_options_check(const struct label_options *o, struct error *err
 static void choose_label_keys(struct labels *l, const struct label_options *o)
 {
         for (size_t key = 0; key < LABEL_KEY_COUNT; key++) {
-                bool asked = (key == LABEL_PID && o->with_pid) || (key == LABEL_STACK_END && o->with_stack_end);
+                bool is_enabled = (key == LABEL_PID && o->with_pid) || (key == LABEL_STACK_END && o->with_stack_end);
                 bool kept = o->keep.count ? any_pattern_matches_key(&o->keep, KEYS[key])
                                           : key != LABEL_PID && key != LABEL_STACK_END;
 
-                l->enabled[key] = (kept || asked) && !any_pattern_matches_key(&o->drop, KEYS[key]);
+                l->enabled[key] = (kept || is_enabled) && !any_pattern_matches_key(&o->drop, KEYS[key]);
         }
 }
 

@@ -279,7 +279,7 @@ static bool request_item_states(struct uploads *u, struct upload_item *items, si
                 return false;
         }
         pthread_mutex_lock(&u->service.lock);
-        u->stats.asked += count;
+        u->stats.offered += count;
         u->pause_ms = 0;
         pthread_mutex_unlock(&u->service.lock);
         return true;

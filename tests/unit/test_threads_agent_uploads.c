@@ -143,7 +143,7 @@ START_TEST(what_is_wanted_is_sent_without_its_code_and_once)
         meet(u, own);
         stats = settle(u);
         ck_assert_uint_eq(stats.sent, 1);
-        ck_assert_uint_eq(stats.asked, 1);
+        ck_assert_uint_eq(stats.offered, 1);
         ck_assert_uint_gt(stats.sent_bytes, 1000);
         ck_assert_uint_eq(atomic_load(&s.questions), 1);
         ck_assert_uint_eq(atomic_load(&s.puts), 1);
@@ -208,7 +208,7 @@ START_TEST(a_service_that_refuses_is_left_alone)
                 stats = settle(u);
         }
         ck_assert_uint_eq(atomic_load(&s.questions), 1);
-        ck_assert_uint_eq(stats.asked, 0);
+        ck_assert_uint_eq(stats.offered, 0);
         ck_assert_uint_eq(stats.sent + stats.failed + stats.there, 0);
         uploads_destroy(u);
         http_server_stop(s.server);
