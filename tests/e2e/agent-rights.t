@@ -66,6 +66,6 @@ if command -v setpriv >/dev/null; then
         done
         doctor setpriv --bounding-set=-checkpoint_restore,-sys_admin --inh-caps=-checkpoint_restore,-sys_admin
         is "$(state "mapped files")" less "without CAP_CHECKPOINT_RESTORE mapped files are not opened"
-        like "$(jq -r '.items[] | select(.state != "ok").mend' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' "and the mend names it"
+        like "$(jq -r '.items[] | select(.state != "ok").fix' "$tmp/doctor.json")" 'CAP_CHECKPOINT_RESTORE' "and the fix names it"
 fi
 done_testing
