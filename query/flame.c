@@ -175,6 +175,7 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES };
         _cleanup_free_ uint32_t *order = NULL;
         char from[32], to[32], value[40];
+        int64_t total = f->tree->nodes[0].total[0];
         uint32_t count, left_out = 0;
         enum status st = tree_sort_for_drawing(f->tree, f->max_nodes, &memory, &order, &count, err);
 
@@ -187,11 +188,15 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         utf8_append_escaped(ret, m->selection->text);
         buf_append_u8(ret, '\n');
         utf8_append_escaped(ret, m->type);
-        buf_append_str(ret, "\n\n");
+        buf_append_u8(ret, '\n');
+        if (total != m->total) /* of a function: not all stacks have it */
+                buf_printf(ret, "matching stacks: %s (%.2f%%); percentages are of these\n",
+                           format_value(total, m->unit, value, 40),
+                           m->total ? 100.0 * (double)total / (double)m->total : 0);
+        buf_append_u8(ret, '\n');
         for (uint32_t i = 1; i < count && !work_meter_add(f->frames->meter, 16, NULL); i++) {
                 const struct tree_node *n = &f->tree->nodes[order[i]];
                 const struct query_frame *frame = &f->frames->items[n->frame];
-                int64_t total = f->tree->nodes[0].total[0];
                 double share = total ? 100.0 * (double)n->total[0] / (double)total : 0;
 
                 if (share < 0.5) {

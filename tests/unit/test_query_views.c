@@ -497,6 +497,7 @@ START_TEST(callers_and_callees_of_all_matching_functions)
                 ASK(callees, "folded", "callees_matching=parse|run");
                 ASK(sandwich, "sandwich", "function=alloc");
                 ASK(text, "sandwich", "function=alloc", "format=text");
+                ASK(tree, "flame", "format=text");
                 REFUSED(two, "flame", "callers_matching=a", "callees_of=b");
                 REFUSED(none, "sandwich", NULL);
 
@@ -517,6 +518,8 @@ START_TEST(callers_and_callees_of_all_matching_functions)
                 json_object_put(j);
                 EXPECT(text, "callers\n");
                 EXPECT(text, " 66.67%   0.00%    parse  json.c:10\n");
+                EXPECT(text, "\nmatching stacks: 12.0 ns (80.00%); percentages are of these\n\n");
+                EXPECT_NOT(tree, "matching stacks");
                 EXPECT(two, "are mutually exclusive");
                 EXPECT(none, "function is missing");
         }
