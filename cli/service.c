@@ -81,3 +81,15 @@ enum status service_connect(const struct service_options *o, const struct http_c
                 fprintf(stderr, "cairn: the token goes to %s unencrypted; use https\n", options.base_url);
         return http_client_create(&options, ret, err);
 }
+
+enum status service_send(struct http_client *client, const struct http_client_request *request,
+                         struct http_client_response *response, struct error *err)
+{
+        char reason[32], text[sizeof err->text];
+        enum status st = http_client_send(client, request, response, err);
+
+        if (st != ST_BAD_DATA ||
+            strcmp(http_client_get_error_member(response, "reason", reason, sizeof reason), "usage") != 0)
+                return st;
+        return error_set(err, ST_USAGE, "%s", http_client_get_error_member(response, "error", text, sizeof text));
+}

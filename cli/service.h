@@ -56,4 +56,11 @@ enum status service_own_debuginfo_path(const struct service_options *o, const ch
 enum status service_connect(const struct service_options *o, const struct http_client_options *how,
                             struct http_client **ret, struct error *err) MUST_CHECK;
 
+/**
+ * Like http_client_send(), but a request that the service refuses as wrong usage is ST_USAGE, as without a service, and
+ * err has the service's text alone.
+ */
+enum status service_send(struct http_client *client, const struct http_client_request *request,
+                         struct http_client_response *response, struct error *err) MUST_CHECK;
+
 #endif

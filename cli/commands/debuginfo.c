@@ -517,7 +517,7 @@ enum status debuginfo_request(const struct debuginfo_options *o, const char *met
         enum status st = service_connect(&o->ask.service, &how, &client, err);
 
         if (!st)
-                st = http_client_send(client, &request, &response, err);
+                st = service_send(client, &request, &response, err);
         if (!st)
                 buf_append(ret, response.body.data, response.body.size);
         return st ? st : buf_status(ret, err, "answer");

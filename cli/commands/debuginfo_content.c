@@ -50,7 +50,7 @@ static enum status get_from_server(const struct debuginfo_options *o, const char
         enum status st = service_connect(&o->ask.service, &how, &client, err);
 
         snprintf(path, sizeof path, "/buildid/%s/%s", hex, object_kind_name(o->kind));
-        return st ? st : http_client_send(client, &request, &response, err);
+        return st ? st : service_send(client, &request, &response, err);
 }
 
 static enum status copy_object_pieces(struct object_reader *r, uint64_t size, struct sink *sink, struct error *err)

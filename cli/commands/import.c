@@ -73,7 +73,7 @@ static enum status send_profile(const struct import_options *o, const struct pro
                 return st;
         request.body = packed.data;
         request.body_size = packed.size;
-        st = http_client_send(client, &request, &response, err);
+        st = service_send(client, &request, &response, err);
         if (st && o->history && response.code == 403)
                 st = error_set(err, ST_USAGE, "HTTP 403; --history needs a token with the scopes ingest and history");
         if (!st)

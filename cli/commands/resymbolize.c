@@ -232,7 +232,7 @@ static enum status resymbolize_at_server(const struct resymbolize_options *o, st
                                                              .repeatable = true };
 
                 start_progress_poll(&progress);
-                st = http_client_send(client, &request, &response, err);
+                st = service_send(client, &request, &response, err);
                 stop_progress_poll(&progress);
         }
         if (!st)
@@ -242,8 +242,8 @@ static enum status resymbolize_at_server(const struct resymbolize_options *o, st
 
 /* ---- report --------------------------------------------------------------------------------------- */
 
-/* One line per reason, with the counts before and after. */
-static void print_reasons(const char *what, struct json_object *counts)
+/* One line per reason, with the counts before and after. @param heading  printed before the first; then NULL. */
+static void print_reasons(const char *what, struct json_object *counts, const char **heading)
 {
         struct json_object *before = json_object_object_get(counts, "before");
         struct json_object *after = json_object_object_get(counts, "after");
@@ -254,6 +254,8 @@ static void print_reasons(const char *what, struct json_object *counts)
 
                 if (!symbol_state_is_reason(i) || (!was && !is))
                         continue;
+                printf("%s", *heading ? *heading : "");
+                *heading = NULL;
                 if (after)
                         printf("  %-14s %12" PRIu64 " %s before, %" PRIu64 " after\n", reason, was, what, is);
                 else
@@ -263,7 +265,8 @@ static void print_reasons(const char *what, struct json_object *counts)
 
 static enum status print_report(const struct resymbolize_options *o, const struct buf *report, struct error *err)
 {
-        struct json_object *answer = parse_json_body(report), *samples, *why;
+        struct json_object *answer = parse_json_body(report), *samples, *why = NULL;
+        const char *heading = "without symbols, by reason:\n";
 
         if (!json_object_object_get_ex(answer, "locations_seen", NULL)) {
                 json_object_put(answer);
@@ -278,12 +281,14 @@ static enum status print_report(const struct resymbolize_options *o, const struc
                        get_json_count(answer, "locations_seen"), get_json_count(answer, "locations_changed"),
                        o->dry_run ? "would change" : "changed", get_json_count(answer, "files_rewritten"),
                        o->dry_run ? "would be rewritten" : "rewritten");
-                printf("without symbols, by reason:\n");
-                print_reasons("of these locations", json_object_object_get(answer, "locations"));
+                print_reasons("of these locations", json_object_object_get(answer, "locations"), &heading);
                 if (json_object_object_get_ex(samples, "not_counted", &why))
-                        printf("  samples are not counted: %s\n", json_object_get_string(why));
+                        printf("%s  samples are not counted: %s\n", heading ? heading : "",
+                               json_object_get_string(why));
                 else
-                        print_reasons("samples", samples);
+                        print_reasons("samples", samples, &heading);
+                if (heading && !why)
+                        printf("no locations or samples are without symbols\n");
         }
         json_object_put(answer);
         return ST_OK;

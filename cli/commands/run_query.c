@@ -141,7 +141,7 @@ static enum status query_server(const struct query_options *o, const char *opera
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
         _cleanup_buf_ struct buf path;
-        char reason[32], text[sizeof err->text];
+        char text[sizeof err->text];
         enum status st;
 
         buf_init(&path, LIMIT_HTTP_HEADER_BYTES);
@@ -151,11 +151,7 @@ static enum status query_server(const struct query_options *o, const char *opera
         if (st)
                 return st;
         request.path = (const char *)path.data;
-        st = http_client_send(client, &request, &response, err);
-        if (st == ST_BAD_DATA &&
-            strcmp(http_client_get_error_member(&response, "reason", reason, sizeof reason), "usage") == 0)
-                return error_set(err, ST_USAGE, "%s",
-                                 http_client_get_error_member(&response, "error", text, sizeof text));
+        st = service_send(client, &request, &response, err);
         if (st == ST_NOT_FOUND && *http_client_get_error_member(&response, "error", text, sizeof text))
                 return error_set(err, ST_NOT_FOUND, "%s", text); /* unchanged: it may end with a command to run */
         if (st)

@@ -51,6 +51,6 @@ enum status share_and_print_link(const struct service_options *o, const struct p
                 return st;
         request.body = file.data;
         request.body_size = file.size;
-        st = http_client_send(client, &request, &response, err);
+        st = service_send(client, &request, &response, err);
         return st ? st : print_share_link(o->server, &response, query, err);
 }

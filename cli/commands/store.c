@@ -191,7 +191,7 @@ enum status store_request(const struct store_command *c, const char *path, struc
         enum status st = service_connect(&c->service, &how, &client, err);
 
         if (!st)
-                st = http_client_send(client, &request, &response, err);
+                st = service_send(client, &request, &response, err);
         if (!st)
                 st = buf_append(ret, response.body.data, response.body.size);
         return st;

@@ -87,7 +87,7 @@ static enum status compact_at_service(const struct service_options *service, str
         enum status st = service_connect(service, &how, &client, err);
 
         if (!st)
-                st = http_client_send(client, &request, &response, err);
+                st = service_send(client, &request, &response, err);
         return st ? st : parse_compaction_answer(&response.body, ret, err);
 }
 

@@ -83,7 +83,7 @@ static enum status expire_at_server(const struct store_command *c, struct buf *r
                                                              .max_response = LIMIT_RESPONSE_BYTES,
                                                              .repeatable = true };
 
-                st = http_client_send(client, &request, &response, err);
+                st = service_send(client, &request, &response, err);
         }
         if (!st)
                 st = buf_append(ret, response.body.data, response.body.size);

@@ -532,7 +532,8 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
                 OPTION_FLAG("json", 0, &c->json, "print JSON"),
                 OPTION_END,
         };
-        enum status st = options_parse(&usage, specs, &argc, &argv, err);
+        bool given[OPTION_SPECS_MAX] = { false };
+        enum status st = options_parse_given(&usage, specs, &argc, &argv, given, err);
 
         if (st)
                 return st;

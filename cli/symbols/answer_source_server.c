@@ -188,7 +188,7 @@ static enum status send_symbolize_request(struct server_source *s, struct server
                 return st;
         request.body = body.data;
         request.body_size = body.size;
-        st = http_client_send(s->client, &request, &response, err);
+        st = service_send(s->client, &request, &response, err);
         if (st)
                 return st;
         if (strncmp(response.content_type, "application/x-protobuf", 22) != 0)

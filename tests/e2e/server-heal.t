@@ -122,6 +122,8 @@ request -X POST "$url/api/v1/resymbolize"
 is "$code $(printf '%s' "$body" | jq -c .locations_changed)" "200 0" "resymbolize finds nothing left to change"
 is "$(curl -sS "$url/api/v1/resymbolize" | jq -c '[.running, .locations_done == .locations_all, .locations_all > 0]')" \
         '[0,true,true]' "the service says how far it is"
+is "$("$cairn" resymbolize --server "$url" --dry-run | tail -1)" \
+        "no locations or samples are without symbols" "reasons are headed only where there are some"
 build 06
 ingest 06 six
 "$cairn" resymbolize --server "$url" --dry-run --since now-1h --json >"$tmp/dry"
@@ -132,5 +134,11 @@ like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' "and a r
 is "$(metric 'cairn_unresolved_samples{when="after",reason="no_debuginfo"}')" 1 "and as a metric"
 request -X POST -H 'Content-Type: application/json' -d '{"since":"yesterday-ish"}' "$url/api/v1/resymbolize"
 is "$code" 400 "a time that is none is refused"
+for where in "--server $url" "--data $data"; do
+        # shellcheck disable=SC2086  # two words on purpose
+        "$cairn" resymbolize $where --since yesterday-ish 2>"$tmp/err"
+        is "$? $(cat "$tmp/err")" "64 cairn resymbolize: 'yesterday-ish' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds" \
+                "  by the command too, with ${where%% *}"
+done
 
 done_testing
