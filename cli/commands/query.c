@@ -29,6 +29,66 @@ static const struct usage query_usage = {
                     "  cairn query --missing\n",
 };
 
+#define SELECTION_OPTIONS "server data profile token-file ca tenant from to output "
+#define FRAME_OPTIONS "focus ignore hide show "
+
+/* Operations that an option chooses, and the options that each uses; the last without one. */
+static const struct {
+        const char *option; /* NULL: none */
+        const char *operation, *used;
+} query_operations[] = {
+        { "types", "types", SELECTION_OPTIONS "types limit json csv" },
+        { "labels", "labels", SELECTION_OPTIONS "labels limit json csv" },
+        { "values", "values", SELECTION_OPTIONS "values type limit json csv" },
+        { "series", "series", SELECTION_OPTIONS "series type step by groups json csv" },
+        { "spans", "spans", SELECTION_OPTIONS "spans type by limit json csv" },
+        { "missing", "missing", SELECTION_OPTIONS "missing limit json csv" },
+        { "lines", "lines", SELECTION_OPTIONS FRAME_OPTIONS "lines type function file limit json csv" },
+        { "disassembly", "disassembly",
+          SELECTION_OPTIONS FRAME_OPTIONS "disassembly type function file build-id start end syntax json csv" },
+        { "sandwich", "sandwich", SELECTION_OPTIONS FRAME_OPTIONS "sandwich type limit json" },
+        { NULL, "flame", SELECTION_OPTIONS FRAME_OPTIONS "type by groups json" },
+};
+#define QUERY_OPERATION_COUNT (sizeof query_operations / sizeof *query_operations)
+
+static bool is_given(const struct option_spec *specs, const bool *given, const char *name)
+{
+        for (size_t i = 0; specs[i].kind != OPTION_KIND_END; i++)
+                if (given[i] && strcmp(specs[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static enum status check_groups(const struct query_view *view, struct error *err)
+{
+        return view->groups && !view->by ? error_set(err, ST_USAGE, "--groups needs --by") : ST_OK;
+}
+
+static enum status choose_query_operation(const struct option_spec *specs, const bool *given, const char **ret,
+                                          struct error *err)
+{
+        char subject[40];
+        size_t chosen = QUERY_OPERATION_COUNT - 1, count = 0;
+        enum status st;
+
+        for (size_t i = 0; i + 1 < QUERY_OPERATION_COUNT; i++) {
+                if (!is_given(specs, given, query_operations[i].option))
+                        continue;
+                chosen = i;
+                count++;
+        }
+        if (count > 1)
+                return error_set(err, ST_USAGE,
+                                 "--types, --labels, --values, --series, --spans, --missing, --lines, --disassembly "
+                                 "and --sandwich exclude each other");
+        snprintf(subject, sizeof subject, "cairn query%s%s", count ? " --" : "",
+                 count ? query_operations[chosen].option : "");
+        st = options_check_given(specs, given, query_operations[chosen].used, subject, err);
+        if (!st)
+                *ret = query_operations[chosen].operation;
+        return st;
+}
+
 int command_query(int argc, char **argv)
 {
         struct query_options o = { 0 };
@@ -37,7 +97,8 @@ int command_query(int argc, char **argv)
         bool types = false, labels = false, series = false, spans = false, missing = false, lines = false, json = false,
              csv = false, disassembly = false;
         const char *values = NULL, *step = NULL, *limit = NULL, *sandwich = NULL, *function = NULL, *file = NULL,
-                   *selector, *output = NULL, *operation, *build_id = NULL, *start = NULL, *end = NULL, *syntax = NULL;
+                   *selector, *output = NULL, *operation = NULL, *build_id = NULL, *start = NULL, *end = NULL,
+                   *syntax = NULL;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_FLAG("types", 0, &types, "list the profile types"),
@@ -70,32 +131,18 @@ int command_query(int argc, char **argv)
                 OPTION_END,
         };
         struct error err;
-        enum status st = options_parse(&query_usage, specs, &argc, &argv, &err);
+        bool given[OPTION_SPECS_MAX] = { false };
+        enum status st = options_parse_given(&query_usage, specs, &argc, &argv, given, &err);
 
-        if (!st &&
-            types + labels + series + spans + missing + lines + disassembly + (values != NULL) + (sandwich != NULL) > 1)
-                st = error_set(&err, ST_USAGE,
-                               "--types, --labels, --values, --series, --spans, --missing, --lines, --disassembly and "
-                               "--sandwich exclude each other");
-        if (!st && (function || file) && !lines && !disassembly)
-                st = error_set(&err, ST_USAGE, "--function and --file are options of --lines and --disassembly");
-        if (!st && (build_id || start || end || syntax) && !disassembly)
-                st = error_set(&err, ST_USAGE, "--build-id, --start, --end and --syntax are options of --disassembly");
+        if (!st)
+                st = choose_query_operation(specs, given, &operation, &err);
+        if (!st)
+                st = check_groups(&view, &err);
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
-                operation = types         ? "types"
-                            : labels      ? "labels"
-                            : values      ? "values"
-                            : series      ? "series"
-                            : spans       ? "spans"
-                            : missing     ? "missing"
-                            : lines       ? "lines"
-                            : disassembly ? "disassembly"
-                            : sandwich    ? "sandwich"
-                                          : "flame";
                 query_param_add(&params, "selector", selector);
                 query_param_add(&params, "name", values);
                 query_param_add(&params, "step", step);
@@ -155,6 +202,8 @@ int command_top(int argc, char **argv)
         if (!st && json && csv)
                 st = error_set(&err, ST_USAGE, "--json and --csv exclude each other");
         if (!st)
+                st = check_groups(&view, &err);
+        if (!st)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
                 query_param_add(&params, "selector", selector);
@@ -193,26 +242,42 @@ static const char *flame_format_of(const char *output)
         return "folded";
 }
 
-static enum status write_flame(const struct query_options *o, const char *format, struct query_params *params,
-                               const char *output, struct error *err)
-{
-        static const char *const formats[][2] = { { "folded", "folded" },   { "pprof", "pprof" },
-                                                  { "autofdo", "autofdo" }, { "firefox", "firefox" },
-                                                  { "html", "flame" },      { "json", "flame" },
-                                                  { "text", "flame" } };
+#define FLAME_OPTIONS SELECTION_OPTIONS FRAME_OPTIONS "type format "
+#define TREE_OPTIONS "callees-of callers-of callees-matching callers-matching by groups "
 
-        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-                if (strcmp(formats[i][0], format) != 0)
-                        continue;
-                if (strcmp(formats[i][1], "flame") == 0)
-                        query_param_add(params, "format", format);
-                if (strcmp(format, "pprof") == 0 && (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO))
-                        return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
-                return run_and_write_query(o, formats[i][1], params, output, err);
+static const struct flame_format {
+        const char *name, *operation;
+        const char *used; /* options */
+} flame_formats[] = {
+        { "folded", "folded", FLAME_OPTIONS TREE_OPTIONS "names" },
+        { "pprof", "pprof", FLAME_OPTIONS "by sample-labels" },
+        { "autofdo", "autofdo", FLAME_OPTIONS },
+        { "firefox", "firefox", FLAME_OPTIONS TREE_OPTIONS "max-nodes" },
+        { "html", "flame", FLAME_OPTIONS TREE_OPTIONS "max-nodes names" },
+        { "json", "flame", FLAME_OPTIONS TREE_OPTIONS "max-nodes names" },
+        { "text", "flame", FLAME_OPTIONS TREE_OPTIONS "max-nodes names" },
+};
+
+static enum status find_flame_format(const char *name, const struct flame_format **ret, struct error *err)
+{
+        for (size_t i = 0; i < sizeof flame_formats / sizeof *flame_formats; i++) {
+                if (strcmp(flame_formats[i].name, name) == 0) {
+                        *ret = &flame_formats[i];
+                        return ST_OK;
+                }
         }
         return error_set(err, ST_USAGE,
-                         "format '%.40s' is not one of html, folded, json, pprof, autofdo, firefox, text",
-                         format);
+                         "format '%.40s' is not one of html, folded, json, pprof, autofdo, firefox, text", name);
+}
+
+static enum status write_flame(const struct query_options *o, const struct flame_format *format,
+                               struct query_params *params, const char *output, struct error *err)
+{
+        if (strcmp(format->operation, "flame") == 0)
+                query_param_add(params, "format", format->name);
+        if (strcmp(format->name, "pprof") == 0 && (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO))
+                return error_set(err, ST_USAGE, "pprof is binary: give --output FILE");
+        return run_and_write_query(o, format->operation, params, output, err);
 }
 
 int command_flame(int argc, char **argv)
@@ -241,8 +306,19 @@ int command_flame(int argc, char **argv)
                 OPTION_END,
         };
         struct error err;
-        enum status st = options_parse(&flame_usage, specs, &argc, &argv, &err);
+        bool given[OPTION_SPECS_MAX] = { false };
+        const struct flame_format *chosen = NULL;
+        char subject[40];
+        enum status st = options_parse_given(&flame_usage, specs, &argc, &argv, given, &err);
 
+        if (!st)
+                st = find_flame_format(format ? format : flame_format_of(output), &chosen, &err);
+        if (!st) {
+                snprintf(subject, sizeof subject, "cairn flame --format %s", chosen->name);
+                st = options_check_given(specs, given, chosen->used, subject, &err);
+        }
+        if (!st)
+                st = check_groups(&view, &err);
         if (!st)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
@@ -255,7 +331,7 @@ int command_flame(int argc, char **argv)
                 query_view_add(&params, &view);
                 query_param_add(&params, "max_nodes", max_nodes);
                 query_param_add(&params, "names", names);
-                st = write_flame(&o, format ? format : flame_format_of(output), &params, output, &err);
+                st = write_flame(&o, chosen, &params, output, &err);
         }
         return st ? command_fail("flame", st, &err) : EXIT_DONE;
 }
@@ -265,8 +341,8 @@ int command_flame(int argc, char **argv)
 static const struct usage diff_usage = {
         .synopsis = "cairn diff [--server URL | --data DIR | --profile FILE] [--base-from T] [--base-to T] [--base "
                     "SELECTOR] [--from T] "
-                    "[--to T] [--type T] [--format F] [--output FILE] [SELECTOR]\n"
-                    "       cairn diff [--format F] [--output FILE] BEFORE AFTER",
+                    "[--to T] [--type T] [--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
+                    "       cairn diff [--format F | --json | --csv] [--output FILE] BEFORE AFTER",
         .about = "Compare two selections: before (the base) and after. Parts of the base that are not given are\n"
                  "those of after. Functions are sorted by how much their flat cost changed. Two files written by\n"
                  "cairn record are compared without a service.",
@@ -284,6 +360,22 @@ static const char *diff_format_of(const char *output)
                : strcmp(dot, ".json") == 0 ? "json"
                : strcmp(dot, ".csv") == 0  ? "csv"
                                            : "text";
+}
+
+static enum status check_diff_options(const struct option_spec *specs, const bool *given, const char *format,
+                                      bool files, struct error *err)
+{
+        static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "output " };
+        bool is_tree = strcmp(format, "html") == 0 || strcmp(format, "json") == 0;
+        char subject[60], used[300];
+
+        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type by groups relative format json csv names%s", ranges[files],
+                 is_tree ? "" : " limit function");
+        if (files)
+                snprintf(subject, sizeof subject, "cairn diff BEFORE AFTER");
+        else
+                snprintf(subject, sizeof subject, "cairn diff --format %.20s", format);
+        return options_check_given(specs, given, used, subject, err);
 }
 
 static enum status compare_files(const char *before, const char *after, const struct query_options *o,
@@ -305,13 +397,14 @@ int command_diff(int argc, char **argv)
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
                    *function = NULL, *selector = NULL;
         struct query_view view = { 0 };
-        bool json = false, relative = false;
+        bool json = false, csv = false, relative = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
                 OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
-                OPTION_STRING("limit", 'n', "N", &limit, "maximum number of rows (default 30, all with --json)"),
+                OPTION_STRING("limit", 'n', "N", &limit,
+                              "maximum number of rows (default 30, all with --json and --csv)"),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_FLAG("relative", 0, &relative, "scale the base to the total of after"),
@@ -323,21 +416,27 @@ int command_diff(int argc, char **argv)
                               "in tables only functions whose full, short or linkage name matches as a whole"),
                 OPTION_STRING("names", 0, "N", &names, "short or full (default: short in html, else full)"),
                 OPTION_FLAG("json", 0, &json, "same as --format rows"),
+                OPTION_FLAG("csv", 0, &csv, "same as --format csv"),
                 OPTION_END,
         };
         struct error err;
-        bool files;
-        enum status st = options_parse(&diff_usage, specs, &argc, &argv, &err);
+        bool files, given[OPTION_SPECS_MAX] = { false };
+        enum status st = options_parse_given(&diff_usage, specs, &argc, &argv, given, &err);
 
         files = argc == 2;
+        if (!st && json + csv + (format != NULL) > 1)
+                st = error_set(&err, ST_USAGE, "--json, --csv and --format exclude each other");
+        if (!format)
+                format = json ? "rows" : csv ? "csv" : diff_format_of(output);
+        if (!st)
+                st = check_diff_options(specs, given, format, files, &err);
+        if (!st)
+                st = check_groups(&view, &err);
         if (!st && !files)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st && !files && !base && !from && !to)
                 st = error_set(&err, ST_USAGE,
                                "nothing to compare with: give --base, --base-from or --base-to, or two files");
-        if (!st && files && (base || from || to || o.service.server || o.data || o.profile))
-                st = error_set(&err, ST_USAGE,
-                               "two files are compared as a whole: no --base, --server, --data or --profile");
         if (!st) {
                 query_param_add(&params, "selector", selector);
                 query_param_add(&params, "base_selector", base);
@@ -348,7 +447,7 @@ int command_diff(int argc, char **argv)
                 query_param_add(&params, "names", names);
                 query_view_add(&params, &view);
                 query_param_add(&params, "relative", relative ? "1" : NULL);
-                query_param_add(&params, "format", json ? "rows" : format ? format : diff_format_of(output));
+                query_param_add(&params, "format", format);
                 st = files ? compare_files(argv[0], argv[1], &o, &params, output, &err)
                            : run_and_write_query(&o, "diff", &params, output, &err);
         }

@@ -314,6 +314,8 @@ int command_resymbolize(int argc, char **argv)
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
 
         buf_init(&report, LIMIT_HTTP_JSON_BYTES);
+        if (!st && o.service.server && o.data)
+                st = error_set(&err, ST_USAGE, "--server and --data exclude each other");
         if (!st)
                 st = parse_build_ids(&o, argv, (size_t)argc, &err);
         if (!st)

@@ -55,6 +55,8 @@ static enum status check_scrape_options(struct scrape_command *c, int argc, char
                 return error_set(err, ST_USAGE, "no CONFIG is given");
         if (argc > 1)
                 return error_set(err, ST_USAGE, "expected one CONFIG: unexpected argument '%.60s'", argv[1]);
+        if (c->json && !c->check && !c->once)
+                return error_set(err, ST_USAGE, "--json needs --check or --once");
         c->config = argv[0];
         if (c->log_level && log_level_parse(c->log_level, &level))
                 return error_set(err, ST_USAGE, "option '--log-level' takes debug, info, warn or error, not '%.40s'",

@@ -409,6 +409,22 @@ static bool is_profile_input(const struct symbolize *s)
         return s->profile.pprof || s->profile.perf_script || s->profile.folded;
 }
 
+/* Options of what is read: a profile, a file or an object of a service. */
+static enum status check_symbolize_options(const struct symbolize *s, const struct option_spec *specs,
+                                           const bool *given, struct error *err)
+{
+        if (is_profile_input(s))
+                return options_check_given(specs, given,
+                                           "exe server token-file ca tenant build-id format pprof perf-script folded "
+                                           "output force debug-dir no-debuginfod verbose",
+                                           "cairn symbolize of a profile", err);
+        if (s->service.server && !s->file)
+                return options_check_given(specs, given, "server build-id token-file ca tenant format verbose",
+                                           "cairn symbolize --server", err);
+        return options_check_given(specs, given, "exe server build-id format debug-dir no-debuginfod no-cache verbose",
+                                   "cairn symbolize --exe", err);
+}
+
 static enum status parse_symbolize_options(struct symbolize *s, int *argc, char ***argv, struct error *err)
 {
         const struct option_spec specs[] = {
@@ -433,12 +449,15 @@ static enum status parse_symbolize_options(struct symbolize *s, int *argc, char 
                             "print on stderr which symbols were read, and why an address is unknown"),
                 OPTION_END,
         };
-        enum status st = options_parse(&usage, specs, argc, argv, err);
+        bool given[OPTION_SPECS_MAX] = { false };
+        enum status st = options_parse_given(&usage, specs, argc, argv, given, err);
 
+        if (!st && s->service.tenant && !s->service.server)
+                st = error_set(err, ST_USAGE, "--tenant needs --server");
+        if (!st)
+                st = check_symbolize_options(s, specs, given, err);
         if (st)
                 return st;
-        if (s->service.tenant && !s->service.server)
-                return error_set(err, ST_USAGE, "--tenant needs --server");
         if (is_profile_input(s))
                 return check_profile_options(s, *argc, err);
         if (!s->format_name || strcmp(s->format_name, "addr2line") == 0)

@@ -512,7 +512,7 @@ static enum status explain_server(const struct why_command *c, const struct buil
         if (!st)
                 st = service_connect(&c->service, &how, &client, err);
         if (!st)
-                st = http_client_send(client, &request, &response, err);
+                st = service_send(client, &request, &response, err);
         if (!st)
                 buf_append(ret, response.body.data, response.body.size);
         return st ? st : buf_status(ret, err, "answer");
@@ -541,6 +541,16 @@ static enum status parse_why_options(struct why_command *c, int argc, char **arg
                 return error_set(err, ST_USAGE, "--data and --server exclude each other");
         if (c->service.tenant && !c->data && !c->service.server)
                 return error_set(err, ST_USAGE, "--tenant needs --data or --server");
+        if (c->data)
+                st = options_check_given(specs, given, "data tenant second-opinion json", "cairn why --data", err);
+        else if (c->service.server)
+                st = options_check_given(specs, given, "server token-file ca tenant second-opinion json",
+                                         "cairn why --server", err);
+        else
+                st = options_check_given(specs, given, "debug-dir no-debuginfod second-opinion json", "cairn why FILE",
+                                         err);
+        if (st)
+                return st;
         if (argc < 2)
                 return error_set(err, ST_USAGE, "expected a file or a build-id, and addresses (try --help)");
         c->object = argv[0];

@@ -51,4 +51,46 @@ done
 refused debug-dir 'cairn index verify' index verify --debug-dir "$tmp"
 wrong 'stat takes one file or build-id$' "a missing object is named" index stat
 like "$("$cairn" index stat --help | head -1)" '^Usage: cairn index stat FILE' "a verb has a page of its own"
+
+# ---- queries ----
+for list in types labels missing; do
+        refused type "cairn query --$list" query --$list --type cpu
+        refused focus "cairn query --$list" query --$list --focus x
+done
+refused step 'cairn query' query --step 1m
+refused step 'cairn query --spans' query --spans --step 1m
+refused limit 'cairn query' query --limit 3
+refused csv 'cairn query' query --csv
+refused csv 'cairn query --sandwich' query --sandwich x --csv
+refused hide 'cairn query --series' query --series --hide x
+refused by 'cairn query --sandwich' query --sandwich x --by host
+refused by 'cairn query --lines' query --lines --function x --by host
+refused function 'cairn query --series' query --series --function x
+refused syntax 'cairn query --lines' query --lines --function x --syntax att
+refused groups 'cairn query --spans' query --spans --groups 3
+for command in query top flame 'diff --base x'; do
+        # shellcheck disable=SC2086  # a command and an option
+        wrong '--groups needs --by$' "${command%% *} has no groups without labels" $command --groups 3
+done
+for format in pprof autofdo; do refused callees-of "cairn flame --format $format" flame --format $format --callees-of x; done
+refused by 'cairn flame --format autofdo' flame --format autofdo --by host
+refused max-nodes 'cairn flame --format folded' flame --max-nodes 3
+refused names 'cairn flame --format firefox' flame --format firefox --names short
+refused sample-labels 'cairn flame --format html' flame --output "$tmp/x.html" --sample-labels none
+refused limit 'cairn diff --format html' diff --base x --format html --limit 3
+refused function 'cairn diff --format json' diff --base x --output "$tmp/x.json" --function x
+refused from 'cairn diff BEFORE AFTER' diff a b --from now-1h
+refused server 'cairn diff BEFORE AFTER' diff a b --server http://127.0.0.1:1
+wrong '--json, --csv and --format exclude each other$' "a difference has one format" diff --base x --json --csv
+
+# ---- others ----
+wrong '--server and --data exclude each other$' "resymbolize is of one place" resymbolize --server http://127.0.0.1:1 --data "$data"
+refused output 'cairn symbolize --exe' symbolize -e "$cairn" --output "$tmp/x" 1000
+refused force 'cairn symbolize --exe' symbolize -e "$cairn" --force 1000
+refused debug-dir 'cairn symbolize --server' symbolize --server http://127.0.0.1:1 --build-id $id --debug-dir / 1000
+refused no-cache 'cairn symbolize of a profile' symbolize --folded "$tmp/x" --no-cache
+refused debug-dir 'cairn why --data' why --data "$data" --debug-dir / $id 1000
+refused token-file 'cairn why FILE' why --token-file "$tmp/x" "$cairn" 1000
+wrong '--json needs --check or --once$' "scrape has no JSON while it runs" scrape --json "$tmp/x"
+ok "nothing was written" test ! -e "$tmp/x" -a ! -e "$tmp/x.html" -a ! -e "$tmp/x.json" -a ! -e "$data"
 done_testing

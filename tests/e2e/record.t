@@ -189,7 +189,7 @@ if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]
         like "$(cat "$tmp/err")" "^not as root, so not covered: other users' processes" "and is told what is missing"
         CAIRN_CACHE_DIR='' setpriv --reuid=65534 --regid=65534 --clear-groups "$cairn" record -p $$ -d 1 >"$tmp/out" 2>"$tmp/err"
         is $? 1 "but not another user's"
-        like "$(cat "$tmp/err")" "root may" "and what to do"
+        like "$(cat "$tmp/err")" "run it as root" "and what to do"
 fi
 
 # ---- debuginfod, and a service ----
