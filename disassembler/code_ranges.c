@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/search.h"
 #include "unwind-tables/cfi_source.h"
 
 #define WINDOW_BYTES 512 /* disassembled from an address that no function covers */
@@ -33,17 +34,9 @@ static int compare_wanted_ranks(const void *x, const void *y)
 /* The first address that is not below `from`. */
 static size_t find_wanted_address(const struct wanted_address *w, size_t count, uint64_t from)
 {
-        size_t low = 0;
+        size_t at = find_lower_bound(i, 0, count, w[i].address < from);
 
-        for (size_t high = count; low < high;) {
-                size_t middle = low + (high - low) / 2;
-
-                if (w[middle].address < from)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
+        return at;
 }
 
 /* ---- symbols ---- */

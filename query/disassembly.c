@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/limits.h"
 #include "common/options.h"
+#include "common/search.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "query/csv.h"
@@ -279,21 +280,15 @@ static uint32_t find_instruction(const struct disassembly *code, uint64_t addres
 {
         for (uint32_t i = 0; i < code->range_count; i++) {
                 const struct code_range *r = &code->ranges[i];
-                uint32_t low = r->first, high = r->first + r->count;
+                const struct code_instruction *in = code->instructions + r->first;
+                size_t at;
 
                 if (address < r->start || address >= r->end)
                         continue;
-                while (low < high) {
-                        uint32_t middle = low + (high - low) / 2;
-                        const struct code_instruction *in = &code->instructions[middle];
-
-                        if (address < in->address)
-                                high = middle;
-                        else if (address - in->address >= in->size)
-                                low = middle + 1;
-                        else
-                                return middle;
-                }
+                at = find_lower_bound(k, 0, r->count,
+                                      in[k].address <= address && address - in[k].address >= in[k].size);
+                if (at < r->count && in[at].address <= address)
+                        return r->first + (uint32_t)at;
         }
         return NO_INSTRUCTION;
 }

@@ -9,6 +9,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/search.h"
 #include "common/utf8.h"
 #include "query/csv.h"
 #include "query/source_lines.h"
@@ -418,17 +419,9 @@ static enum status visit_line_rows(struct line_table *t, put_line_row *put, void
 
 static size_t find_first_site(const struct line_table *t, uint32_t row)
 {
-        size_t low = 0;
+        size_t at = find_lower_bound(i, 0, t->site_count, t->sites[i].row < row);
 
-        for (size_t high = t->site_count; low < high;) {
-                size_t middle = low + (high - low) / 2;
-
-                if (t->sites[middle].row < row)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
+        return at;
 }
 
 static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *j)
