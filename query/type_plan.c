@@ -180,12 +180,11 @@ static enum status list_side_types(struct store_scan *scan, const struct query_s
                                    struct error *err)
 {
         _cleanup_free_ const char **items = NULL;
-        size_t count = 0, kept = 0;
+        size_t count = 0, capacity = 0, kept = 0;
 
         for (size_t i = 0; i < side_count; i++) {
                 struct scan_filter filter = query_selection_make_filter(sides[i], NULL);
                 struct scan_names types;
-                const char **more;
                 enum status st;
 
                 if (whole_range)
@@ -194,13 +193,12 @@ static enum status list_side_types(struct store_scan *scan, const struct query_s
                 st = store_scan_list_types(scan, &filter, &types, err);
                 if (st)
                         return st;
-                more = reallocarray(items, count + types.count + 1, sizeof *more);
-                if (!more)
+                if (!array_reserve_many(&items, &capacity, count, types.count + 1))
                         return error_no_memory(err);
-                items = more;
                 for (size_t k = 0; k < types.count; k++)
                         items[count++] = types.items[k];
         }
+        assert(items); /* there is at least one side */
         qsort(items, count, sizeof *items, compare_type_ids);
         for (size_t i = 0; i < count; i++)
                 if (!kept || strcmp(items[i], items[kept - 1]) != 0)
