@@ -89,6 +89,18 @@ char *querier_copy_text(struct querier_call *c, const char *text, size_t n)
         return copy;
 }
 
+Querier__LabelPair *querier_make_label_pair(struct querier_call *c, const char *name, const char *value, size_t n)
+{
+        Querier__LabelPair *pair = querier_alloc(c, 1, sizeof *pair);
+
+        if (!pair)
+                return NULL;
+        querier__label_pair__init(pair);
+        pair->name = querier_copy_text(c, name, strlen(name));
+        pair->value = querier_copy_text(c, value, n);
+        return pair->name && pair->value ? pair : NULL;
+}
+
 /* ---- calls ---- */
 
 /* labels=none: pprof files sum samples over all labels. */

@@ -39,6 +39,8 @@ querier_answer parca_answer_profile_types, parca_answer_labels, parca_answer_val
 void *querier_alloc(struct querier_call *c, size_t count, size_t size);
 /** Copy a text as valid UTF-8; NULL with the error. */
 char *querier_copy_text(struct querier_call *c, const char *text, size_t n);
+/** A label with copied texts; the value has n bytes. NULL with the error. */
+Querier__LabelPair *querier_make_label_pair(struct querier_call *c, const char *name, const char *value, size_t n);
 
 /* ---- selections ---- */
 

@@ -300,13 +300,8 @@ static enum status add_pair(struct querier_call *c, Querier__Labels *to, const c
         }
         if (!n)
                 return ST_OK;
-        pair = querier_alloc(c, 1, sizeof *pair);
+        pair = querier_make_label_pair(c, name, value, n);
         if (!pair)
-                return querier_get_failure(c);
-        querier__label_pair__init(pair);
-        pair->name = querier_copy_text(c, name, strlen(name));
-        pair->value = querier_copy_text(c, value, n);
-        if (!pair->name || !pair->value)
                 return querier_get_failure(c);
         to->labels[to->n_labels++] = pair;
         return ST_OK;

@@ -50,13 +50,8 @@ static enum status add_series_label(struct querier_call *c, Querier__Series *ser
 
         if (!n)
                 return ST_OK; /* the samples lack this label */
-        pair = querier_alloc(c, 1, sizeof *pair);
+        pair = querier_make_label_pair(c, name, value, n);
         if (!pair)
-                return querier_get_failure(c);
-        querier__label_pair__init(pair);
-        pair->name = querier_copy_text(c, name, strlen(name));
-        pair->value = querier_copy_text(c, value, n);
-        if (!pair->name || !pair->value)
                 return querier_get_failure(c);
         series->labels[series->n_labels++] = pair;
         return ST_OK;
