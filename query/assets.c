@@ -28,7 +28,7 @@ ASSET(service_script, "service.js");
 ASSET(offline_script, "offline.js");
 ASSET(style, "style.css");
 
-struct part {
+struct page_part {
         const char *mark; /* placeholder in the page */
         const char *text;
         size_t n;
@@ -40,7 +40,7 @@ struct part {
         }
 
 /* Copy a page with the first occurrence of each mark replaced by its part. Parts are in page order. */
-static void put_page(struct buf *ret, const char *page, size_t n, const struct part *parts, size_t count)
+static void put_page(struct buf *ret, const char *page, size_t n, const struct page_part *parts, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
                 const char *mark = memmem(page, n, parts[i].mark, strlen(parts[i].mark));
@@ -152,9 +152,9 @@ void page_put_index(struct buf *ret)
 {
         prepare_assets_once();
         {
-                const struct part parts[] = { TEXT_PART("{style}", assets[ASSET_STYLE].name),
-                                              TEXT_PART("{shared}", assets[ASSET_SHARED].name),
-                                              TEXT_PART("{service}", assets[ASSET_SERVICE].name) };
+                const struct page_part parts[] = { TEXT_PART("{style}", assets[ASSET_STYLE].name),
+                                                   TEXT_PART("{shared}", assets[ASSET_SHARED].name),
+                                                   TEXT_PART("{service}", assets[ASSET_SERVICE].name) };
 
                 put_page(ret, asset_index_text, asset_index_size, parts, 3);
         }
@@ -187,11 +187,11 @@ void page_put_flame(struct buf *ret, const char *json, size_t n)
                 return;
         }
         {
-                const struct part parts[] = { TEXT_PART("{policy}", page_flame_policy()),
-                                              PART("/*style.css*/", style),
-                                              { "/*data*/", (const char *)data.data, data.size },
-                                              PART("/*shared.js*/", shared_script),
-                                              PART("/*offline.js*/", offline_script) };
+                const struct page_part parts[] = { TEXT_PART("{policy}", page_flame_policy()),
+                                                   PART("/*style.css*/", style),
+                                                   { "/*data*/", (const char *)data.data, data.size },
+                                                   PART("/*shared.js*/", shared_script),
+                                                   PART("/*offline.js*/", offline_script) };
 
                 put_page(ret, asset_offline_page_text, asset_offline_page_size, parts, 5);
         }

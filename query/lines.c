@@ -83,14 +83,14 @@ static void line_table_deinit(struct line_table *t)
 
 /* ---- files ---- */
 
-struct target_file {
+struct frame_file {
         const char *file;
         uint32_t frame;
 };
 
-static int compare_target_files(const void *x, const void *y, void *context)
+static int compare_frame_files(const void *x, const void *y, void *context)
 {
-        const struct target_file *a = x, *b = y;
+        const struct frame_file *a = x, *b = y;
 
         (void)context;
         return strcmp(a->file, b->file);
@@ -99,7 +99,7 @@ static int compare_target_files(const void *x, const void *y, void *context)
 static enum status number_files(struct line_table *t)
 {
         const struct frame_table *frames = &t->l->frames;
-        _cleanup_free_ struct target_file *items = NULL;
+        _cleanup_free_ struct frame_file *items = NULL;
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_QUERIES }; /* of items */
         size_t count = 0;
         enum status st = ST_OK;
@@ -117,8 +117,8 @@ static enum status number_files(struct line_table *t)
                 return error_no_memory(t->q->err);
         for (uint32_t i = 0; i < frames->count; i++)
                 if (t->targets.is_target[i])
-                        items[count++] = (struct target_file){ frames->items[i].file, i };
-        st = work_meter_sort(t->q->meter, items, count, sizeof *items, compare_target_files, NULL, t->q->err);
+                        items[count++] = (struct frame_file){ frames->items[i].file, i };
+        st = work_meter_sort(t->q->meter, items, count, sizeof *items, compare_frame_files, NULL, t->q->err);
         t->files = calloc(count + 1, sizeof *t->files);
         if (!t->files)
                 return error_no_memory(t->q->err);

@@ -33,7 +33,7 @@ static enum status allocate_entries(struct merged_profile *m, size_t count, stru
 
 /* Resolve and filter the stacks, and sum the entries that are kept. */
 static enum status resolve_entries(struct store_scan *scan, const struct stack_sums *stacks,
-                                   const struct merge_request *q, struct merged_profile *m, struct error *err)
+                                   const struct merged_profile_request *q, struct merged_profile *m, struct error *err)
 {
         _cleanup_free_ uint8_t *kept = NULL;
         size_t count = 0;
@@ -62,7 +62,7 @@ static enum status resolve_entries(struct store_scan *scan, const struct stack_s
 /* ---- one group ---- */
 
 static enum status load_stack_sums(struct store_scan *scan, const struct scan_filter *filter,
-                                   const struct merge_request *q, struct merged_profile *m, struct error *err)
+                                   const struct merged_profile_request *q, struct merged_profile *m, struct error *err)
 {
         struct stack_sums sums = { 0 };
         uint32_t group;
@@ -106,7 +106,7 @@ static enum status load_entries(struct store_scan *scan, const struct scan_filte
 }
 
 /* Convert values, and replace groups of the scan by label groups. */
-static enum status convert_entries(const struct merge_request *q, struct merged_profile *m, struct error *err)
+static enum status convert_entries(const struct merged_profile_request *q, struct merged_profile *m, struct error *err)
 {
         struct scan_series_set with_time = { 0 };
         size_t count = 0;
@@ -127,7 +127,7 @@ static enum status convert_entries(const struct merge_request *q, struct merged_
 }
 
 static enum status load_group_sums(struct store_scan *scan, const struct scan_filter *filter,
-                                   const struct merge_request *q, struct merged_profile *m, struct error *err)
+                                   const struct merged_profile_request *q, struct merged_profile *m, struct error *err)
 {
         const struct label_list *labels = q->groups->labels;
         const struct scan_group_by by = { .types = q->plan->types,
@@ -146,8 +146,8 @@ static enum status load_group_sums(struct store_scan *scan, const struct scan_fi
         return st ? st : resolve_entries(scan, &m->groups.stacks, q, m, err);
 }
 
-enum status merged_profile_load(struct store_scan *scan, const struct query_selection *s, const struct merge_request *q,
-                                struct merged_profile *ret, struct error *err)
+enum status merged_profile_load(struct store_scan *scan, const struct query_selection *s,
+                                const struct merged_profile_request *q, struct merged_profile *ret, struct error *err)
 {
         struct merged_profile m = { .meter = q->frames->meter, .selection = s };
         const bool one_group = q->plan->type_count <= 1 && !q->plan->converts && !q->groups->labels->count;
@@ -168,7 +168,7 @@ enum status merged_profile_load(struct store_scan *scan, const struct query_sele
 }
 
 enum status merged_profile_load_groups(struct store_scan *scan, const struct query_selection *s,
-                                       const struct scan_group_by *by, const struct merge_request *q,
+                                       const struct scan_group_by *by, const struct merged_profile_request *q,
                                        struct merged_profile *ret, struct error *err)
 {
         const struct scan_filter filter = query_selection_make_filter(s, NULL);

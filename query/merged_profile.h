@@ -32,7 +32,7 @@ struct merged_profile {
 };
 
 /** Options and destinations of a load; all borrowed. */
-struct merge_request {
+struct merged_profile_request {
         const struct type_plan *plan;
         const struct frame_filter *filter;
         struct frame_table *frames;
@@ -41,12 +41,12 @@ struct merge_request {
 };
 
 enum status merged_profile_load(struct store_scan *scan, const struct query_selection *s,
-                                const struct merge_request *request, struct merged_profile *ret,
+                                const struct merged_profile_request *request, struct merged_profile *ret,
                                 struct error *err) MUST_CHECK;
 
 /** Load without conversion: entries refer to the groups of `by`, kept in ret->groups; type and unit are "". */
 enum status merged_profile_load_groups(struct store_scan *scan, const struct query_selection *s,
-                                       const struct scan_group_by *by, const struct merge_request *request,
+                                       const struct scan_group_by *by, const struct merged_profile_request *request,
                                        struct merged_profile *ret, struct error *err) MUST_CHECK;
 
 /**

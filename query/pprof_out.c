@@ -303,7 +303,7 @@ static enum status fill_output(struct pprof_output *o)
         struct query_call *q = o->q;
         struct scan_group_by by = { 0 };
         struct scan_filter filter;
-        const struct merge_request request = { .plan = &o->plan, .filter = &o->filter, .frames = &o->frames };
+        const struct merged_profile_request request = { .plan = &o->plan, .filter = &o->filter, .frames = &o->frames };
         enum status st = parse_output_labels(q, &by);
 
         if (!st)

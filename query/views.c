@@ -42,7 +42,7 @@ static void scale_base(struct loaded_sides *l)
 static enum status load_sides(struct query_call *q, const struct query_selection *base, struct loaded_sides *l)
 {
         const struct query_selection *selections[2] = { base ? base : &q->r.selection, &q->r.selection };
-        struct merge_request request = {
+        struct merged_profile_request request = {
                 .plan = &l->plan, .filter = &l->filter, .frames = &l->frames, .groups = &l->groups
         };
         enum status st = frame_filter_parse(&q->params, &l->filter, q->err);
