@@ -99,7 +99,7 @@ static enum status reserve_frame(struct frame_table *t, struct error *err)
         return array_reserve(&t->items, &t->capacity, t->count) ? ST_OK : error_no_memory(err);
 }
 
-/* Find the frame with that name and kind; false if none. *ret: the last frame of the name in any case. */
+/* Find the frame with that name and kind. False if none; *ret is then the last frame with that name. */
 static bool find_frame_of_name(const struct frame_table *t, uint32_t name, enum frame_kind kind, uint32_t *ret)
 {
         uint32_t i = t->name_frames[name];

@@ -94,7 +94,7 @@ static const struct {
         { "cairn_scrape_up", "gauge", "1 when the last scrape succeeded." },
         { "cairn_scrape_last_unix_seconds", "gauge", "Start time of the last scrape." },
         { "cairn_scrape_duration_seconds", "gauge", "Duration of the last scrape." },
-        { "cairn_scrape_samples", "gauge", "Samples sent of the last scrape." },
+        { "cairn_scrape_samples", "gauge", "Samples sent by the last scrape." },
         { "cairn_scrape_body_bytes", "gauge", "Size of the last response body." },
 };
 #define FAMILY_COUNT (sizeof families / sizeof *families)
