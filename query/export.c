@@ -55,7 +55,7 @@ struct export
         const struct export_options *o;
         struct selector selector;
         struct arena arena; /* of label names and types */
-        const char **types; /* those of the request; none: all */
+        const char **types; /* requested types; count 0: all */
         size_t type_count;
         const char **label_names; /* sorted; they have columns label_NAME after the fixed ones */
         size_t label_count;
@@ -118,7 +118,7 @@ static enum status keep_matching_types(struct export *e, const struct scan_names
         return ST_OK;
 }
 
-/* All types that the request matches: in its range, else in the store, whose types are refused with a list. */
+/* Find the types that the request matches in its range, else in the store; if none, the error lists all. */
 static enum status find_export_types(struct export *e, const char *asked, struct error *err)
 {
         const struct scan_filter ranges[] = {
@@ -138,7 +138,7 @@ static enum status find_export_types(struct export *e, const char *asked, struct
         }
         if (!st && !e->type_count && types.count)
                 st = refuse_type(&types, asked, "none of those in the store; there are", err);
-        if (!st && !e->type_count) { /* no samples at all: a type that none has */
+        if (!st && !e->type_count) { /* no samples at all: a type that selects nothing */
                 e->types[0] = asked;
                 e->type_count = 1;
         }

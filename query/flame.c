@@ -189,7 +189,7 @@ enum status flame_put_text(const struct flame *f, struct buf *ret, struct error 
         buf_append_u8(ret, '\n');
         utf8_append_escaped(ret, m->type);
         buf_append_u8(ret, '\n');
-        if (total != m->total) /* of a function: not all stacks have it */
+        if (total != m->total) /* in focus of a function: some stacks lack it */
                 buf_printf(ret, "matching stacks: %s (%.2f%%); percentages are of these\n",
                            format_value(total, m->unit, value, 40),
                            m->total ? 100.0 * (double)total / (double)m->total : 0);

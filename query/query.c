@@ -173,7 +173,7 @@ static enum status check_format(size_t operation, enum query_format format, stru
                          format == FORMAT_CSV ? "; csv is a format of tables: top, diff, series, lines" : "");
 }
 
-/* A comparison that an operation does not make is refused, since its answer would look like that of one side. */
+/* Reject base_ parameters of operations that do not compare: the answer would look like that of one side. */
 static enum status check_base(const struct query_call *q, size_t operation)
 {
         static const char *const names[] = { "selector", "from", "to" };

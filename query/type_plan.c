@@ -96,7 +96,7 @@ static bool matches_sample_type(const char *id, const char *asked)
         return is_type_part(id, TYPE_SAMPLE_TYPE, asked);
 }
 
-/* The first of `preferred`, else the first of all; *is_preferred_ret: of those, or the only one. */
+/* The first preferred type, else the first type. *is_preferred_ret: it is preferred, or the only one. */
 static const char *pick_type(const struct scan_names *types, bool *is_preferred_ret)
 {
         static const char *const preferred[] = { "process_cpu:cpu", "process_cpu:samples" };
@@ -310,7 +310,7 @@ static enum status plan_sum_of_types(struct store_scan *scan, const struct query
         return st;
 }
 
-/* The type of a request that the selection has no samples of, but other series of the time ranges may have. */
+/* Find a requested type without selected samples, which other series of the time ranges may have. */
 static enum status find_type_in_range(struct store_scan *scan, const struct query_selection *const *sides,
                                       size_t side_count, const char *asked, const char **ret, struct error *err)
 {

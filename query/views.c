@@ -581,7 +581,7 @@ static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *
         return flame_put_json(&f, q->ret, q->err);
 }
 
-/* Parse base_selector, base_from and base_to. @param given_ret false when there is none, with ret empty. */
+/* Parse base_selector, base_from and base_to. @param given_ret false if none is set; ret is then empty. */
 static enum status parse_optional_base(struct query_call *q, struct query_selection *ret, bool *given_ret)
 {
         static const char *const names[] = { "selector", "from", "to" };
