@@ -93,7 +93,10 @@ static enum status import_file(const struct import_options *common, const char *
 
         if (st)
                 return st;
-        st = add_labels(&p, &o.labels, err);
+        if (o.input.type && strcmp(format, "folded") != 0)
+                st = error_set(err, ST_USAGE, "--type is for folded stacks; this is a file of %s", format);
+        if (!st)
+                st = add_labels(&p, &o.labels, err);
         if (!st && !o.dry_run)
                 st = send_profile(&o, &p, &response, err);
         if (!st) {

@@ -91,6 +91,8 @@ refused debug-dir 'cairn symbolize --server' symbolize --server http://127.0.0.1
 refused no-cache 'cairn symbolize of a profile' symbolize --folded "$tmp/x" --no-cache
 refused debug-dir 'cairn why --data' why --data "$data" --debug-dir / $id 1000
 refused token-file 'cairn why FILE' why --token-file "$tmp/x" "$cairn" 1000
+wrong '.*: --type is for folded stacks; this is a file of pprof$' "a profile with types gets no other" \
+        import --dry-run --type memory:inuse_space:bytes:space:bytes tests/corpus/pprof/good/go-cpu.pb.gz
 wrong '--json needs --check or --once$' "scrape has no JSON while it runs" scrape --json "$tmp/x"
 ok "nothing was written" test ! -e "$tmp/x" -a ! -e "$tmp/x.html" -a ! -e "$tmp/x.json" -a ! -e "$data"
 done_testing
