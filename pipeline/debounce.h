@@ -25,14 +25,14 @@ struct debounce {
         size_t count, capacity;
 };
 
-void debounce_deinit(struct debounce *l);
+void debounce_deinit(struct debounce *d);
 /** An event occurred. */
-enum status debounce_add(struct debounce *l, const struct build_id *id, int64_t now_ns) MUST_CHECK;
-void debounce_remove(struct debounce *l, const struct build_id *id);
-bool debounce_contains(const struct debounce *l, const struct build_id *id);
+enum status debounce_add(struct debounce *d, const struct build_id *id, int64_t now_ns) MUST_CHECK;
+void debounce_remove(struct debounce *d, const struct build_id *id);
+bool debounce_contains(const struct debounce *d, const struct build_id *id);
 /** Due time of the first id; 0 when the set is empty. */
-int64_t debounce_next_due_ns(const struct debounce *l);
+int64_t debounce_next_due_ns(const struct debounce *d);
 /** Remove an id that is due; false when there is none. */
-bool debounce_take_due(struct debounce *l, int64_t now_ns, struct build_id *ret);
+bool debounce_take_due(struct debounce *d, int64_t now_ns, struct build_id *ret);
 
 #endif

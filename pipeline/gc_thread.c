@@ -63,13 +63,13 @@ struct gc_thread {
 /* An object can be queued although the index already has better symbols. */
 static bool is_object_needed(void *context, const struct stored_object *object)
 {
-        struct gc_thread *c = context;
+        struct gc_thread *g = context;
 
-        return index_state_is_pending(c->options.symbols, object) ||
-               indexer_is_busy_with(c->options.indexer, &object->build_id);
+        return index_state_is_pending(g->options.symbols, object) ||
+               indexer_is_busy_with(g->options.indexer, &object->build_id);
 }
 
-struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
+struct gc_options gc_thread_collection_options(struct gc_thread *g, const struct retention_rule *rules,
                                                size_t rule_count)
 {
         return (struct gc_options){ .rules = rules,
@@ -77,20 +77,20 @@ struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct
                                     .sweep = true,
                                     .now_unix_s = stable_unix_s(),
                                     .needed = is_object_needed,
-                                    .context = c };
+                                    .context = g };
 }
 
-void gc_thread_publish_metrics(struct gc_thread *c, const struct gc_result *r)
+void gc_thread_publish_metrics(struct gc_thread *g, const struct gc_result *r)
 {
-        metric_set_share(&objects, &c->object_count, (int64_t)r->objects);
-        metric_set_share(&bytes, &c->object_bytes, (int64_t)r->bytes);
+        metric_set_share(&objects, &g->object_count, (int64_t)r->objects);
+        metric_set_share(&bytes, &g->object_bytes, (int64_t)r->bytes);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 metric_add(&removed[i], (int64_t)r->removed[i]);
         metric_add(&removed_bytes, (int64_t)r->removed_bytes);
 }
 
 /* Returns whether objects were kept because they are not indexed yet. */
-static bool run_collection(struct gc_thread *c, bool sweep)
+static bool run_collection(struct gc_thread *g, bool sweep)
 {
         struct gc_rules rules;
         struct gc_options o;
@@ -98,33 +98,33 @@ static bool run_collection(struct gc_thread *c, bool sweep)
         struct error err;
         uint64_t count = 0;
 
-        gc_thread_get_rules(c, &rules);
-        o = gc_thread_collection_options(c, rules.items, rules.count);
+        gc_thread_get_rules(g, &rules);
+        o = gc_thread_collection_options(g, rules.items, rules.count);
         o.sweep = sweep;
-        if (debuginfo_store_collect_garbage(c->options.objects, &o, &r, &err)) {
+        if (debuginfo_store_collect_garbage(g->options.objects, &o, &r, &err)) {
                 metric_add(&failures, 1);
-                log_error("debuginfo", "%scannot apply the retention rules: %s; retrying within the hour", c->whose,
+                log_error("debuginfo", "%scannot apply the retention rules: %s; retrying within the hour", g->whose,
                           err.text);
                 return false;
         }
-        gc_thread_publish_metrics(c, &r);
+        gc_thread_publish_metrics(g, &r);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 count += r.removed[i];
         if (count || r.orphans)
                 log_info("debuginfo",
                          "%sremoved %" PRIu64 " objects of %" PRIu64 " bytes by the retention rules and %" PRIu64
                          " files without a record; %" PRIu64 " objects of %" PRIu64 " bytes stay",
-                         c->whose, count, r.removed_bytes, r.orphans, r.objects, r.bytes);
+                         g->whose, count, r.removed_bytes, r.orphans, r.objects, r.bytes);
         return r.needed;
 }
 
-static void expire_symbols(struct gc_thread *c)
+static void expire_symbols(struct gc_thread *g)
 {
-        const struct symbol_expiry e = { .symbols = c->options.symbols,
-                                         .objects = c->options.objects,
-                                         .stores = c->options.stores,
-                                         .store_count = c->options.store_count,
-                                         .keep_s = c->options.keep_symbols_s };
+        const struct symbol_expiry e = { .symbols = g->options.symbols,
+                                         .objects = g->options.objects,
+                                         .stores = g->options.stores,
+                                         .store_count = g->options.store_count,
+                                         .keep_s = g->options.keep_symbols_s };
         uint64_t count;
         struct error err;
         enum status st = symbol_expiry_run(&e, stable_unix_s(), &count, &err);
@@ -133,63 +133,63 @@ static void expire_symbols(struct gc_thread *c)
         if (count)
                 log_info("index",
                          "%sremoved the symbols of %" PRIu64 " objects without a stored file and without samples",
-                         c->whose, count);
+                         g->whose, count);
         if (st)
-                log_error("index", "%scannot look for symbols of unused objects: %s; retrying in a day", c->whose,
+                log_error("index", "%scannot look for symbols of unused objects: %s; retrying in a day", g->whose,
                           err.text);
 }
 
-/* Caller holds c->lock. False when the service stops. @param idle_ret whether the time ran out. */
-static bool wait_for_gc_work(struct gc_thread *c, unsigned seconds, bool for_work, bool *idle_ret)
+/* Caller holds g->lock. False when the service stops. @param idle_ret whether the time ran out. */
+static bool wait_for_gc_work(struct gc_thread *g, unsigned seconds, bool for_work, bool *idle_ret)
 {
         int64_t until = monotonic_ns() + seconds * INT64_C(1000000000);
         bool in_time = true;
 
-        while (!c->stop &&
+        while (!g->stop &&
                !(for_work &&
-                 (c->arrived_bytes >= c->enough_bytes || (c->waits_for_index && c->was_indexed) || c->has_new_rules)) &&
-               (in_time = condition_wait_until(&c->wake, &c->lock, until)))
+                 (g->arrived_bytes >= g->enough_bytes || (g->waits_for_index && g->was_indexed) || g->has_new_rules)) &&
+               (in_time = condition_wait_until(&g->wake, &g->lock, until)))
                 ;
         *idle_ret = !in_time;
-        return !c->stop;
+        return !g->stop;
 }
 
 static void *run_gc_thread(void *arg)
 {
-        struct gc_thread *c = arg;
+        struct gc_thread *g = arg;
         bool waits, sweep = true;
         int64_t next_expiry_ns = 0;
 
-        pthread_mutex_lock(&c->lock);
+        pthread_mutex_lock(&g->lock);
         do {
-                c->arrived_bytes = 0;
-                c->was_indexed = false;
-                c->has_new_rules = false;
-                pthread_mutex_unlock(&c->lock);
-                if (sweep && c->options.hourly)
-                        c->options.hourly(c->options.context);
-                waits = run_collection(c, sweep);
-                if (c->options.keep_symbols_s && monotonic_ns() >= next_expiry_ns) {
-                        expire_symbols(c);
+                g->arrived_bytes = 0;
+                g->was_indexed = false;
+                g->has_new_rules = false;
+                pthread_mutex_unlock(&g->lock);
+                if (sweep && g->options.hourly)
+                        g->options.hourly(g->options.context);
+                waits = run_collection(g, sweep);
+                if (g->options.keep_symbols_s && monotonic_ns() >= next_expiry_ns) {
+                        expire_symbols(g);
                         next_expiry_ns = monotonic_ns() + SYMBOL_EXPIRY_INTERVAL_S * INT64_C(1000000000);
                 }
-                pthread_mutex_lock(&c->lock);
-                c->waits_for_index = waits;
-        } while (wait_for_gc_work(c, PAUSE_S, false, &sweep) &&
-                 wait_for_gc_work(c, INTERVAL_S, true, &sweep)); /* orphaned files are swept hourly */
-        pthread_mutex_unlock(&c->lock);
+                pthread_mutex_lock(&g->lock);
+                g->waits_for_index = waits;
+        } while (wait_for_gc_work(g, PAUSE_S, false, &sweep) &&
+                 wait_for_gc_work(g, INTERVAL_S, true, &sweep)); /* orphaned files are swept hourly */
+        pthread_mutex_unlock(&g->lock);
         return NULL;
 }
 
-static void copy_gc_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count)
+static void copy_gc_rules(struct gc_thread *g, const struct retention_rule *rules, size_t count)
 {
         assert(count <= RETENTION_RULES_MAX);
-        c->enough_bytes = UINT64_MAX;
-        c->rules.count = count;
+        g->enough_bytes = UINT64_MAX;
+        g->rules.count = count;
         for (size_t i = 0; i < count; i++) {
-                c->rules.items[i] = rules[i];
-                if (rules[i].size_bytes && rules[i].size_bytes / 100 < c->enough_bytes)
-                        c->enough_bytes = rules[i].size_bytes / 100;
+                g->rules.items[i] = rules[i];
+                if (rules[i].size_bytes && rules[i].size_bytes / 100 < g->enough_bytes)
+                        g->enough_bytes = rules[i].size_bytes / 100;
         }
 }
 
@@ -202,96 +202,96 @@ static bool are_gc_rules_equal(const struct gc_rules *a, const struct retention_
         return are_equal;
 }
 
-void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count)
+void gc_thread_set_rules(struct gc_thread *g, const struct retention_rule *rules, size_t count)
 {
-        pthread_mutex_lock(&c->lock);
-        if (!are_gc_rules_equal(&c->rules, rules, count)) {
-                copy_gc_rules(c, rules, count);
-                c->has_new_rules = true;
-                pthread_cond_signal(&c->wake);
+        pthread_mutex_lock(&g->lock);
+        if (!are_gc_rules_equal(&g->rules, rules, count)) {
+                copy_gc_rules(g, rules, count);
+                g->has_new_rules = true;
+                pthread_cond_signal(&g->wake);
         }
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_unlock(&g->lock);
 }
 
-void gc_thread_get_rules(struct gc_thread *c, struct gc_rules *ret)
+void gc_thread_get_rules(struct gc_thread *g, struct gc_rules *ret)
 {
-        pthread_mutex_lock(&c->lock);
-        *ret = c->rules;
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_lock(&g->lock);
+        *ret = g->rules;
+        pthread_mutex_unlock(&g->lock);
 }
 
 enum status gc_thread_start(const struct gc_thread_options *options, struct gc_thread **ret, struct error *err)
 {
-        struct gc_thread *c = calloc(1, sizeof *c);
+        struct gc_thread *g = calloc(1, sizeof *g);
         int failed;
 
-        if (!c)
+        if (!g)
                 return error_no_memory(err);
-        c->options = *options;
+        g->options = *options;
         if (options->tenant)
-                snprintf(c->whose, sizeof c->whose, "tenant %s: ", options->tenant);
-        copy_gc_rules(c, options->rules, options->rule_count);
-        pthread_mutex_init(&c->lock, NULL);
-        pthread_cond_init(&c->wake, NULL);
+                snprintf(g->whose, sizeof g->whose, "tenant %s: ", options->tenant);
+        copy_gc_rules(g, options->rules, options->rule_count);
+        pthread_mutex_init(&g->lock, NULL);
+        pthread_cond_init(&g->wake, NULL);
         for (unsigned i = 0; i < GC_REASON_COUNT; i++)
                 metric_register(&removed[i]);
         metric_register(&expired_symbols);
-        failed = pthread_create(&c->thread, NULL, run_gc_thread, c);
+        failed = pthread_create(&g->thread, NULL, run_gc_thread, g);
         if (failed) {
-                pthread_cond_destroy(&c->wake);
-                pthread_mutex_destroy(&c->lock);
-                free(c);
+                pthread_cond_destroy(&g->wake);
+                pthread_mutex_destroy(&g->lock);
+                free(g);
                 return error_os(err, failed, "cannot start a thread");
         }
-        pthread_setname_np(c->thread, "gc");
-        *ret = c;
+        pthread_setname_np(g->thread, "gc");
+        *ret = g;
         return ST_OK;
 }
 
-void gc_thread_stop(struct gc_thread *c)
+void gc_thread_stop(struct gc_thread *g)
 {
-        if (!c)
+        if (!g)
                 return;
-        pthread_mutex_lock(&c->lock);
-        c->stop = true;
-        pthread_cond_broadcast(&c->wake);
-        pthread_mutex_unlock(&c->lock);
-        pthread_join(c->thread, NULL);
+        pthread_mutex_lock(&g->lock);
+        g->stop = true;
+        pthread_cond_broadcast(&g->wake);
+        pthread_mutex_unlock(&g->lock);
+        pthread_join(g->thread, NULL);
 }
 
-void gc_thread_destroy(struct gc_thread *c)
+void gc_thread_destroy(struct gc_thread *g)
 {
-        if (!c)
+        if (!g)
                 return;
-        metric_set_share(&objects, &c->object_count, 0);
-        metric_set_share(&bytes, &c->object_bytes, 0);
-        pthread_cond_destroy(&c->wake);
-        pthread_mutex_destroy(&c->lock);
-        free(c);
+        metric_set_share(&objects, &g->object_count, 0);
+        metric_set_share(&bytes, &g->object_bytes, 0);
+        pthread_cond_destroy(&g->wake);
+        pthread_mutex_destroy(&g->lock);
+        free(g);
 }
 
-void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes)
+void gc_thread_count_arrival(struct gc_thread *g, uint64_t stored_bytes)
 {
-        atomic_fetch_add(&c->object_count, 1);
-        atomic_fetch_add(&c->object_bytes, (int64_t)stored_bytes);
+        atomic_fetch_add(&g->object_count, 1);
+        atomic_fetch_add(&g->object_bytes, (int64_t)stored_bytes);
         metric_add(&objects, 1);
         metric_add(&bytes, (int64_t)stored_bytes);
-        pthread_mutex_lock(&c->lock);
-        c->arrived_bytes += stored_bytes;
-        if (c->arrived_bytes >= c->enough_bytes)
-                pthread_cond_signal(&c->wake);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_lock(&g->lock);
+        g->arrived_bytes += stored_bytes;
+        if (g->arrived_bytes >= g->enough_bytes)
+                pthread_cond_signal(&g->wake);
+        pthread_mutex_unlock(&g->lock);
 }
 
-void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object *symbols)
+void gc_thread_remove_superseded(struct gc_thread *g, const struct stored_object *symbols)
 {
         char hex[BUILD_ID_HEX_MAX];
         struct gc_rules rules;
         struct error err;
         enum status st;
 
-        gc_thread_get_rules(c, &rules);
-        st = debuginfo_store_remove_superseded(c->options.objects, symbols, rules.items, rules.count, &err);
+        gc_thread_get_rules(g, &rules);
+        st = debuginfo_store_remove_superseded(g->options.objects, symbols, rules.items, rules.count, &err);
         if (st == ST_NOT_FOUND)
                 return;
         if (st) {
@@ -305,11 +305,11 @@ void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object
                  build_id_hex(&symbols->build_id, hex));
 }
 
-void gc_thread_notify_indexed(struct gc_thread *c)
+void gc_thread_notify_indexed(struct gc_thread *g)
 {
-        pthread_mutex_lock(&c->lock);
-        c->was_indexed = true;
-        if (c->waits_for_index)
-                pthread_cond_signal(&c->wake);
-        pthread_mutex_unlock(&c->lock);
+        pthread_mutex_lock(&g->lock);
+        g->was_indexed = true;
+        if (g->waits_for_index)
+                pthread_cond_signal(&g->wake);
+        pthread_mutex_unlock(&g->lock);
 }

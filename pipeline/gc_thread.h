@@ -36,25 +36,25 @@ enum status gc_thread_start(const struct gc_thread_options *options, struct gc_t
  * Stops collections; the indexer may still notify until gc_thread_destroy(). NULL is allowed, also in
  * gc_thread_destroy().
  */
-void gc_thread_stop(struct gc_thread *c);
-void gc_thread_destroy(struct gc_thread *c);
+void gc_thread_stop(struct gc_thread *g);
+void gc_thread_destroy(struct gc_thread *g);
 
 /** Replace the rules; if they differ, a collection starts soon. A running collection ends with the previous rules. */
-void gc_thread_set_rules(struct gc_thread *c, const struct retention_rule *rules, size_t count);
+void gc_thread_set_rules(struct gc_thread *g, const struct retention_rule *rules, size_t count);
 
 /** An object of this many stored bytes was added. */
-void gc_thread_count_arrival(struct gc_thread *c, uint64_t stored_bytes);
+void gc_thread_count_arrival(struct gc_thread *g, uint64_t stored_bytes);
 
 /** An object was indexed. */
-void gc_thread_notify_indexed(struct gc_thread *c);
+void gc_thread_notify_indexed(struct gc_thread *g);
 
 /**
  * The index has symbols from debuginfo that are as good as this symbol file's: remove it, unless it is still needed.
  */
-void gc_thread_remove_superseded(struct gc_thread *c, const struct stored_object *symbols);
+void gc_thread_remove_superseded(struct gc_thread *g, const struct stored_object *symbols);
 
 /** Update the metrics after a successful collection. */
-void gc_thread_publish_metrics(struct gc_thread *c, const struct gc_result *r);
+void gc_thread_publish_metrics(struct gc_thread *g, const struct gc_result *r);
 
 /** A copy of the rules, constant while it is used. */
 struct gc_rules {
@@ -62,12 +62,12 @@ struct gc_rules {
         size_t count;
 };
 /** The rules in effect. */
-void gc_thread_get_rules(struct gc_thread *c, struct gc_rules *ret);
+void gc_thread_get_rules(struct gc_thread *g, struct gc_rules *ret);
 
 /**
  * Options of a collection by these rules, borrowed, at the current time; the caller may set `removed` but not `needed`.
  */
-struct gc_options gc_thread_collection_options(struct gc_thread *c, const struct retention_rule *rules,
+struct gc_options gc_thread_collection_options(struct gc_thread *g, const struct retention_rule *rules,
                                                size_t rule_count);
 
 #endif

@@ -8,19 +8,19 @@
 #include "common/file.h"
 #include "common/limits.h"
 
-void missing_companions_deinit(struct missing_companions *n)
+void missing_companions_deinit(struct missing_companions *m)
 {
-        free(n->path);
-        free(n->items);
-        *n = (struct missing_companions){ 0 };
+        free(m->path);
+        free(m->items);
+        *m = (struct missing_companions){ 0 };
 }
 
-static enum status append_missing_companion(struct missing_companions *n,
+static enum status append_missing_companion(struct missing_companions *m,
                                             const struct missing_companion *missing_companion, struct error *err)
 {
-        if (!array_reserve(&n->items, &n->capacity, n->count))
+        if (!array_reserve(&m->items, &m->capacity, m->count))
                 return error_no_memory(err);
-        n->items[n->count++] = *missing_companion;
+        m->items[m->count++] = *missing_companion;
         return ST_OK;
 }
 
@@ -32,14 +32,14 @@ static bool parse_companion_line(const char *line, size_t n, struct missing_comp
                build_id_from_hex(&ret->companion, space + 1, n - (size_t)(space - line) - 1);
 }
 
-enum status missing_companions_load(struct missing_companions *n, const char *path, struct error *err)
+enum status missing_companions_load(struct missing_companions *m, const char *path, struct error *err)
 {
         _cleanup_buf_ struct buf text;
         enum status st;
 
         buf_init(&text, MiB(64));
-        *n = (struct missing_companions){ .path = strdup(path) };
-        if (!n->path)
+        *m = (struct missing_companions){ .path = strdup(path) };
+        if (!m->path)
                 return error_no_memory(err);
         st = file_read(path, &text, err);
         if (st == ST_NOT_FOUND)
@@ -51,77 +51,77 @@ enum status missing_companions_load(struct missing_companions *n, const char *pa
                 struct missing_companion missing_companion = { .has_arrived = false };
 
                 if (parse_companion_line(line, size, &missing_companion))
-                        st = append_missing_companion(n, &missing_companion, err);
+                        st = append_missing_companion(m, &missing_companion, err);
                 at += size + 1;
         }
         return st;
 }
 
-static enum status save_missing_companions(struct missing_companions *n, struct error *err)
+static enum status save_missing_companions(struct missing_companions *m, struct error *err)
 {
         char object[BUILD_ID_HEX_MAX], companion[BUILD_ID_HEX_MAX];
         _cleanup_buf_ struct buf text;
         enum status st;
 
         buf_init(&text, MiB(64));
-        for (size_t i = 0; i < n->count; i++)
-                buf_printf(&text, "%s %s\n", build_id_hex(&n->items[i].object, object),
-                           build_id_hex(&n->items[i].companion, companion));
-        st = buf_status(&text, err, n->path);
-        return st ? st : file_write_durable(n->path, text.data, text.size, err);
+        for (size_t i = 0; i < m->count; i++)
+                buf_printf(&text, "%s %s\n", build_id_hex(&m->items[i].object, object),
+                           build_id_hex(&m->items[i].companion, companion));
+        st = buf_status(&text, err, m->path);
+        return st ? st : file_write_durable(m->path, text.data, text.size, err);
 }
 
 /* Remove all entries of an object. Returns whether they were exactly these, in this order. */
-static bool remove_companions_of(struct missing_companions *n, const struct build_id *object,
+static bool remove_companions_of(struct missing_companions *m, const struct build_id *object,
                                  const struct build_id *companions, size_t count)
 {
         size_t kept = 0, seen = 0;
         assert(object->size > 0);
         bool same = true;
 
-        for (size_t i = 0; i < n->count; i++) {
-                if (!build_id_equal(&n->items[i].object, object)) {
-                        n->items[kept++] = n->items[i];
+        for (size_t i = 0; i < m->count; i++) {
+                if (!build_id_equal(&m->items[i].object, object)) {
+                        m->items[kept++] = m->items[i];
                         continue;
                 }
-                same = same && seen < count && build_id_equal(&n->items[i].companion, &companions[seen]);
+                same = same && seen < count && build_id_equal(&m->items[i].companion, &companions[seen]);
                 seen++;
         }
-        n->count = kept;
+        m->count = kept;
         return same && seen == count;
 }
 
-enum status missing_companions_set(struct missing_companions *n, const struct build_id *object,
+enum status missing_companions_set(struct missing_companions *m, const struct build_id *object,
                                    const struct build_id *companions, size_t count, struct error *err)
 {
-        bool same = remove_companions_of(n, object, companions, count);
+        bool same = remove_companions_of(m, object, companions, count);
         enum status st = ST_OK;
 
         for (size_t i = 0; i < count && !st; i++)
-                st = append_missing_companion(n, &(struct missing_companion){ *object, companions[i], false }, err);
-        return st || same ? st : save_missing_companions(n, err);
+                st = append_missing_companion(m, &(struct missing_companion){ *object, companions[i], false }, err);
+        return st || same ? st : save_missing_companions(m, err);
 }
 
-static bool have_all_arrived(const struct missing_companions *n, const struct build_id *object)
+static bool have_all_arrived(const struct missing_companions *m, const struct build_id *object)
 {
         size_t i = 0;
 
-        while (i < n->count && (n->items[i].has_arrived || !build_id_equal(&n->items[i].object, object)))
+        while (i < m->count && (m->items[i].has_arrived || !build_id_equal(&m->items[i].object, object)))
                 i++;
-        return i == n->count;
+        return i == m->count;
 }
 
-bool missing_companions_mark_arrived(struct missing_companions *n, const struct build_id *companion, size_t *at,
+bool missing_companions_mark_arrived(struct missing_companions *m, const struct build_id *companion, size_t *at,
                                      struct build_id *object_ret, bool *all_ret)
 {
-        for (; *at < n->count; (*at)++) {
-                struct missing_companion *missing_companion = &n->items[*at];
+        for (; *at < m->count; (*at)++) {
+                struct missing_companion *missing_companion = &m->items[*at];
 
                 if (!build_id_equal(&missing_companion->companion, companion))
                         continue;
                 missing_companion->has_arrived = true;
                 *object_ret = missing_companion->object;
-                *all_ret = have_all_arrived(n, &missing_companion->object);
+                *all_ret = have_all_arrived(m, &missing_companion->object);
                 (*at)++;
                 return true;
         }

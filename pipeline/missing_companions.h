@@ -24,18 +24,18 @@ struct missing_companions {
 };
 
 /** Read the file at path; malformed lines are ignored. */
-enum status missing_companions_load(struct missing_companions *n, const char *path, struct error *err) MUST_CHECK;
-void missing_companions_deinit(struct missing_companions *n);
+enum status missing_companions_load(struct missing_companions *m, const char *path, struct error *err) MUST_CHECK;
+void missing_companions_deinit(struct missing_companions *m);
 
 /** Replace the object's missing companions. Durable when it returns. */
-enum status missing_companions_set(struct missing_companions *n, const struct build_id *object,
+enum status missing_companions_set(struct missing_companions *m, const struct build_id *object,
                                    const struct build_id *companions, size_t count, struct error *err) MUST_CHECK;
 
 /**
  * A companion was stored: iterate over the objects that lack it. Start with *at = 0; false at the end.
  * @param all_ret whether all other missing companions of the object arrived too.
  */
-bool missing_companions_mark_arrived(struct missing_companions *n, const struct build_id *companion, size_t *at,
+bool missing_companions_mark_arrived(struct missing_companions *m, const struct build_id *companion, size_t *at,
                                      struct build_id *object_ret, bool *all_ret);
 
 #endif

@@ -17,7 +17,7 @@
 struct missing_retry {
         struct profile_store *const *stores;
         size_t store_count;
-        void (*want)(void *context, const struct build_id *ids, size_t count);
+        void (*request)(void *context, const struct build_id *ids, size_t count);
         void *context;
         pthread_mutex_t lock;
         pthread_cond_t changed;
@@ -60,86 +60,86 @@ static enum status list_missing_objects(struct profile_store *store, bool of_any
         return ST_OK;
 }
 
-static void request_missing(struct missing_retry *w, bool of_any_age)
+static void request_missing(struct missing_retry *r, bool of_any_age)
 {
-        for (size_t i = 0; i < w->store_count; i++) {
+        for (size_t i = 0; i < r->store_count; i++) {
                 _cleanup_free_ struct build_id *ids = NULL;
                 struct error err;
                 size_t count = 0;
 
-                if (list_missing_objects(w->stores[i], of_any_age, &ids, &count, &err))
+                if (list_missing_objects(r->stores[i], of_any_age, &ids, &count, &err))
                         log_warn("federation", "cannot list missing objects: %s", err.text);
                 else if (count)
-                        w->want(w->context, ids, count);
+                        r->request(r->context, ids, count);
         }
 }
 
 static void *run_missing_retry(void *arg)
 {
-        struct missing_retry *w = arg;
+        struct missing_retry *r = arg;
         bool of_any_age;
         int64_t until;
 
-        pthread_mutex_lock(&w->lock);
-        while (!w->stop) {
-                of_any_age = w->is_woken;
-                w->is_woken = false;
-                pthread_mutex_unlock(&w->lock);
-                request_missing(w, of_any_age);
+        pthread_mutex_lock(&r->lock);
+        while (!r->stop) {
+                of_any_age = r->is_woken;
+                r->is_woken = false;
+                pthread_mutex_unlock(&r->lock);
+                request_missing(r, of_any_age);
                 until = monotonic_ns() + INTERVAL_S * INT64_C(1000000000);
-                pthread_mutex_lock(&w->lock);
-                while (!w->stop && !w->is_woken && condition_wait_until(&w->changed, &w->lock, until))
+                pthread_mutex_lock(&r->lock);
+                while (!r->stop && !r->is_woken && condition_wait_until(&r->changed, &r->lock, until))
                         ;
         }
-        pthread_mutex_unlock(&w->lock);
+        pthread_mutex_unlock(&r->lock);
         return NULL;
 }
 
 enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
-                                void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
+                                void (*request)(void *context, const struct build_id *ids, size_t count), void *context,
                                 struct missing_retry **ret, struct error *err)
 {
-        struct missing_retry *w = calloc(1, sizeof *w);
+        struct missing_retry *r = calloc(1, sizeof *r);
         int failed;
 
-        if (!w)
+        if (!r)
                 return error_no_memory(err);
-        w->stores = stores;
-        w->store_count = store_count;
-        w->want = want;
-        w->context = context;
-        pthread_mutex_init(&w->lock, NULL);
-        pthread_cond_init(&w->changed, NULL);
-        failed = pthread_create(&w->thread, NULL, run_missing_retry, w);
+        r->stores = stores;
+        r->store_count = store_count;
+        r->request = request;
+        r->context = context;
+        pthread_mutex_init(&r->lock, NULL);
+        pthread_cond_init(&r->changed, NULL);
+        failed = pthread_create(&r->thread, NULL, run_missing_retry, r);
         if (failed) {
-                pthread_cond_destroy(&w->changed);
-                pthread_mutex_destroy(&w->lock);
-                free(w);
+                pthread_cond_destroy(&r->changed);
+                pthread_mutex_destroy(&r->lock);
+                free(r);
                 return error_os(err, failed, "cannot start a thread");
         }
-        pthread_setname_np(w->thread, "missing-retry");
-        *ret = w;
+        pthread_setname_np(r->thread, "missing-retry");
+        *ret = r;
         return ST_OK;
 }
 
-void missing_retry_run_now(struct missing_retry *w)
+void missing_retry_run_now(struct missing_retry *r)
 {
-        pthread_mutex_lock(&w->lock);
-        w->is_woken = true;
-        pthread_cond_broadcast(&w->changed);
-        pthread_mutex_unlock(&w->lock);
+        pthread_mutex_lock(&r->lock);
+        r->is_woken = true;
+        pthread_cond_broadcast(&r->changed);
+        pthread_mutex_unlock(&r->lock);
 }
 
-void missing_retry_stop(struct missing_retry *w)
+void missing_retry_stop(struct missing_retry *r)
 {
-        if (!w)
+        if (!r)
                 return;
-        pthread_mutex_lock(&w->lock);
-        w->stop = true;
-        pthread_cond_broadcast(&w->changed);
-        pthread_mutex_unlock(&w->lock);
-        pthread_join(w->thread, NULL);
-        pthread_cond_destroy(&w->changed);
-        pthread_mutex_destroy(&w->lock);
-        free(w);
+        pthread_mutex_lock(&r->lock);
+        r->stop = true;
+        pthread_cond_broadcast(&r->changed);
+        pthread_mutex_unlock(&r->lock);
+        pthread_join(r->thread, NULL);
+        pthread_cond_destroy(&r->changed);
+        pthread_mutex_destroy(&r->lock);
+        free(r);
 }

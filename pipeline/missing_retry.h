@@ -12,13 +12,13 @@
 
 struct missing_retry;
 
-/** @param stores stores to search for missing objects; borrowed. @param want called on a separate thread. */
+/** @param stores stores to search for missing objects; borrowed. @param request called on a separate thread. */
 enum status missing_retry_start(struct profile_store *const *stores, size_t store_count,
-                                void (*want)(void *context, const struct build_id *ids, size_t count), void *context,
+                                void (*request)(void *context, const struct build_id *ids, size_t count), void *context,
                                 struct missing_retry **ret, struct error *err) MUST_CHECK;
 /** Request all missing objects of stored samples of any age now. */
-void missing_retry_run_now(struct missing_retry *w);
+void missing_retry_run_now(struct missing_retry *r);
 /** NULL is allowed. */
-void missing_retry_stop(struct missing_retry *w);
+void missing_retry_stop(struct missing_retry *r);
 
 #endif

@@ -26,8 +26,8 @@ static struct metric rounds =
         METRIC_COUNTER("cairn_heal_rounds_total", "Re-symbolization rounds after symbol changes.", "");
 static struct metric failures =
         METRIC_COUNTER("cairn_heal_failures_total", "Failed re-symbolizations, which are retried.", "");
-static struct metric healed_objects = METRIC_COUNTER("cairn_heal_objects_total", "Re-symbolized objects.", "");
-static struct metric healed_locations =
+static struct metric resymbolized_objects = METRIC_COUNTER("cairn_heal_objects_total", "Re-symbolized objects.", "");
+static struct metric resymbolized_locations =
         METRIC_COUNTER("cairn_heal_locations_total", "Locations rewritten with better symbols.", "");
 static struct metric delays =
         METRIC_COUNTER("cairn_heal_delays_total", "Uploads after which locations were re-symbolized.", "");
@@ -97,31 +97,31 @@ static void append_id_lines(struct buf *text, const struct id_set *ids)
 }
 
 /* Caller holds the lock. */
-static enum status save_queue(struct resymbolizer *h, struct error *err)
+static enum status save_queue(struct resymbolizer *r, struct error *err)
 {
         _cleanup_buf_ struct buf text;
         enum status st;
 
         buf_init(&text, MiB(64));
-        for (size_t i = 0; i < h->expected_count; i++)
-                append_id_line(&text, &h->expected[i].id);
-        append_id_lines(&text, &h->ready);
-        append_id_lines(&text, &h->running);
-        for (size_t i = 0; i < h->failing_count; i++)
-                if (h->failing[i].retry_ns)
-                        append_id_line(&text, &h->failing[i].id);
-        st = buf_status(&text, err, "heal queue");
-        return st ? st : file_write_durable(h->queue_path, text.data, text.size, err);
+        for (size_t i = 0; i < r->expected_count; i++)
+                append_id_line(&text, &r->expected[i].id);
+        append_id_lines(&text, &r->ready);
+        append_id_lines(&text, &r->running);
+        for (size_t i = 0; i < r->failing_count; i++)
+                if (r->failing[i].retry_ns)
+                        append_id_line(&text, &r->failing[i].id);
+        st = buf_status(&text, err, "re-symbolization queue");
+        return st ? st : file_write_durable(r->queue_path, text.data, text.size, err);
 }
 
-static enum status load_queue(struct resymbolizer *h, struct error *err)
+static enum status load_queue(struct resymbolizer *r, struct error *err)
 {
         _cleanup_buf_ struct buf text;
         struct build_id id;
         enum status st;
 
         buf_init(&text, MiB(64));
-        st = file_read(h->queue_path, &text, err);
+        st = file_read(r->queue_path, &text, err);
         if (st)
                 return st == ST_NOT_FOUND ? ST_OK : st;
         for (size_t at = 0; at < text.size;) {
@@ -130,95 +130,95 @@ static enum status load_queue(struct resymbolizer *h, struct error *err)
                 size_t n = end ? (size_t)(end - line) : text.size - at;
 
                 if (!build_id_from_hex(&id, line, n))
-                        log_warn("heal", "'%s' contains a line that is not a build-id, ignoring", h->queue_path);
-                else if (id_set_add(&h->ready, &id))
+                        log_warn("resymbolize", "'%s' contains a line that is not a build-id, ignoring", r->queue_path);
+                else if (id_set_add(&r->ready, &id))
                         return error_no_memory(err);
                 at += n + 1;
         }
-        if (h->ready.count)
-                log_info("heal", "%zu objects were not re-symbolized before the last stop", h->ready.count);
+        if (r->ready.count)
+                log_info("resymbolize", "%zu objects were not re-symbolized before the last stop", r->ready.count);
         return ST_OK;
 }
 
 /* Sleep for this time or until the stop. Caller holds the lock. */
-static void wait_resymbolizer_ms(struct resymbolizer *h, int64_t ms)
+static void wait_resymbolizer_ms(struct resymbolizer *r, int64_t ms)
 {
         int64_t until = monotonic_ns() + ms * 1000000;
 
-        while (!h->stop && condition_wait_until(&h->changed, &h->lock, until))
+        while (!r->stop && condition_wait_until(&r->changed, &r->lock, until))
                 ;
 }
 
 /* ---- objects that fail ---------------------------------------------------------------- */
 
-static void update_resymbolizer_metrics(struct resymbolizer *h)
+static void update_resymbolizer_metrics(struct resymbolizer *r)
 {
         size_t apart = 0;
 
-        for (size_t i = 0; i < h->failing_count; i++)
-                apart += h->failing[i].retry_ns != 0;
-        metric_set_share(&waiting, &h->waiting_share, (int64_t)(h->ready.count + apart));
-        metric_set_share(&failing_objects, &h->failing_share, (int64_t)h->failing_count);
+        for (size_t i = 0; i < r->failing_count; i++)
+                apart += r->failing[i].retry_ns != 0;
+        metric_set_share(&waiting, &r->waiting_share, (int64_t)(r->ready.count + apart));
+        metric_set_share(&failing_objects, &r->failing_share, (int64_t)r->failing_count);
 }
 
-static void enqueue_ready(struct resymbolizer *h, const struct build_id *id)
+static void enqueue_ready(struct resymbolizer *r, const struct build_id *id)
 {
-        if (id_set_add(&h->ready, id))
-                log_warn("heal", "not enough memory to record an object; run 'cairn resymbolize'");
+        if (id_set_add(&r->ready, id))
+                log_warn("resymbolize", "not enough memory to record an object; run 'cairn resymbolize'");
 }
 
-static struct failing_object *find_failing_object(struct resymbolizer *h, const struct build_id *id)
+static struct failing_object *find_failing_object(struct resymbolizer *r, const struct build_id *id)
 {
-        for (size_t i = 0; i < h->failing_count; i++)
-                if (build_id_equal(&h->failing[i].id, id))
-                        return &h->failing[i];
+        for (size_t i = 0; i < r->failing_count; i++)
+                if (build_id_equal(&r->failing[i].id, id))
+                        return &r->failing[i];
         return NULL;
 }
 
 /* The object failed alone: retry it later, separately. */
-static void postpone_failing_object(struct resymbolizer *h, const struct build_id *id, const char *why)
+static void postpone_failing_object(struct resymbolizer *r, const struct build_id *id, const char *why)
 {
-        struct failing_object *f = find_failing_object(h, id);
+        struct failing_object *f = find_failing_object(r, id);
         char hex[BUILD_ID_HEX_MAX];
         int64_t wait;
 
         if (!f) {
-                if (!array_reserve(&h->failing, &h->failing_capacity, h->failing_count)) {
-                        enqueue_ready(h, id);
+                if (!array_reserve(&r->failing, &r->failing_capacity, r->failing_count)) {
+                        enqueue_ready(r, id);
                         return;
                 }
-                f = &h->failing[h->failing_count++];
+                f = &r->failing[r->failing_count++];
                 *f = (struct failing_object){ .id = *id };
         }
         wait = (int64_t)RETRY_MS << (f->failures < RETRY_DOUBLINGS ? f->failures : RETRY_DOUBLINGS);
         f->failures++;
         f->retry_ns = monotonic_ns() + wait * 1000000;
-        log_warn("heal", "%s: %s; retrying in %" PRId64 " s", build_id_hex(id, hex), why, wait / 1000);
+        log_warn("resymbolize", "%s: %s; retrying in %" PRId64 " s", build_id_hex(id, hex), why, wait / 1000);
 }
 
-static void remove_failing_objects(struct resymbolizer *h, const struct build_id *ids, size_t count)
+static void remove_failing_objects(struct resymbolizer *r, const struct build_id *ids, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
-                struct failing_object *f = find_failing_object(h, &ids[i]);
+                struct failing_object *f = find_failing_object(r, &ids[i]);
 
                 if (f)
-                        *f = h->failing[--h->failing_count];
+                        *f = r->failing[--r->failing_count];
         }
 }
 
 /* Move failing objects that are due to the ready set. Returns the next due time; 0: none. */
-static int64_t enqueue_due_retries(struct resymbolizer *h)
+static int64_t enqueue_due_retries(struct resymbolizer *r)
 {
         int64_t now = monotonic_ns(), next = 0;
 
-        for (size_t i = 0; i < h->failing_count; i++) {
-                struct failing_object *f = &h->failing[i];
+        for (size_t i = 0; i < r->failing_count; i++) {
+                struct failing_object *f = &r->failing[i];
 
                 if (!f->retry_ns)
                         continue;
                 if (f->retry_ns <= now) {
                         f->retry_ns = 0;
-                        enqueue_ready(h, &f->id);
+                        enqueue_ready(r, &f->id);
                 } else if (!next || f->retry_ns < next) {
                         next = f->retry_ns;
                 }
@@ -228,19 +228,19 @@ static int64_t enqueue_due_retries(struct resymbolizer *h)
 
 /* ---- time from an upload to the new names ---------------------------------------------------- */
 
-void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id)
+void resymbolizer_note_upload(struct resymbolizer *r, const struct build_id *id)
 {
-        pthread_mutex_lock(&h->lock);
-        h->uploads[h->next_upload] = (struct noted_upload){ *id, monotonic_ns() };
-        h->next_upload = (h->next_upload + 1) % UPLOADS_MAX;
-        pthread_mutex_unlock(&h->lock);
+        pthread_mutex_lock(&r->lock);
+        r->uploads[r->next_upload] = (struct noted_upload){ *id, monotonic_ns() };
+        r->next_upload = (r->next_upload + 1) % UPLOADS_MAX;
+        pthread_mutex_unlock(&r->lock);
 }
 
 /* Caller holds the lock. */
-static void count_upload_delays(struct resymbolizer *h, const struct build_id *id)
+static void count_upload_delays(struct resymbolizer *r, const struct build_id *id)
 {
         for (size_t i = 0; i < UPLOADS_MAX; i++) {
-                struct noted_upload *u = &h->uploads[i];
+                struct noted_upload *u = &r->uploads[i];
                 int64_t ms;
 
                 if (!u->at_ns || !build_id_equal(&u->id, id))
@@ -257,7 +257,7 @@ static void count_upload_delays(struct resymbolizer *h, const struct build_id *i
 
 struct round {
         struct resymbolize_result result;
-        size_t healed;
+        size_t resymbolized;
         unsigned attempts;
         bool wait; /* the failure is not caused by a single object: pause before the next round */
 };
@@ -272,15 +272,15 @@ static bool may_be_caused_by_one_object(enum status st)
 }
 
 /* Continue with the other stores after a failure; the first failure is returned. */
-static enum status resymbolize_stores(const struct resymbolizer *h, const struct build_id *ids, size_t count,
+static enum status resymbolize_stores(const struct resymbolizer *r, const struct build_id *ids, size_t count,
                                       struct resymbolize_result *sum, struct error *err)
 {
         const struct resymbolize_request request = { .ids = ids, .count = count };
         enum status first = ST_OK;
 
-        for (size_t i = 0; i < h->store_count; i++) {
+        for (size_t i = 0; i < r->store_count; i++) {
                 struct resymbolize_result result = { 0 };
-                enum status st = profile_store_resymbolize(h->stores[i], &request, &result, first ? NULL : err);
+                enum status st = profile_store_resymbolize(r->stores[i], &request, &result, first ? NULL : err);
 
                 first = first ? first : st;
                 sum->locations_changed += result.locations_changed;
@@ -293,212 +293,212 @@ static enum status resymbolize_stores(const struct resymbolizer *h, const struct
  * Re-symbolize these objects together; on failure bisect, down to the objects that fail alone. Caller holds the lock;
  * it is released during the work.
  */
-static void resymbolize_objects(struct resymbolizer *h, struct round *r, const struct build_id *ids, size_t count)
+static void resymbolize_objects(struct resymbolizer *r, struct round *round, const struct build_id *ids, size_t count)
 {
         struct resymbolize_result result = { 0 };
         struct error err;
         enum status st;
 
-        if (r->wait || r->attempts++ == ATTEMPTS_MAX || h->stop) {
-                r->wait = true;
+        if (round->wait || round->attempts++ == ATTEMPTS_MAX || r->stop) {
+                round->wait = true;
                 for (size_t i = 0; i < count; i++)
-                        enqueue_ready(h, &ids[i]);
+                        enqueue_ready(r, &ids[i]);
                 return;
         }
-        pthread_mutex_unlock(&h->lock);
-        st = resymbolize_stores(h, ids, count, &result, &err);
-        pthread_mutex_lock(&h->lock);
+        pthread_mutex_unlock(&r->lock);
+        st = resymbolize_stores(r, ids, count, &result, &err);
+        pthread_mutex_lock(&r->lock);
         if (!st) {
-                remove_failing_objects(h, ids, count);
+                remove_failing_objects(r, ids, count);
                 for (size_t i = 0; i < count; i++)
-                        count_upload_delays(h, &ids[i]);
-                r->healed += count;
-                r->result.locations_changed += result.locations_changed;
-                r->result.locations_seen += result.locations_seen;
+                        count_upload_delays(r, &ids[i]);
+                round->resymbolized += count;
+                round->result.locations_changed += result.locations_changed;
+                round->result.locations_seen += result.locations_seen;
                 return;
         }
         metric_add(&failures, 1);
         if (count == 1) {
-                postpone_failing_object(h, ids, err.text);
+                postpone_failing_object(r, ids, err.text);
         } else if (may_be_caused_by_one_object(st)) {
-                log_warn("heal", "%zu objects: %s; bisecting", count, err.text);
-                resymbolize_objects(h, r, ids, count / 2);
-                resymbolize_objects(h, r, ids + count / 2, count - count / 2);
+                log_warn("resymbolize", "%zu objects: %s; bisecting", count, err.text);
+                resymbolize_objects(r, round, ids, count / 2);
+                resymbolize_objects(r, round, ids + count / 2, count - count / 2);
         } else {
-                log_warn("heal", "%zu objects: %s; retrying", count, err.text);
+                log_warn("resymbolize", "%zu objects: %s; retrying", count, err.text);
                 for (size_t i = 0; i < count; i++)
-                        enqueue_ready(h, &ids[i]);
-                r->wait = true;
+                        enqueue_ready(r, &ids[i]);
+                round->wait = true;
         }
 }
 
 /* One round over all ready objects. Caller holds the lock; it is released during the work. */
-static void run_resymbolizer_round(struct resymbolizer *h)
+static void run_resymbolizer_round(struct resymbolizer *r)
 {
-        struct round r = { 0 };
+        struct round round = { 0 };
         struct error err;
         int64_t start = monotonic_ns();
 
-        h->running = h->ready;
-        h->ready = (struct id_set){ 0 };
-        resymbolize_objects(h, &r, h->running.items, h->running.count);
-        id_set_deinit(&h->running);
-        if (save_queue(h, &err))
-                log_warn("heal", "%s", err.text);
-        if (r.healed) {
-                log_info("heal", "%zu objects, %" PRIu64 " of %" PRIu64 " locations changed in %" PRId64 " ms",
-                         r.healed, r.result.locations_changed, r.result.locations_seen,
+        r->running = r->ready;
+        r->ready = (struct id_set){ 0 };
+        resymbolize_objects(r, &round, r->running.items, r->running.count);
+        id_set_deinit(&r->running);
+        if (save_queue(r, &err))
+                log_warn("resymbolize", "%s", err.text);
+        if (round.resymbolized) {
+                log_info("resymbolize", "%zu objects, %" PRIu64 " of %" PRIu64 " locations changed in %" PRId64 " ms",
+                         round.resymbolized, round.result.locations_changed, round.result.locations_seen,
                          (monotonic_ns() - start) / 1000000);
-                metric_add(&healed_objects, (int64_t)r.healed);
-                metric_add(&healed_locations, (int64_t)r.result.locations_changed);
+                metric_add(&resymbolized_objects, (int64_t)round.resymbolized);
+                metric_add(&resymbolized_locations, (int64_t)round.result.locations_changed);
                 metric_add(&rounds, 1);
         }
-        update_resymbolizer_metrics(h);
-        if (r.wait)
-                wait_resymbolizer_ms(h, RETRY_MS);
+        update_resymbolizer_metrics(r);
+        if (round.wait)
+                wait_resymbolizer_ms(r, RETRY_MS);
 }
 
 static void *run_resymbolizer(void *arg)
 {
-        struct resymbolizer *h = arg;
+        struct resymbolizer *r = arg;
 
-        pthread_mutex_lock(&h->lock);
-        while (!h->stop) {
-                int64_t next = enqueue_due_retries(h);
+        pthread_mutex_lock(&r->lock);
+        while (!r->stop) {
+                int64_t next = enqueue_due_retries(r);
 
-                if (!h->ready.count) {
+                if (!r->ready.count) {
                         if (next)
-                                condition_wait_until(&h->changed, &h->lock, next);
+                                condition_wait_until(&r->changed, &r->lock, next);
                         else
-                                pthread_cond_wait(&h->changed, &h->lock);
+                                pthread_cond_wait(&r->changed, &r->lock);
                         continue;
                 }
-                wait_resymbolizer_ms(h, GATHER_MS);
-                if (!h->stop)
-                        run_resymbolizer_round(h);
+                wait_resymbolizer_ms(r, GATHER_MS);
+                if (!r->stop)
+                        run_resymbolizer_round(r);
         }
-        pthread_mutex_unlock(&h->lock);
+        pthread_mutex_unlock(&r->lock);
         return NULL;
 }
 
 enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
                                struct resymbolizer **ret, struct error *err)
 {
-        struct resymbolizer *h = calloc(1, sizeof *h);
+        struct resymbolizer *r = calloc(1, sizeof *r);
         enum status st;
         int failed;
 
-        if (!h)
+        if (!r)
                 return error_no_memory(err);
         metric_register(&rounds);
         metric_register(&failures);
-        metric_register(&healed_objects);
-        metric_register(&healed_locations);
+        metric_register(&resymbolized_objects);
+        metric_register(&resymbolized_locations);
         metric_register(&delays);
         metric_register(&delay_sum);
         metric_register(&long_delays);
         metric_register(&failing_objects);
         metric_register(&waiting);
-        pthread_mutex_init(&h->lock, NULL);
-        pthread_cond_init(&h->changed, NULL);
-        h->stores = stores;
-        h->store_count = store_count;
-        h->queue_path = strdup(queue_path);
-        st = h->queue_path ? load_queue(h, err) : error_no_memory(err);
+        pthread_mutex_init(&r->lock, NULL);
+        pthread_cond_init(&r->changed, NULL);
+        r->stores = stores;
+        r->store_count = store_count;
+        r->queue_path = strdup(queue_path);
+        st = r->queue_path ? load_queue(r, err) : error_no_memory(err);
         if (!st) {
-                update_resymbolizer_metrics(h);
-                failed = pthread_create(&h->thread, NULL, run_resymbolizer, h);
-                h->started = !failed;
+                update_resymbolizer_metrics(r);
+                failed = pthread_create(&r->thread, NULL, run_resymbolizer, r);
+                r->started = !failed;
                 if (failed)
                         st = error_os(err, failed, "cannot start a thread");
         }
         if (st) {
-                resymbolizer_stop(h);
+                resymbolizer_stop(r);
                 return st;
         }
-        pthread_setname_np(h->thread, "heal");
-        *ret = h;
+        pthread_setname_np(r->thread, "resymbolize");
+        *ret = r;
         return ST_OK;
 }
 
-void resymbolizer_stop(struct resymbolizer *h)
+void resymbolizer_stop(struct resymbolizer *r)
 {
-        if (!h)
+        if (!r)
                 return;
-        if (h->started) {
-                pthread_mutex_lock(&h->lock);
-                h->stop = true;
-                pthread_cond_broadcast(&h->changed);
-                pthread_mutex_unlock(&h->lock);
-                pthread_join(h->thread, NULL);
+        if (r->started) {
+                pthread_mutex_lock(&r->lock);
+                r->stop = true;
+                pthread_cond_broadcast(&r->changed);
+                pthread_mutex_unlock(&r->lock);
+                pthread_join(r->thread, NULL);
         }
-        metric_set_share(&waiting, &h->waiting_share, 0);
-        metric_set_share(&failing_objects, &h->failing_share, 0);
-        pthread_cond_destroy(&h->changed);
-        pthread_mutex_destroy(&h->lock);
-        free(h->expected);
-        free(h->failing);
-        id_set_deinit(&h->ready);
-        free(h->queue_path);
-        free(h);
+        metric_set_share(&waiting, &r->waiting_share, 0);
+        metric_set_share(&failing_objects, &r->failing_share, 0);
+        pthread_cond_destroy(&r->changed);
+        pthread_mutex_destroy(&r->lock);
+        free(r->expected);
+        free(r->failing);
+        id_set_deinit(&r->ready);
+        free(r->queue_path);
+        free(r);
 }
 
-static size_t find_expectation(const struct resymbolizer *h, const struct build_id *id)
+static size_t find_expectation(const struct resymbolizer *r, const struct build_id *id)
 {
         size_t i = 0;
 
-        while (i < h->expected_count && !build_id_equal(&h->expected[i].id, id))
+        while (i < r->expected_count && !build_id_equal(&r->expected[i].id, id))
                 i++;
         return i;
 }
 
 /* One of the jobs that expect a change ended. */
-static void release_expectation(struct resymbolizer *h, const struct build_id *id)
+static void release_expectation(struct resymbolizer *r, const struct build_id *id)
 {
-        size_t i = find_expectation(h, id);
+        size_t i = find_expectation(r, id);
 
-        assert(i == h->expected_count || h->expected[i].jobs > 0);
-        if (i < h->expected_count && --h->expected[i].jobs == 0)
-                h->expected[i] = h->expected[--h->expected_count];
+        assert(i == r->expected_count || r->expected[i].jobs > 0);
+        if (i < r->expected_count && --r->expected[i].jobs == 0)
+                r->expected[i] = r->expected[--r->expected_count];
 }
 
-enum status resymbolizer_expect_change(struct resymbolizer *h, const struct build_id *id, struct error *err)
+enum status resymbolizer_expect_change(struct resymbolizer *r, const struct build_id *id, struct error *err)
 {
         enum status st = ST_OK;
         size_t i;
 
-        pthread_mutex_lock(&h->lock);
-        i = find_expectation(h, id);
-        if (i < h->expected_count) {
-                h->expected[i].jobs++;
-        } else if (!array_reserve(&h->expected, &h->expected_capacity, h->expected_count)) {
+        pthread_mutex_lock(&r->lock);
+        i = find_expectation(r, id);
+        if (i < r->expected_count) {
+                r->expected[i].jobs++;
+        } else if (!array_reserve(&r->expected, &r->expected_capacity, r->expected_count)) {
                 st = error_no_memory(err);
         } else {
-                h->expected[h->expected_count++] = (struct expectation){ *id, 1 };
-                st = save_queue(h, err);
+                r->expected[r->expected_count++] = (struct expectation){ *id, 1 };
+                st = save_queue(r, err);
                 if (st)
-                        release_expectation(h, id);
+                        release_expectation(r, id);
         }
-        pthread_mutex_unlock(&h->lock);
+        pthread_mutex_unlock(&r->lock);
         return st;
 }
 
-void resymbolizer_end_change(struct resymbolizer *h, const struct build_id *id, bool changed)
+void resymbolizer_end_change(struct resymbolizer *r, const struct build_id *id, bool changed)
 {
         struct error err;
 
-        pthread_mutex_lock(&h->lock);
-        release_expectation(h, id);
+        pthread_mutex_lock(&r->lock);
+        release_expectation(r, id);
         if (changed) {
-                struct failing_object *f = find_failing_object(h, id);
+                struct failing_object *f = find_failing_object(r, id);
 
                 if (f)
                         f->retry_ns = 0; /* retry at once: the symbols changed */
-                enqueue_ready(h, id);
-                update_resymbolizer_metrics(h);
-                pthread_cond_broadcast(&h->changed);
-        } else if (save_queue(h, &err)) {
-                log_warn("heal", "%s", err.text);
+                enqueue_ready(r, id);
+                update_resymbolizer_metrics(r);
+                pthread_cond_broadcast(&r->changed);
+        } else if (save_queue(r, &err)) {
+                log_warn("resymbolize", "%s", err.text);
         }
-        pthread_mutex_unlock(&h->lock);
+        pthread_mutex_unlock(&r->lock);
 }

@@ -24,20 +24,20 @@ struct resymbolizer;
 enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
                                struct resymbolizer **ret, struct error *err) MUST_CHECK;
 /** Unfinished objects stay in the file. NULL is allowed. */
-void resymbolizer_stop(struct resymbolizer *h);
+void resymbolizer_stop(struct resymbolizer *r);
 
 /**
  * A file of this object was uploaded: the time until its locations have the new names is counted
  * (cairn_heal_delays_total). The last 256 uploads are remembered.
  */
-void resymbolizer_note_upload(struct resymbolizer *h, const struct build_id *id);
+void resymbolizer_note_upload(struct resymbolizer *r, const struct build_id *id);
 
 /** The symbols of this object are about to change. Durable when it returns. */
-enum status resymbolizer_expect_change(struct resymbolizer *h, const struct build_id *id, struct error *err) MUST_CHECK;
+enum status resymbolizer_expect_change(struct resymbolizer *r, const struct build_id *id, struct error *err) MUST_CHECK;
 /**
  * The change ended. If changed: re-symbolize soon; otherwise drop the entry, unless other jobs expect a change. Call
  * once per resymbolizer_expect_change().
  */
-void resymbolizer_end_change(struct resymbolizer *h, const struct build_id *id, bool changed);
+void resymbolizer_end_change(struct resymbolizer *r, const struct build_id *id, bool changed);
 
 #endif
