@@ -282,7 +282,7 @@ static struct address *find_address(struct connections *c, const struct peer_key
 }
 
 /* The address with the most connections, not counting the incoming one. */
-static struct address *find_busiest_address(struct connections *c, const struct connection *newcomer)
+static struct address *find_busiest_address(struct connections *c, const struct connection *incoming)
 {
         struct address *biggest = NULL, *a;
         unsigned most = 0;
@@ -290,7 +290,7 @@ static struct address *find_busiest_address(struct connections *c, const struct 
         for (size_t i = 0; i < BUCKETS; i++)
                 LIST_FOREACH(a, &c->buckets[i], next)
                 {
-                        unsigned count = a->count - (newcomer && newcomer->address == a);
+                        unsigned count = a->count - (incoming && incoming->address == a);
 
                         if (!biggest || count > most) {
                                 biggest = a;
@@ -301,7 +301,7 @@ static struct address *find_busiest_address(struct connections *c, const struct 
 }
 
 /* The longest idle connection; if none is idle, a slow one. Never the incoming one. */
-static struct connection *find_evictable_connection(const struct address *a, const struct connection *newcomer)
+static struct connection *find_evictable_connection(const struct address *a, const struct connection *incoming)
 {
         struct connection *oldest = NULL, *slow = NULL, *connection;
 
@@ -309,7 +309,7 @@ static struct connection *find_evictable_connection(const struct address *a, con
         {
                 unsigned phase = atomic_load(&connection->phase);
 
-                if (connection == newcomer || connection->is_cut)
+                if (connection == incoming || connection->is_cut)
                         continue;
                 if ((phase & PHASE_MASK) != CONNECTION_WAITING && (phase & PHASE_MASK) != CONNECTION_IDLE)
                         slow = connection->slow && phase == connection->seen ? connection : slow;
@@ -320,10 +320,10 @@ static struct connection *find_evictable_connection(const struct address *a, con
 }
 
 /*
- * Make room for `more` connections of an address (own may be NULL), evicting one if needed. @param newcomer the
+ * Make room for `more` connections of an address (own may be NULL), evicting one if needed. @param incoming the
  * incoming connection; NULL while it is not in the list.
  */
-static bool evict_for_connection(struct connections *c, struct address *own, const struct connection *newcomer,
+static bool evict_for_connection(struct connections *c, struct address *own, const struct connection *incoming,
                                  unsigned more)
 {
         struct address *crowd = NULL;
@@ -334,12 +334,12 @@ static bool evict_for_connection(struct connections *c, struct address *own, con
                 crowd = own;
                 refused = &c->metrics->refused_address;
         } else if (c->count + more > c->limits.all) {
-                crowd = find_busiest_address(c, newcomer);
+                crowd = find_busiest_address(c, incoming);
                 refused = &c->metrics->refused_full;
         }
         if (!crowd)
                 return true;
-        victim = find_evictable_connection(crowd, newcomer);
+        victim = find_evictable_connection(crowd, incoming);
         if (victim)
                 cut_connection(c, victim, &c->metrics->ended_room);
         else
