@@ -112,13 +112,13 @@ static struct answer run_forked_job(int socket, struct request *r, const int *fd
         return a;
 }
 
-static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepare)(struct error *err))
+static _Noreturn void fork_server_main(int socket, pid_t parent, enum status (*prepare)(struct error *err))
 {
         static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2 };
         struct request r;
         int fds[FDS_MAX];
 
-        prctl(PR_SET_NAME, "cairn-nursery");
+        prctl(PR_SET_NAME, "cairn-forkserv");
         for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
                 signal(ignored[i], SIG_IGN);
         /* If another fork server's socket stayed open here, that one would not detect its end. */
@@ -149,51 +149,51 @@ static _Noreturn void nursery_main(int socket, pid_t parent, enum status (*prepa
 enum status fork_server_create(enum status (*prepare)(struct error *err), int (*run)(int argc, char **argv),
                                struct fork_server **ret, struct error *err)
 {
-        struct fork_server *n = calloc(1, sizeof *n);
+        struct fork_server *f = calloc(1, sizeof *f);
         pid_t parent = getpid();
         int sockets[2];
 
         assert(run);
-        if (!n)
+        if (!f)
                 return error_no_memory(err);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
-                free(n);
+                free(f);
                 return error_os(err, errno, "cannot create a socket for the fork server");
         }
-        n->pid = fork();
-        if (n->pid == 0) {
+        f->pid = fork();
+        if (f->pid == 0) {
                 close(sockets[0]);
                 worker_set_entry(run);
-                nursery_main(sockets[1], parent, prepare);
+                fork_server_main(sockets[1], parent, prepare);
         }
         close(sockets[1]);
-        n->socket = sockets[0];
-        if (n->pid < 0) {
+        f->socket = sockets[0];
+        if (f->pid < 0) {
                 int e = errno;
 
-                close(n->socket);
-                free(n);
+                close(f->socket);
+                free(f);
                 return error_os(err, e, "cannot start the fork server");
         }
-        *ret = n;
+        *ret = f;
         return ST_OK;
 }
 
-static void end_fork_server(struct fork_server *n)
+static void end_fork_server(struct fork_server *f)
 {
-        if (n->socket < 0)
+        if (f->socket < 0)
                 return;
-        close(n->socket);
-        n->socket = -1;
-        while (waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
+        close(f->socket);
+        f->socket = -1;
+        while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
 }
 
-void fork_server_destroy(struct fork_server *n)
+void fork_server_destroy(struct fork_server *f)
 {
-        if (n)
-                end_fork_server(n);
-        free(n);
+        if (f)
+                end_fork_server(f);
+        free(f);
 }
 
 static bool fill_request(const struct worker_job *job, uint64_t data_bytes, struct request *r)
@@ -219,7 +219,7 @@ static bool fill_request(const struct worker_job *job, uint64_t data_bytes, stru
         return true;
 }
 
-static bool send_job(const struct fork_server *n, const struct worker_job *job, uint64_t data_bytes)
+static bool send_job(const struct fork_server *f, const struct worker_job *job, uint64_t data_bytes)
 {
         union control control = { .bytes = { 0 } };
         struct request r;
@@ -243,60 +243,60 @@ static bool send_job(const struct fork_server *n, const struct worker_job *job, 
                 m.msg_control = control.bytes;
                 m.msg_controllen = CMSG_SPACE(open_count * sizeof(int));
         }
-        return sendmsg(n->socket, &m, MSG_NOSIGNAL) == sizeof r;
+        return sendmsg(f->socket, &m, MSG_NOSIGNAL) == sizeof r;
 }
 
 /* False if cancelled or if no packet will arrive. */
-static bool receive_packet(const struct fork_server *n, const atomic_bool *cancel, void *ret, size_t size)
+static bool receive_packet(const struct fork_server *f, const atomic_bool *cancel, void *ret, size_t size)
 {
-        struct pollfd p = { .fd = n->socket, .events = POLLIN };
+        struct pollfd p = { .fd = f->socket, .events = POLLIN };
 
         while (!(cancel && atomic_load(cancel)))
                 if (poll(&p, 1, POLL_MS) > 0)
-                        return recv(n->socket, ret, size, 0) == (ssize_t)size;
+                        return recv(f->socket, ret, size, 0) == (ssize_t)size;
         return false;
 }
 
 /* A fork server whose preparation failed sends nothing, so no job has started. */
-static bool check_fork_server(struct fork_server *n, const atomic_bool *cancel)
+static bool check_fork_server(struct fork_server *f, const atomic_bool *cancel)
 {
         char ready;
 
-        if (!n || n->socket < 0)
+        if (!f || f->socket < 0)
                 return false;
-        if (!n->is_ready)
-                n->is_ready = receive_packet(n, cancel, &ready, sizeof ready);
-        if (!n->is_ready)
-                end_fork_server(n);
-        return n->is_ready;
+        if (!f->is_ready)
+                f->is_ready = receive_packet(f, cancel, &ready, sizeof ready);
+        if (!f->is_ready)
+                end_fork_server(f);
+        return f->is_ready;
 }
 
-static enum status run_in_fork_server(struct fork_server *n, const struct worker_job *job, uint64_t data_bytes,
+static enum status run_in_fork_server(struct fork_server *f, const struct worker_job *job, uint64_t data_bytes,
                                       struct error *err)
 {
         struct answer a;
 
-        if (!check_fork_server(n, job->cancel) || !send_job(n, job, data_bytes))
+        if (!check_fork_server(f, job->cancel) || !send_job(f, job, data_bytes))
                 return worker_run_with_data(job, data_bytes, err);
-        if (receive_packet(n, job->cancel, &a, sizeof a)) {
+        if (receive_packet(f, job->cancel, &a, sizeof a)) {
                 if (a.st && err)
                         *err = a.err;
                 return a.st;
         }
-        end_fork_server(n);
+        end_fork_server(f);
         if (job->cancel && atomic_load(job->cancel))
                 return error_set(err, ST_BUSY, "worker '%s' was stopped", job->args[0]);
         return error_set(err, ST_BUSY, "the fork server exited during '%s'; retry", job->args[0]);
 }
 
-enum status fork_server_run(struct fork_server *n, const struct worker_job *job, struct error *err)
+enum status fork_server_run(struct fork_server *f, const struct worker_job *job, struct error *err)
 {
         uint64_t granted;
         enum status st = worker_budget_acquire(job->data_bytes, true, job->cancel, &granted, err);
 
         if (st)
                 return st;
-        st = run_in_fork_server(n, job, granted ? granted : job->data_bytes, err);
+        st = run_in_fork_server(f, job, granted ? granted : job->data_bytes, err);
         worker_budget_release(granted);
         return st;
 }

@@ -28,7 +28,7 @@ struct fork_server;
 enum status fork_server_create(enum status (*prepare)(struct error *err), int (*run)(int argc, char **argv),
                                struct fork_server **ret, struct error *err) MUST_CHECK;
 /** Kills a running job. NULL is allowed. */
-void fork_server_destroy(struct fork_server *n);
+void fork_server_destroy(struct fork_server *f);
 
 /**
  * Like worker_run(), but without job->serve. Falls back to executing the program if n is NULL, once the fork server has
@@ -36,6 +36,6 @@ void fork_server_destroy(struct fork_server *n);
  * @return also ST_BUSY, without a cancel, if the fork server died during the job. Output may be partial, may still be
  *          written for a moment, and shares file offsets: retry with newly opened descriptors.
  */
-enum status fork_server_run(struct fork_server *n, const struct worker_job *job, struct error *err) MUST_CHECK;
+enum status fork_server_run(struct fork_server *f, const struct worker_job *job, struct error *err) MUST_CHECK;
 
 #endif

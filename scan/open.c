@@ -25,14 +25,14 @@ struct unpack_job {
 /*
  * Forking a worker takes a twentieth of the time of executing the program. The fork server runs one worker at a time.
  */
-static enum status run_in_nursery(struct scan *s, const struct worker_job *job, struct error *err)
+static enum status run_in_fork_server(struct scan *s, const struct worker_job *job, struct error *err)
 {
         enum status st;
 
-        if (pthread_mutex_trylock(&s->nursery_lock))
+        if (pthread_mutex_trylock(&s->fork_server_lock))
                 return worker_run(job, err);
-        st = fork_server_run(s->options.nursery, job, err);
-        pthread_mutex_unlock(&s->nursery_lock);
+        st = fork_server_run(s->options.fork_server, job, err);
+        pthread_mutex_unlock(&s->fork_server_lock);
         return st;
 }
 
@@ -45,14 +45,14 @@ static enum status unpack_archive_member(void *context, int out, const atomic_bo
         enum status st;
 
         snprintf(ordinal, sizeof ordinal, "%" PRIu32, u->ordinal);
-        st = run_in_nursery(u->scan,
-                            &(struct worker_job){ .args = args,
-                                                  .fds = (const int[]){ u->archive, out },
-                                                  .fd_count = 2,
-                                                  .data_bytes = LIMIT_SCAN_DATA_BYTES,
-                                                  .cpu_s = UNPACK_CPU_S,
-                                                  .cancel = cancel },
-                            err);
+        st = run_in_fork_server(u->scan,
+                                &(struct worker_job){ .args = args,
+                                                      .fds = (const int[]){ u->archive, out },
+                                                      .fd_count = 2,
+                                                      .data_bytes = LIMIT_SCAN_DATA_BYTES,
+                                                      .cpu_s = UNPACK_CPU_S,
+                                                      .cancel = cancel },
+                                err);
         if (!st && futimens(out, times) < 0) /* Last-Modified is the time of the archive */
                 st = error_os(err, errno, "cannot set the time of a file");
         return st;

@@ -72,7 +72,7 @@ enum status scan_create(const struct scan_options *options, struct scan **ret, s
         s->options = *options;
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->wake, NULL);
-        pthread_mutex_init(&s->nursery_lock, NULL);
+        pthread_mutex_init(&s->fork_server_lock, NULL);
         pthread_mutex_init(&s->at_lock, NULL);
         metric_register(&stalled);
         s->scratch_dir = strdup(options->scratch_dir);
@@ -155,7 +155,7 @@ void scan_destroy(struct scan *s)
         scan_trees_deinit(&s->trees);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->lock);
-        pthread_mutex_destroy(&s->nursery_lock);
+        pthread_mutex_destroy(&s->fork_server_lock);
         pthread_mutex_destroy(&s->at_lock);
         free(s->scratch_dir);
         free(s->own_dir);

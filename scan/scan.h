@@ -23,12 +23,12 @@ struct scan;
 struct scan_options {
         const char *const *dirs; /* the trees */
         size_t dir_count;
-        const char *dir;             /* for index/ and unpacked/ */
-        const char *scratch_dir;     /* for temporary files */
-        uint64_t interval_s;         /* between walks; 0: only on request */
-        uint64_t cache_bytes;        /* of unpacked/ */
-        struct fork_server *nursery; /* forks workers that extract archive members; NULL: the program is executed for
-                                        them. Borrowed */
+        const char *dir;                 /* for index/ and unpacked/ */
+        const char *scratch_dir;         /* for temporary files */
+        uint64_t interval_s;             /* between walks; 0: only on request */
+        uint64_t cache_bytes;            /* of unpacked/ */
+        struct fork_server *fork_server; /* forks workers that extract archive members; NULL: the program is executed
+                                        for them. Borrowed */
         /* Called on the scan's thread after a walk that found new objects. May be NULL. */
         void (*found)(void *context);
         void *context;

@@ -15,7 +15,7 @@ struct scan {
         struct scan_trees trees;
         struct scan_index *index;
         struct scan_cache *cache;
-        pthread_mutex_t nursery_lock; /* serializes options.nursery */
+        pthread_mutex_t fork_server_lock; /* serializes options.fork_server */
         pthread_mutex_t lock;
         pthread_cond_t wake;
         bool is_asked_for, has_thread, has_ended;

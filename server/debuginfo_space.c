@@ -241,7 +241,7 @@ static enum status open_scanned_trees(struct debuginfo_space *s, struct error *e
                                   .scratch_dir = s->scratch_dir,
                                   .interval_s = s->options->scan_interval_s,
                                   .cache_bytes = s->options->scan_cache_bytes,
-                                  .nursery = s->options->nursery };
+                                  .fork_server = s->options->fork_server };
 
         s->scan_demand.symbols = s->symbols;
         s->scan_demand.stopping = s->stopping;

@@ -55,7 +55,7 @@ struct server_options {
         size_t scan_dir_count;
         uint64_t scan_interval_s;           /* 0: scan only at startup and on request */
         uint64_t scan_cache_bytes;          /* of files extracted from archives */
-        struct fork_server *nursery;        /* forks the workers that extract them; NULL: execute them. Borrowed */
+        struct fork_server *fork_server;    /* forks the workers that extract them; NULL: execute them. Borrowed */
         uint64_t flush_interval_ms;         /* 0: default */
         struct sample_limits sample_limits; /* retention of samples, of the default tenant */
         const char *const *sample_rules;    /* the same as text, for tenants without rules of their own */

@@ -12,9 +12,8 @@
 
 static const struct usage usage = {
         .synopsis = "cairn serve [--data DIR] [--listen HOST:PORT] [OPTION]...",
-        .about =
-                "Run the service: accept profiles and debuginfo, store them in one directory, and answer queries.\n"
-                "SIGINT and SIGTERM stop it; no acknowledged data is lost.",
+        .about = "Run the service: accept profiles and debuginfo, store them in one directory, and answer queries.\n"
+                 "SIGINT and SIGTERM stop it; no acknowledged data is lost.",
         .examples = "  cairn serve --data /var/lib/cairn\n"
                     "  cairn serve --data /var/lib/cairn --listen 0.0.0.0:7700 --token-file /etc/cairn/tokens \\\n"
                     "      --tls-cert /etc/cairn/cert.pem --tls-key /etc/cairn/key.pem\n"
@@ -102,10 +101,10 @@ static enum status run_service(struct serve_settings *s, int argc, char **argv, 
                 log_warn("serve", CONFIGURATION_FILE ": this user may not read it, ignoring");
         st = sandbox_setup("serve", s->worker_user, err);
         if (!st && s->server.scan_dir_count)
-                st = fork_server_create(NULL, command_worker, &s->server.nursery, err);
+                st = fork_server_create(NULL, command_worker, &s->server.fork_server, err);
         if (!st)
                 st = server_run(&s->server, err);
-        fork_server_destroy(s->server.nursery);
+        fork_server_destroy(s->server.fork_server);
         free_reloaded_settings(&reload);
         free(reload.changed);
         return st;

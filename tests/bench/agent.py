@@ -57,7 +57,7 @@ def children(pid):
 
 
 def cpu_seconds(pid):
-    """Of it, of its nursery, and of workers that ended."""
+    """Of it, of its fork server, and of workers that ended."""
     ticks = 0
     for process in (pid, *children(pid)):
         try:

@@ -34,11 +34,11 @@ like "$(cat "$tmp/log")" 'keeps cap_bpf cap_perfmon cap_sys_ptrace cap_checkpoin
         "the log says what is kept"
 
 # What forks its workers has given up all of it, and is another user.
-nursery=$(for child in $(cat "/proc/$pid"/task/*/children); do grep -l '^Name:.cairn-nursery' "/proc/$child/status"; done)
-is "$(awk '$1 == "Uid:" || $1 == "Gid:" { print $1, $2, $3, $4, $5 }' "$nursery")" \
+fork_server=$(for child in $(cat "/proc/$pid"/task/*/children); do grep -l '^Name:.cairn-forkserv' "/proc/$child/status"; done)
+is "$(awk '$1 == "Uid:" || $1 == "Gid:" { print $1, $2, $3, $4, $5 }' "$fork_server")" \
         "$(printf 'Uid: 61111 61111 61111 61111\nGid: 61111 61111 61111 61111')" "workers run as a user of their own"
-is "$(awk '$1 == "Groups:" { print NF }' "$nursery")" 1 "in no group"
-is "$(awk '$1 == "CapPrm:" { print $2 }' "$nursery")" "$(mask)" "without capabilities"
+is "$(awk '$1 == "Groups:" { print NF }' "$fork_server")" 1 "in no group"
+is "$(awk '$1 == "CapPrm:" { print $2 }' "$fork_server")" "$(mask)" "without capabilities"
 
 # ---- what the doctor says of rights and of a spool ----
 doctor() { "$@" "$agent" --doctor --json $spool >"$tmp/doctor.json"; }

@@ -240,7 +240,7 @@ is "$(metric cairn_objects_indexed_total)" 1 "nothing else of the tree was index
 
 # What is in archives cannot be read while the process that unpacks is stopped.
 in_archive() { bsdtar -c -f "$tree/$1.tar" -C "$tmp" "$1"; }
-stop_unpacking() { nursery=$(pgrep -P "$server_pid" -x cairn-nursery); kill -STOP "$nursery"; }
+stop_unpacking() { fork_server=$(pgrep -P "$server_pid" -x cairn-forkserv); kill -STOP "$fork_server"; }
 build 18 "$tmp/asked"; in_archive asked
 gcc -g -O1 -Wl,--build-id=0x00a1b2c3d4e5f600 -o "$tmp/short" "$tmp/src/program.c"; in_archive short
 walk_again
@@ -250,7 +250,7 @@ symbolized() {
 has_name() { symbolized | grep -q outer_part; }
 stop_unpacking
 like "$(symbolized)" pending "who asks for an address of a tree's object is told that it is being indexed"
-kill -CONT "$nursery"
+kill -CONT "$fork_server"
 wait_for "its name" has_name
 pass "  and then its name"
 
@@ -264,7 +264,7 @@ symbolicated() { # DEBUG-ID FILE
 has_names() { symbolicated "$1" "$2" | grep -q '"function":"outer_part"'; }
 stop_unpacking
 unlike "$(symbolicated C3B2A100E5D400F600000000000000000 "$tmp/short")" outer_part "who asks for an address as the Firefox Profiler does gets none at first"
-kill -CONT "$nursery"
+kill -CONT "$fork_server"
 wait_for "the name of a short build-id" has_names C3B2A100E5D400F600000000000000000 "$tmp/short"
 pass "  and then its name, of a short build-id"
 wait_for "the index" metric_equals cairn_index_queue 0
@@ -284,13 +284,13 @@ stop_server
 start_server --scan "$tree" --scan-interval 0
 wait_metric cairn_scan_rounds_total 1
 stop_unpacking
-curl -sS -o "$tmp/of.nursery" "$url/buildid/$(id 11)/debuginfo" &
+curl -sS -o "$tmp/of.fork_server" "$url/buildid/$(id 11)/debuginfo" &
 asking=$!
 begun() { find "$data/scan" -path '*unpacked*' -type f | grep -q .; }
 wait_for "the worker's file" begun
-kill -KILL "$nursery"
+kill -KILL "$fork_server"
 wait $asking
-ok "who asked gets the member all the same" cmp "$tmp/of.nursery" "$tmp/dbg/usr/lib/debug/thing.debug"
+ok "who asked gets the member all the same" cmp "$tmp/of.fork_server" "$tmp/dbg/usr/lib/debug/thing.debug"
 
 # ---- restart ----
 

@@ -156,8 +156,8 @@ START_TEST(a_file_that_nobody_could_look_at_is_no_file_without_symbols)
 }
 END_TEST
 
-/* A worker that takes its nursery with it. */
-static int kill_nursery(int argc, char **argv)
+/* A worker that kills its fork server. */
+static int kill_fork_server(int argc, char **argv)
 {
         (void)argc;
         (void)argv;
@@ -165,7 +165,7 @@ static int kill_nursery(int argc, char **argv)
         return pause();
 }
 
-START_TEST(a_file_is_looked_at_though_the_nursery_goes_meanwhile)
+START_TEST(a_file_is_looked_at_though_the_fork_server_exits)
 {
         struct upload_workers lost = workers;
         struct inspected_file found;
@@ -176,12 +176,12 @@ START_TEST(a_file_is_looked_at_though_the_nursery_goes_meanwhile)
 
         worker_set_program(agent);
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
-        ck_assert_int_eq(fork_server_create(NULL, kill_nursery, &lost.fork_server, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_create(NULL, kill_fork_server, &lost.fork_server, NULL), ST_OK);
         upload_inspect_files(&lost, &in, 1, &found);
         ck_assert(build_id_equal(&found.id, &own.build_id));
         elf_image_close(&own);
         fork_server_destroy(lost.fork_server);
-        ck_assert_int_eq(fork_server_create(NULL, kill_nursery, &lost.fork_server, NULL), ST_OK);
+        ck_assert_int_eq(fork_server_create(NULL, kill_fork_server, &lost.fork_server, NULL), ST_OK);
         ck_assert_int_eq(upload_split_file(&lost, in, out, found.sent_bytes, &err), ST_BUSY);
         ck_assert_int_eq(fstat(out, &info), 0);
         ck_assert_int_eq(info.st_size, 0);
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
                 a_path_of_a_container_does_not_leave_its_root,
                 files_that_cannot_be_read_cost_the_others_nothing,
                 a_file_that_nobody_could_look_at_is_no_file_without_symbols,
-                a_file_is_looked_at_though_the_nursery_goes_meanwhile,
+                a_file_is_looked_at_though_the_fork_server_exits,
                 a_split_is_as_large_as_was_said,
                 the_kernels_debuginfo_is_found_where_debug_packages_put_it,
                 a_modules_debuginfo_is_found_by_the_list_of_modules,

@@ -249,8 +249,8 @@ static enum status run_in(struct fork_server *n, const char *job, struct error *
         return fork_server_run(n, &(struct worker_job){ .args = args, .cpu_s = 20, .memory_bytes = MiB(256) }, err);
 }
 
-/* The nursery outlives its parent's threads, and what brings one worker down. */
-START_TEST(a_nursery_forks_workers_for_a_program_with_threads)
+/* The fork server outlives its parent's threads, and what brings one worker down. */
+START_TEST(a_fork_server_forks_workers_for_a_program_with_threads)
 {
         struct fork_server *n;
         struct error err;
@@ -273,7 +273,7 @@ START_TEST(a_nursery_forks_workers_for_a_program_with_threads)
 }
 END_TEST
 
-START_TEST(descriptors_come_to_a_nursery_s_worker_and_to_nobody_after_it)
+START_TEST(descriptors_come_to_a_fork_server_s_worker_and_to_nobody_after_it)
 {
         const char *const args[] = { "copy", NULL };
         char text[16] = "";
@@ -302,7 +302,7 @@ static enum status refuse(struct error *err)
         return error_set(err, ST_OS, "not here");
 }
 
-START_TEST(without_its_nursery_a_program_starts_its_workers)
+START_TEST(without_its_fork_server_a_program_starts_its_workers)
 {
         struct fork_server *n;
 
@@ -313,7 +313,7 @@ START_TEST(without_its_nursery_a_program_starts_its_workers)
 }
 END_TEST
 
-START_TEST(a_job_whose_nursery_is_killed_is_for_the_caller_to_start_again)
+START_TEST(a_job_whose_fork_server_is_killed_is_for_the_caller_to_start_again)
 {
         const char *const half[] = { "half", NULL }, *const copy[] = { "copy", NULL };
         int in = memfd_create("in", 0), out = memfd_create("out", 0), first = memfd_create("first", 0),
@@ -340,7 +340,7 @@ START_TEST(a_job_whose_nursery_is_killed_is_for_the_caller_to_start_again)
 }
 END_TEST
 
-START_TEST(a_cancelled_worker_of_a_nursery_is_killed)
+START_TEST(a_cancelled_worker_of_a_fork_server_is_killed)
 {
         const char *const args[] = { "hang", NULL };
         atomic_bool cancel = true;
@@ -464,11 +464,11 @@ int main(int argc, char **argv)
                 a_missing_program_is_a_system_error,
                 a_forked_worker_is_as_one_that_was_started,
                 a_program_with_threads_starts_its_workers,
-                a_nursery_forks_workers_for_a_program_with_threads,
-                descriptors_come_to_a_nursery_s_worker_and_to_nobody_after_it,
-                without_its_nursery_a_program_starts_its_workers,
-                a_job_whose_nursery_is_killed_is_for_the_caller_to_start_again,
-                a_cancelled_worker_of_a_nursery_is_killed,
+                a_fork_server_forks_workers_for_a_program_with_threads,
+                descriptors_come_to_a_fork_server_s_worker_and_to_nobody_after_it,
+                without_its_fork_server_a_program_starts_its_workers,
+                a_job_whose_fork_server_is_killed_is_for_the_caller_to_start_again,
+                a_cancelled_worker_of_a_fork_server_is_killed,
         };
 
         if (argc > 2 && strcmp(argv[1], "worker") == 0)
