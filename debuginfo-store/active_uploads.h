@@ -32,18 +32,18 @@ struct active_uploads {
         struct active_upload *first;
 };
 
-void active_uploads_init(struct active_uploads *l);
-void active_uploads_deinit(struct active_uploads *l);
+void active_uploads_init(struct active_uploads *a);
+void active_uploads_deinit(struct active_uploads *a);
 
-void active_upload_register(struct active_uploads *l, struct active_upload *u, const char *path, int fd);
+void active_upload_register(struct active_uploads *a, struct active_upload *u, const char *path, int fd);
 /** End the registration: the upload cannot be taken over afterwards. False if it already was. */
-bool active_upload_unregister(struct active_uploads *l, struct active_upload *u);
+bool active_upload_unregister(struct active_uploads *a, struct active_upload *u);
 
 /** Lock around appending. ST_BUSY if it was taken over: do not call active_upload_unlock() then. */
 enum status active_upload_lock(struct active_upload *u, struct error *err) MUST_CHECK;
 void active_upload_unlock(struct active_upload *u);
 
 /** Take over the idle upload of the file at path. @param fd_ret owned. False if there is none or it is not idle. */
-bool active_upload_take_over(struct active_uploads *l, const char *path, int *fd_ret);
+bool active_upload_take_over(struct active_uploads *a, const char *path, int *fd_ret);
 
 #endif

@@ -12,55 +12,55 @@
 
 #include "elf-image/elf_identity.h"
 
-void validated_object_deinit(struct validated_object *j)
+void validated_object_deinit(struct validated_object *v)
 {
-        verify_result_deinit(&j->verified);
+        verify_result_deinit(&v->verified);
 }
 
-static void add_validated_alias(struct validated_object *j, const struct build_id *id, bool is_claimed)
+static void add_validated_alias(struct validated_object *v, const struct build_id *id, bool is_claimed)
 {
-        if (!id->size || build_id_equal(id, &j->build_id))
+        if (!id->size || build_id_equal(id, &v->build_id))
                 return;
-        for (size_t i = 0; i < j->links.alias_count; i++)
-                if (build_id_equal(&j->links.aliases[i].id, id))
+        for (size_t i = 0; i < v->links.alias_count; i++)
+                if (build_id_equal(&v->links.aliases[i].id, id))
                         return;
-        j->links.aliases[j->links.alias_count++] = (struct object_alias){ *id, is_claimed };
+        v->links.aliases[v->links.alias_count++] = (struct object_alias){ *id, is_claimed };
 }
 
 /*
  * The htlhash identifies the executable; a split debuginfo file has a different one, and so has a program before it is
  * stripped. A file without an id is stored under the htlhash unless its uploader claims another id.
  */
-static enum status find_file_identity(struct validated_object *j, const struct object_claim *claim, int fd,
+static enum status find_file_identity(struct validated_object *v, const struct object_claim *claim, int fd,
                                       uint64_t size, struct error *err)
 {
         struct build_id htlhash = { 0 };
-        enum status st = j->verified.has_code ? elf_htlhash(fd, size, &htlhash, err) : ST_OK;
+        enum status st = v->verified.has_code ? elf_htlhash(fd, size, &htlhash, err) : ST_OK;
 
         if (st)
                 return st;
-        j->build_id = j->verified.build_id.size ? j->verified.build_id : htlhash;
-        if (!j->build_id.size && !claim->build_id.size)
-                j->build_id = claim->htlhash;
-        add_validated_alias(j, &j->verified.go_id, false);
-        add_validated_alias(j, &htlhash, false);
+        v->build_id = v->verified.build_id.size ? v->verified.build_id : htlhash;
+        if (!v->build_id.size && !claim->build_id.size)
+                v->build_id = claim->htlhash;
+        add_validated_alias(v, &v->verified.go_id, false);
+        add_validated_alias(v, &htlhash, false);
         if (claim->kind == OBJECT_DEBUGINFO || claim->kind == OBJECT_SYMBOLS)
-                add_validated_alias(j, &claim->htlhash, true);
+                add_validated_alias(v, &claim->htlhash, true);
         return ST_OK;
 }
 
-static enum status check_claimed_identity(struct validated_object *j, const struct object_claim *claim,
+static enum status check_claimed_identity(struct validated_object *v, const struct object_claim *claim,
                                           struct error *err)
 {
         char claimed_hex[BUILD_ID_HEX_MAX], found_hex[BUILD_ID_HEX_MAX];
 
-        if (!claim->build_id.size || build_id_equal(&j->build_id, &claim->build_id))
+        if (!claim->build_id.size || build_id_equal(&v->build_id, &claim->build_id))
                 return ST_OK;
-        for (size_t i = 0; i < j->links.alias_count; i++)
-                if (!j->links.aliases[i].is_claimed && build_id_equal(&j->links.aliases[i].id, &claim->build_id))
+        for (size_t i = 0; i < v->links.alias_count; i++)
+                if (!v->links.aliases[i].is_claimed && build_id_equal(&v->links.aliases[i].id, &claim->build_id))
                         return ST_OK;
         return error_refuse(err, ST_BAD_DATA, REFUSED_BUILD_ID, "the file's build-id is %s, not the claimed %s",
-                            j->build_id.size ? build_id_hex(&j->build_id, found_hex) : "absent",
+                            v->build_id.size ? build_id_hex(&v->build_id, found_hex) : "absent",
                             build_id_hex(&claim->build_id, claimed_hex));
 }
 
@@ -83,10 +83,10 @@ static enum object_kind object_kind_from_form(enum verified_form form, enum obje
 }
 
 /* Upstreams, and clients that do not distinguish supplementary files, claim them as debuginfo. */
-static enum status check_claimed_kind(struct validated_object *j, const struct object_claim *claim, struct error *err)
+static enum status check_claimed_kind(struct validated_object *v, const struct object_claim *claim, struct error *err)
 {
-        j->kind = object_kind_from_form(j->verified.form, claim->kind);
-        if (j->kind == claim->kind || (j->kind == OBJECT_SUPPLEMENTARY && claim->kind == OBJECT_DEBUGINFO))
+        v->kind = object_kind_from_form(v->verified.form, claim->kind);
+        if (v->kind == claim->kind || (v->kind == OBJECT_SUPPLEMENTARY && claim->kind == OBJECT_DEBUGINFO))
                 return ST_OK;
         if (claim->kind == OBJECT_SOURCE) {
                 return error_refuse(err, ST_BAD_DATA, REFUSED_NOT_SOURCE,
@@ -96,37 +96,37 @@ static enum status check_claimed_kind(struct validated_object *j, const struct o
                 return error_refuse(err, ST_BAD_DATA, REFUSED_NOT_SYMBOLS,
                                     "not a symbol file; create one with cairn-upload --symbols-only");
         }
-        return error_refuse(err, ST_BAD_DATA, j->kind == OBJECT_SOURCE ? REFUSED_NOT_ELF : REFUSED_KIND,
+        return error_refuse(err, ST_BAD_DATA, v->kind == OBJECT_SOURCE ? REFUSED_NOT_ELF : REFUSED_KIND,
                             "the file is not of kind %s; send it as %s", object_kind_name(claim->kind),
-                            object_kind_name(j->kind));
+                            object_kind_name(v->kind));
 }
 
 /* The uploader claimed this quality in its offer, so the file must have it. */
-static enum status check_symbol_file_quality(struct validated_object *j, const struct object_claim *claim,
+static enum status check_symbol_file_quality(struct validated_object *v, const struct object_claim *claim,
                                              struct error *err)
 {
-        if (!j->verified.quality) {
+        if (!v->verified.quality) {
                 return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS, "the file has no symbols");
         }
-        if (!claim->has_quality || claim->quality == j->verified.quality)
+        if (!claim->has_quality || claim->quality == v->verified.quality)
                 return ST_OK;
         return error_refuse(err, ST_BAD_DATA, REFUSED_QUALITY,
                             "the file has symbols of quality %s, not of the claimed %s",
-                            symbol_quality_name(j->verified.quality), symbol_quality_name(claim->quality));
+                            symbol_quality_name(v->verified.quality), symbol_quality_name(claim->quality));
 }
 
-static enum status check_object_content(struct validated_object *j, const struct object_claim *claim, struct error *err)
+static enum status check_object_content(struct validated_object *v, const struct object_claim *claim, struct error *err)
 {
-        if (j->kind == OBJECT_EXECUTABLE && !j->verified.has_code) {
+        if (v->kind == OBJECT_EXECUTABLE && !v->verified.has_code) {
                 return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS,
                                     "the file has no code; send it as debuginfo, not as executable");
         }
         /* Debuginfo without symbols is accepted from upstreams: clients may request its sections. */
-        if (j->kind == OBJECT_DEBUGINFO && claim->source == SOURCE_UPLOAD && !j->verified.quality) {
+        if (v->kind == OBJECT_DEBUGINFO && claim->source == SOURCE_UPLOAD && !v->verified.quality) {
                 return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS,
                                     "the file has no symbols; send the unstripped file or its .debug file");
         }
-        return j->kind == OBJECT_SYMBOLS ? check_symbol_file_quality(j, claim, err) : ST_OK;
+        return v->kind == OBJECT_SYMBOLS ? check_symbol_file_quality(v, claim, err) : ST_OK;
 }
 
 /* Open the file that the package belongs to: debuginfo, else executable; -1 if neither is stored. */
@@ -140,57 +140,57 @@ static enum status open_package_owner(struct debuginfo_store *store, const struc
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status validate_package(struct validated_object *j, const struct object_claim *claim, bool has_owner,
+static enum status validate_package(struct validated_object *v, const struct object_claim *claim, bool has_owner,
                                     struct error *err)
 {
-        j->build_id = claim->build_id;
-        j->quality = has_owner ? QUALITY_DWARF : QUALITY_NONE;
-        if (!has_owner || j->verified.asked_units)
+        v->build_id = claim->build_id;
+        v->quality = has_owner ? QUALITY_DWARF : QUALITY_NONE;
+        if (!has_owner || v->verified.asked_units)
                 return ST_OK;
         return error_refuse(err, ST_BAD_DATA, REFUSED_BUILD_ID,
                             "the stored file with this build-id references none of the %u units of the package, which "
                             "belongs to another build",
-                            j->verified.package_units);
+                            v->verified.package_units);
 }
 
 static enum status validate_file(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
-                                 struct validated_object *j, struct error *err)
+                                 struct validated_object *v, struct error *err)
 {
         _cleanup_close_ int owner = -1;
         enum status st = claim->kind == OBJECT_DWP ? open_package_owner(store, &claim->build_id, &owner, err) : ST_OK;
 
         if (st)
                 return st;
-        st = verify_file_in_worker(fd, owner, &j->verified, err);
+        st = verify_file_in_worker(fd, owner, &v->verified, err);
         if (st == ST_BAD_DATA)
                 return error_add_reason(err, st, claim->kind == OBJECT_SYMBOLS ? REFUSED_NOT_SYMBOLS : REFUSED_NOT_ELF);
         if (st)
                 return st;
-        j->quality = j->verified.quality;
-        j->links.companions = j->verified.companions;
-        j->links.companion_count = j->verified.companion_count;
-        if (j->verified.form == VERIFIED_DWP && claim->kind == OBJECT_DWP) {
-                j->kind = OBJECT_DWP;
-                return validate_package(j, claim, owner >= 0, err);
+        v->quality = v->verified.quality;
+        v->links.companions = v->verified.companions;
+        v->links.companion_count = v->verified.companion_count;
+        if (v->verified.form == VERIFIED_DWP && claim->kind == OBJECT_DWP) {
+                v->kind = OBJECT_DWP;
+                return validate_package(v, claim, owner >= 0, err);
         }
-        st = find_file_identity(j, claim, fd, size, err);
+        st = find_file_identity(v, claim, fd, size, err);
         if (!st)
-                st = check_claimed_kind(j, claim, err);
+                st = check_claimed_kind(v, claim, err);
         if (!st)
-                st = check_claimed_identity(j, claim, err);
-        return st ? st : check_object_content(j, claim, err);
+                st = check_claimed_identity(v, claim, err);
+        return st ? st : check_object_content(v, claim, err);
 }
 
 enum status validate_object(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
                             struct validated_object *ret, struct error *err)
 {
-        struct validated_object j = { .verified.form = VERIFIED_ELF };
-        enum status st = validate_file(store, claim, fd, size, &j, err);
+        struct validated_object v = { .verified.form = VERIFIED_ELF };
+        enum status st = validate_file(store, claim, fd, size, &v, err);
 
         if (st)
-                validated_object_deinit(&j);
+                validated_object_deinit(&v);
         else
-                *ret = j;
+                *ret = v;
         return st;
 }
 
@@ -208,13 +208,13 @@ void validate_stored_package(struct debuginfo_store *store, const struct build_i
 {
         const struct object_name name = { *id, OBJECT_DWP };
         const struct object_claim claim = { .build_id = *id, .kind = OBJECT_DWP };
-        _cleanup_validated_object_ struct validated_object j = { .verified.form = VERIFIED_ELF };
+        _cleanup_validated_object_ struct validated_object v = { .verified.form = VERIFIED_ELF };
         _cleanup_close_ int fd = -1;
         struct stored_object package;
 
         if (meta_get(store->meta, id, OBJECT_DWP, &package, NULL) || package.quality > QUALITY_NONE ||
             debuginfo_store_unpack(store, id, OBJECT_DWP, &fd, NULL) ||
-            validate_object(store, &claim, fd, package.size_bytes, &j, NULL) || j.quality == QUALITY_NONE)
+            validate_object(store, &claim, fd, package.size_bytes, &v, NULL) || v.quality == QUALITY_NONE)
                 return;
         pthread_mutex_lock(&store->publish);
         (void)!meta_edit(store->meta, &name, 1, set_package_quality, &package, NULL);

@@ -19,7 +19,7 @@ struct validated_object {
         struct verify_result verified;
 };
 
-void validated_object_deinit(struct validated_object *j);
+void validated_object_deinit(struct validated_object *v);
 #define _cleanup_validated_object_ _cleanup_(validated_object_deinit)
 
 /**

@@ -362,21 +362,21 @@ struct client_wait {
         struct forward_list route;
 };
 
-static enum status find_stored_resource(struct federation *f, const struct client_wait *q, struct error *err)
+static enum status find_stored_resource(struct federation *f, const struct client_wait *w, struct error *err)
 {
         struct stored_object have;
 
-        return q->fd ? part_cache_open(f->upstreams.store, q->id, q->resource, q->fd, err)
-                     : debuginfo_store_find(f->upstreams.store, q->id, q->kind, &have, err);
+        return w->fd ? part_cache_open(f->upstreams.store, w->id, w->resource, w->fd, err)
+                     : debuginfo_store_find(f->upstreams.store, w->id, w->kind, &have, err);
 }
 
 /* Find or add the entry, and start its fetch if possible; NULL: none. Caller holds the lock. */
-static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struct client_wait *q, bool is_over)
+static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struct client_wait *w, bool is_over)
 {
-        struct fetch_entry *entry = fetch_queue_find(&f->table, q->id, q->resource, &q->route);
+        struct fetch_entry *entry = fetch_queue_find(&f->table, w->id, w->resource, &w->route);
 
         if (!entry)
-                return is_over ? NULL : begin_client_fetch(f, q->id, q->resource, &q->route);
+                return is_over ? NULL : begin_client_fetch(f, w->id, w->resource, &w->route);
         if (entry->state == FETCH_ENTRY_QUEUED && has_client_fetch_room(f, entry)) {
                 dequeue_fetch(f, entry);
                 if (!start_client_fetch(f, entry))
@@ -385,15 +385,15 @@ static struct fetch_entry *find_or_begin_fetch(struct federation *f, const struc
         return entry;
 }
 
-static enum status wait_for_resource(struct federation *f, struct client_wait *q, struct download **coming_ret,
+static enum status wait_for_resource(struct federation *f, struct client_wait *w, struct download **coming_ret,
                                      struct error *err)
 {
-        const struct federation_client *client = q->client;
+        const struct federation_client *client = w->client;
         char hex[BUILD_ID_HEX_MAX];
         enum status st;
 
-        build_id_hex(q->id, hex);
-        if (forward_loop_check(q->client->forwarded_for, f->name, &q->route, err)) {
+        build_id_hex(w->id, hex);
+        if (forward_loop_check(w->client->forwarded_for, f->name, &w->route, err)) {
                 error_prefix(err, ST_NOT_FOUND, "cannot forward the request for build-id %s", hex);
                 return ST_NOT_FOUND;
         }
@@ -403,12 +403,12 @@ static enum status wait_for_resource(struct federation *f, struct client_wait *q
                                (client->until_ns && monotonic_ns() >= client->until_ns);
                 struct fetch_entry *entry;
 
-                st = find_stored_resource(f, q, err);
+                st = find_stored_resource(f, w, err);
                 if (st != ST_NOT_FOUND)
                         break;
-                entry = find_or_begin_fetch(f, q, is_over);
+                entry = find_or_begin_fetch(f, w, is_over);
                 if (entry && entry->state == FETCH_ENTRY_MISSING) {
-                        st = error_set(err, ST_NOT_FOUND, "no upstream has %.80s for build-id %s", q->resource, hex);
+                        st = error_set(err, ST_NOT_FOUND, "no upstream has %.80s for build-id %s", w->resource, hex);
                         break;
                 }
                 if (!entry || entry->state == FETCH_ENTRY_FAILED || is_over) {
@@ -429,17 +429,17 @@ static enum status wait_for_resource(struct federation *f, struct client_wait *q
 enum status federation_fetch(struct federation *f, const struct build_id *id, enum object_kind kind,
                              const struct federation_client *client, struct download **coming_ret, struct error *err)
 {
-        struct client_wait q = { .id = id, .resource = object_kind_name(kind), .kind = kind, .client = client };
+        struct client_wait w = { .id = id, .resource = object_kind_name(kind), .kind = kind, .client = client };
 
         if (coming_ret)
                 *coming_ret = NULL;
-        return wait_for_resource(f, &q, coming_ret, err);
+        return wait_for_resource(f, &w, coming_ret, err);
 }
 
 enum status federation_fetch_part(struct federation *f, const struct build_id *id, const char *part,
                                   const struct federation_client *client, int *fd_ret, struct error *err)
 {
-        struct client_wait q = { .id = id, .resource = part, .fd = fd_ret, .client = client };
+        struct client_wait w = { .id = id, .resource = part, .fd = fd_ret, .client = client };
 
-        return wait_for_resource(f, &q, NULL, err);
+        return wait_for_resource(f, &w, NULL, err);
 }

@@ -113,7 +113,7 @@ struct federation_query {
  * @return ST_OK: all upstreams responded, or the request has passed too many servers. ST_BUSY: some upstream did not
  * respond, or its response was invalid.
  */
-enum status federation_query_all(struct federation *f, const struct federation_query *question,
+enum status federation_query_all(struct federation *f, const struct federation_query *query,
                                  const struct federation_client *client, struct error *err) MUST_CHECK;
 
 #endif

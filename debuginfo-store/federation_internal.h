@@ -29,12 +29,12 @@ struct federation_upstreams {
         void *context;
 };
 
-enum status federation_upstreams_init(struct federation_upstreams *a, struct debuginfo_store *store,
+enum status federation_upstreams_init(struct federation_upstreams *upstreams, struct debuginfo_store *store,
                                       const struct federation_options *options, struct error *err) MUST_CHECK;
-void federation_upstreams_deinit(struct federation_upstreams *a); /* also after a failed init */
+void federation_upstreams_deinit(struct federation_upstreams *upstreams); /* also after a failed init */
 
 /* A reference to the current set. */
-struct upstream_set *acquire_upstream_set(struct federation_upstreams *a);
+struct upstream_set *acquire_upstream_set(struct federation_upstreams *upstreams);
 void release_upstream_set(struct upstream_set *set); /* takes NULL */
 
 enum federation_outcome {
@@ -51,8 +51,8 @@ enum federation_outcome {
  * @param ret    set with FEDERATION_STORED.
  * @param err    set with FEDERATION_REFUSED and FEDERATION_FAILED.
  */
-enum federation_outcome federation_query_upstreams(struct federation_upstreams *a, const struct fetch_entry *entry,
-                                                   const atomic_bool *cancel,
+enum federation_outcome federation_query_upstreams(struct federation_upstreams *upstreams,
+                                                   const struct fetch_entry *entry, const atomic_bool *cancel,
                                                    void (*show)(void *context, struct download *d), void *context,
                                                    struct stored_object *ret, struct error *err);
 

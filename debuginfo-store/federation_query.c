@@ -15,14 +15,14 @@
 
 /* ---- the upstreams ---- */
 
-struct upstream_set *acquire_upstream_set(struct federation_upstreams *a)
+struct upstream_set *acquire_upstream_set(struct federation_upstreams *upstreams)
 {
         struct upstream_set *set;
 
-        pthread_mutex_lock(&a->lock);
-        set = a->set;
+        pthread_mutex_lock(&upstreams->lock);
+        set = upstreams->set;
         atomic_fetch_add(&set->references, 1);
-        pthread_mutex_unlock(&a->lock);
+        pthread_mutex_unlock(&upstreams->lock);
         return set;
 }
 
@@ -44,7 +44,7 @@ static struct upstream *find_upstream(const struct upstream_set *set, const char
 }
 
 /* @param old  set whose upstreams are reused; may be NULL. */
-static enum status make_upstream_set(const struct federation_upstreams *a, const struct federation_options *o,
+static enum status make_upstream_set(const struct federation_upstreams *upstreams, const struct federation_options *o,
                                      const struct upstream_set *old, struct upstream_set **ret, struct error *err)
 {
         struct upstream_set *set = calloc(1, sizeof *set + o->url_count * sizeof set->items[0]);
@@ -54,10 +54,10 @@ static enum status make_upstream_set(const struct federation_upstreams *a, const
                 atomic_init(&set->references, 1);
         while (!st && set->count < o->url_count) {
                 const struct upstream_options u = { .url = o->urls[set->count],
-                                                    .tenant = a->tenant,
+                                                    .tenant = upstreams->tenant,
                                                     .header = o->headers ? o->headers[set->count] : NULL,
-                                                    .failures_max = a->breaker_failures,
-                                                    .pause_s = a->breaker_pause_s };
+                                                    .failures_max = upstreams->breaker_failures,
+                                                    .pause_s = upstreams->breaker_pause_s };
                 struct upstream *known = find_upstream(old, u.url);
 
                 if (known)
@@ -73,33 +73,33 @@ static enum status make_upstream_set(const struct federation_upstreams *a, const
         return st;
 }
 
-enum status federation_upstreams_init(struct federation_upstreams *a, struct debuginfo_store *store,
+enum status federation_upstreams_init(struct federation_upstreams *upstreams, struct debuginfo_store *store,
                                       const struct federation_options *o, struct error *err)
 {
-        *a = (struct federation_upstreams){ .store = store,
-                                            .tenant = o->tenant,
-                                            .timeout_s = o->timeout_s ? o->timeout_s : TIMEOUT_S,
-                                            .breaker_failures = o->breaker_failures,
-                                            .breaker_pause_s = o->breaker_pause_s,
-                                            .upstream_changed = o->upstream_changed,
-                                            .context = o->context };
-        pthread_mutex_init(&a->lock, NULL);
-        return make_upstream_set(a, o, NULL, &a->set, err);
+        *upstreams = (struct federation_upstreams){ .store = store,
+                                                    .tenant = o->tenant,
+                                                    .timeout_s = o->timeout_s ? o->timeout_s : TIMEOUT_S,
+                                                    .breaker_failures = o->breaker_failures,
+                                                    .breaker_pause_s = o->breaker_pause_s,
+                                                    .upstream_changed = o->upstream_changed,
+                                                    .context = o->context };
+        pthread_mutex_init(&upstreams->lock, NULL);
+        return make_upstream_set(upstreams, o, NULL, &upstreams->set, err);
 }
 
-void federation_upstreams_deinit(struct federation_upstreams *a)
+void federation_upstreams_deinit(struct federation_upstreams *upstreams)
 {
-        release_upstream_set(a->set);
-        pthread_mutex_destroy(&a->lock);
+        release_upstream_set(upstreams->set);
+        pthread_mutex_destroy(&upstreams->lock);
 }
 
 enum status federation_set_upstreams(struct federation *f, const char *const *urls, const char *const *headers,
                                      size_t count, struct error *err)
 {
         const struct federation_options o = { .urls = urls, .headers = headers, .url_count = count };
-        struct federation_upstreams *a = &f->upstreams;
-        struct upstream_set *old = acquire_upstream_set(a), *fresh = NULL;
-        enum status st = make_upstream_set(a, &o, old, &fresh, err);
+        struct federation_upstreams *upstreams = &f->upstreams;
+        struct upstream_set *old = acquire_upstream_set(upstreams), *fresh = NULL;
+        enum status st = make_upstream_set(upstreams, &o, old, &fresh, err);
         bool has_new = false;
 
         for (size_t i = 0; !st && i < fresh->count; i++) {
@@ -113,10 +113,10 @@ enum status federation_set_upstreams(struct federation *f, const char *const *ur
                 release_upstream_set(fresh);
                 return st;
         }
-        pthread_mutex_lock(&a->lock);
-        old = a->set;
-        a->set = fresh;
-        pthread_mutex_unlock(&a->lock);
+        pthread_mutex_lock(&upstreams->lock);
+        old = upstreams->set;
+        upstreams->set = fresh;
+        pthread_mutex_unlock(&upstreams->lock);
         release_upstream_set(old);
         if (has_new) {
                 pthread_mutex_lock(&f->lock);
@@ -147,7 +147,7 @@ static void note_arrival(void *context, const struct fetch_response *response)
 }
 
 /* Verify and store a fetched object. @param is_bad_ret verification failed. */
-static enum status store_fetched_object(struct federation_upstreams *a, const struct fetch_entry *entry,
+static enum status store_fetched_object(struct federation_upstreams *upstreams, const struct fetch_entry *entry,
                                         enum object_kind kind, int fd, bool *is_bad_ret, struct stored_object *ret,
                                         struct error *err)
 {
@@ -158,7 +158,7 @@ static enum status store_fetched_object(struct federation_upstreams *a, const st
         enum status st;
 
         err = err ? err : &own; /* its reason is used */
-        st = object_upload_begin(a->store, &claim, &upload, err);
+        st = object_upload_begin(upstreams->store, &claim, &upload, err);
         if (st)
                 return st;
         st = object_upload_append_file(upload, fd, err);
@@ -172,7 +172,7 @@ static enum status store_fetched_object(struct federation_upstreams *a, const st
 
 /* ---- one upstream ---- */
 
-static enum status fetch_from_upstream(struct federation_upstreams *a, struct upstream *u,
+static enum status fetch_from_upstream(struct federation_upstreams *upstreams, struct upstream *u,
                                        const struct fetch_entry *entry, const atomic_bool *cancel,
                                        struct arrival *arrival, struct fetch_response *response, struct error *err)
 {
@@ -183,7 +183,7 @@ static enum status fetch_from_upstream(struct federation_upstreams *a, struct up
                                                .id = &entry->id,
                                                .resource = entry->resource,
                                                .forwarded_for = entry->forwarded_for,
-                                               .timeout_s = a->timeout_s,
+                                               .timeout_s = upstreams->timeout_s,
                                                .max_bytes =
                                                        fetch_resource_is_part(entry->resource) ? LIMIT_PIECE_BYTES : 0,
                                                .progress = note_arrival,
@@ -196,16 +196,16 @@ static enum status fetch_from_upstream(struct federation_upstreams *a, struct up
         return st;
 }
 
-static enum status store_fetched_file(struct federation_upstreams *a, const struct fetch_entry *entry, int fd,
+static enum status store_fetched_file(struct federation_upstreams *upstreams, const struct fetch_entry *entry, int fd,
                                       bool *is_bad_ret, struct stored_object *ret, struct error *err)
 {
         enum object_kind kind;
 
         if (fetch_resource_is_part(entry->resource))
-                return part_cache_insert(a->store, &entry->id, entry->resource, fd, err);
+                return part_cache_insert(upstreams->store, &entry->id, entry->resource, fd, err);
         if (!object_kind_parse(entry->resource, &kind))
                 return error_set(err, ST_USAGE, "'%.40s' is not an object kind", entry->resource);
-        return store_fetched_object(a, entry, kind, fd, is_bad_ret, ret, err);
+        return store_fetched_object(upstreams, entry, kind, fd, is_bad_ret, ret, err);
 }
 
 /* Older servers answer requests for sections with a status of 400 or above: not a failure. */
@@ -240,7 +240,7 @@ static enum federation_outcome federation_outcome_from(enum upstream_outcome out
 }
 
 /* Fetch and store. A failure to store a valid file is the service's and does not count against the upstream. */
-static enum upstream_outcome fetch_and_store(struct federation_upstreams *a, struct upstream *u,
+static enum upstream_outcome fetch_and_store(struct federation_upstreams *upstreams, struct upstream *u,
                                              const struct fetch_entry *entry, const atomic_bool *cancel,
                                              struct arrival *arrival, struct fetch_response *response,
                                              uint64_t *took_ms_ret, struct stored_object *ret, struct error *err)
@@ -248,21 +248,21 @@ static enum upstream_outcome fetch_and_store(struct federation_upstreams *a, str
         int64_t began_ns = monotonic_ns();
         enum upstream_outcome outcome;
         bool is_bad = false;
-        int fd = object_create_temporary(a->store, err);
+        int fd = object_create_temporary(upstreams->store, err);
 
         if (fd < 0 || download_create(fd, &arrival->download, err))
                 return UPSTREAM_UNSURE;
-        outcome = classify_fetch(fetch_from_upstream(a, u, entry, cancel, arrival, response, err), cancel);
+        outcome = classify_fetch(fetch_from_upstream(upstreams, u, entry, cancel, arrival, response, err), cancel);
         *took_ms_ret = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
         if (outcome == UPSTREAM_FAILED && lacks_section_support(entry, response))
                 outcome = UPSTREAM_UNSURE;
         if (outcome == UPSTREAM_FOUND &&
-            store_fetched_file(a, entry, download_get_fd(arrival->download), &is_bad, ret, err))
+            store_fetched_file(upstreams, entry, download_get_fd(arrival->download), &is_bad, ret, err))
                 outcome = is_bad ? UPSTREAM_REFUSED : UPSTREAM_UNSURE;
         return outcome;
 }
 
-static enum federation_outcome query_upstream(struct federation_upstreams *a, struct upstream *u,
+static enum federation_outcome query_upstream(struct federation_upstreams *upstreams, struct upstream *u,
                                               const struct fetch_entry *entry, const atomic_bool *cancel,
                                               struct arrival *arrival, struct stored_object *ret, struct error *err)
 {
@@ -273,11 +273,11 @@ static enum federation_outcome query_upstream(struct federation_upstreams *a, st
 
         if (upstream_begin_request(u, &epoch, err))
                 return FEDERATION_FAILED;
-        outcome = fetch_and_store(a, u, entry, cancel, arrival, &response, &took_ms, ret, err);
+        outcome = fetch_and_store(upstreams, u, entry, cancel, arrival, &response, &took_ms, ret, err);
         if (upstream_end_request(u, epoch, outcome, &response, took_ms, err) != UPSTREAM_UNCHANGED &&
-            a->upstream_changed) {
+            upstreams->upstream_changed) {
                 upstream_get_status(u, &status);
-                a->upstream_changed(a->context, &status);
+                upstreams->upstream_changed(upstreams->context, &status);
         }
         if (arrival->is_shown) /* the statistics are updated first, because this ends the clients' reads */
                 arrival->show(arrival->context, NULL);
@@ -288,19 +288,19 @@ static enum federation_outcome query_upstream(struct federation_upstreams *a, st
 }
 
 /* Of the outcomes of several upstreams the least certain one applies: FAILED before REFUSED before MISSING. */
-enum federation_outcome federation_query_upstreams(struct federation_upstreams *a, const struct fetch_entry *entry,
-                                                   const atomic_bool *cancel,
+enum federation_outcome federation_query_upstreams(struct federation_upstreams *upstreams,
+                                                   const struct fetch_entry *entry, const atomic_bool *cancel,
                                                    void (*show)(void *context, struct download *d), void *context,
                                                    struct stored_object *ret, struct error *err)
 {
-        struct upstream_set *set = acquire_upstream_set(a);
+        struct upstream_set *set = acquire_upstream_set(upstreams);
         enum federation_outcome worst = FEDERATION_MISSING, outcome = FEDERATION_MISSING;
 
         for (size_t i = 0; i < set->count && !*cancel && outcome != FEDERATION_STORED; i++) {
                 struct arrival arrival = { .show = show, .context = context };
                 struct error one = { 0 };
 
-                outcome = query_upstream(a, set->items[i], entry, cancel, &arrival, ret, &one);
+                outcome = query_upstream(upstreams, set->items[i], entry, cancel, &arrival, ret, &one);
                 if (outcome != FEDERATION_STORED && outcome > worst) {
                         worst = outcome;
                         *err = one;
@@ -325,7 +325,7 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
 /* One upstream's share of the request. */
 struct upstream_poll {
         struct federation *f;
-        const struct federation_query *question;
+        const struct federation_query *query;
         const struct forward_list *route;
         const atomic_bool *cancel; /* of the client, also set when the service is stopping, or f->stop */
         struct upstream *upstream;
@@ -346,11 +346,11 @@ static void *run_poll(void *context)
         enum status st = upstream_copy_header(p->upstream, &header, &p->err);
         const struct fetch_request request = { .url = upstream_get_url(p->upstream),
                                                .header = header,
-                                               .resource = p->question->path,
+                                               .resource = p->query->path,
                                                .forwarded_for = p->route->header,
-                                               .timeout_s = p->question->total_s,
-                                               .total_s = p->question->total_s,
-                                               .max_bytes = p->question->max_bytes };
+                                               .timeout_s = p->query->total_s,
+                                               .total_s = p->query->total_s,
+                                               .max_bytes = p->query->max_bytes };
         int64_t began_ns = monotonic_ns();
 
         p->fd = st ? -1 : object_create_temporary(p->f->upstreams.store, &p->err);
@@ -370,7 +370,7 @@ static enum upstream_outcome classify_poll(const struct upstream_poll *p)
         case ST_BAD_DATA:
                 return UPSTREAM_REFUSED;
         case ST_BUSY:
-                return p->response.http_status >= 400 || p->took_ms >= 1000 * p->question->total_s || *p->cancel
+                return p->response.http_status >= 400 || p->took_ms >= 1000 * p->query->total_s || *p->cancel
                                ? UPSTREAM_UNSURE
                                : UPSTREAM_FAILED;
         default:
@@ -392,7 +392,7 @@ static void begin_poll(struct upstream_poll *p)
 
 static void end_poll(struct upstream_poll *p)
 {
-        struct federation_upstreams *a = &p->f->upstreams;
+        struct federation_upstreams *upstreams = &p->f->upstreams;
         struct upstream_status status;
 
         if (p->has_thread)
@@ -400,22 +400,22 @@ static void end_poll(struct upstream_poll *p)
         if (!p->is_asked)
                 return;
         if (!p->st)
-                p->st = p->question->answered(p->question->context, p->fd, &p->err);
+                p->st = p->query->answered(p->query->context, p->fd, &p->err);
         if (p->fd >= 0)
                 close(p->fd);
         if (upstream_end_request(p->upstream, p->epoch, classify_poll(p), &p->response, p->took_ms, &p->err) !=
                     UPSTREAM_UNCHANGED &&
-            a->upstream_changed) {
+            upstreams->upstream_changed) {
                 upstream_get_status(p->upstream, &status);
-                a->upstream_changed(a->context, &status);
+                upstreams->upstream_changed(upstreams->context, &status);
         }
         if (p->st) {
                 upstream_get_status(p->upstream, &status);
-                p->question->failed(p->question->context, status.url, &p->err);
+                p->query->failed(p->query->context, status.url, &p->err);
         }
 }
 
-enum status federation_query_all(struct federation *f, const struct federation_query *question,
+enum status federation_query_all(struct federation *f, const struct federation_query *query,
                                  const struct federation_client *client, struct error *err)
 {
         struct upstream_poll *polls;
@@ -433,7 +433,7 @@ enum status federation_query_all(struct federation *f, const struct federation_q
                 n = set->count - first < AT_ONCE ? set->count - first : AT_ONCE;
                 for (size_t i = 0; i < n; i++) {
                         polls[i] = (struct upstream_poll){ .f = f,
-                                                           .question = question,
+                                                           .query = query,
                                                            .route = &route,
                                                            .cancel = client->cancel ? client->cancel : &f->stop,
                                                            .upstream = set->items[first + i] };

@@ -304,7 +304,7 @@ static int reopen_read_only(int fd, struct error *err)
 }
 
 static enum status check_upload_claim(struct object_upload *u, struct stored_object *object,
-                                      struct validated_object *judged, struct error *err)
+                                      struct validated_object *validated, struct error *err)
 {
         static const uint8_t not_claimed[32];
         _cleanup_close_ int fd = -1;
@@ -333,13 +333,13 @@ static enum status check_upload_claim(struct object_upload *u, struct stored_obj
         fd = reopen_read_only(u->fd, err); /* the content is hashed: a compromised worker must not change it */
         if (fd < 0)
                 return ST_OS;
-        st = validate_object(u->store, &u->claim, fd, u->size, judged, err);
+        st = validate_object(u->store, &u->claim, fd, u->size, validated, err);
         if (st)
                 return st;
-        object->build_id = judged->build_id;
-        object->kind = judged->kind;
+        object->build_id = validated->build_id;
+        object->kind = validated->kind;
         object->source = u->claim.source;
-        object->quality = judged->quality;
+        object->quality = validated->quality;
         object->size_bytes = u->size;
         object->stored_unix_s = object->used_unix_s = wall_clock_ns() / 1000000000;
         memcpy(object->name, u->name, sizeof object->name);
@@ -393,9 +393,9 @@ static enum status stage_compressed(struct object_upload *u, struct stored_objec
 
 /* Takes fd. */
 static enum status publish_object(struct object_upload *u, const struct stored_object *object,
-                                  const struct validated_object *judged, const char *tmp, int fd, struct error *err)
+                                  const struct validated_object *validated, const char *tmp, int fd, struct error *err)
 {
-        const struct section_note sections = { judged->verified.sections, judged->verified.sections_bytes };
+        const struct section_note sections = { validated->verified.sections, validated->verified.sections_bytes };
         _cleanup_free_ char *path = object_format_path(u->store, object);
         _cleanup_free_ char *dir = path ? strndup(path, (size_t)(path_base(path) - path - 1)) : NULL;
         enum status st = dir ? file_make_dirs(dir, err) : error_no_memory(err);
@@ -407,7 +407,7 @@ static enum status publish_object(struct object_upload *u, const struct stored_o
         }
         st = file_publish(fd, tmp, path, err);
         if (!st)
-                st = meta_put(u->store->meta, object, &judged->links, &sections, err);
+                st = meta_put(u->store->meta, object, &validated->links, &sections, err);
         if (!st)
                 remove_superseded_files(path);
         return st;
@@ -445,7 +445,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         _cleanup_(cleanup_object_upload) struct object_upload *u = upload;
         _cleanup_free_ char *tmp = NULL;
         struct stored_object object = { 0 }, have = { 0 };
-        _cleanup_validated_object_ struct validated_object judged = { .verified.form = VERIFIED_ELF };
+        _cleanup_validated_object_ struct validated_object validated = { .verified.form = VERIFIED_ELF };
         int fd = -1;
         struct error own = { 0 };
         enum status st;
@@ -457,7 +457,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
                 free(steal_ptr(u->partial)); /* the file now belongs to the other connection */
                 return error_set(err, ST_BUSY, "another connection took over this upload");
         }
-        st = check_upload_claim(u, &object, &judged, err);
+        st = check_upload_claim(u, &object, &validated, err);
         if (!st)
                 st = compare_with_stored(u, &object, &have, err);
         if (!st)
@@ -468,7 +468,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
                 st = compare_with_stored(u, &object, &have, err);
                 if (!st) {
                         object.is_pinned = have.is_pinned;
-                        st = publish_object(u, &object, &judged, tmp, fd, err);
+                        st = publish_object(u, &object, &validated, tmp, fd, err);
                 } else {
                         close(fd);
                         unlink(tmp);

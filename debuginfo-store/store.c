@@ -295,25 +295,25 @@ static enum status find_offer_incumbent(struct debuginfo_store *store, const str
 }
 
 /* @param rival_ret the stored object of at least this quality, if the offer is not wanted. */
-static enum status assess_offer(struct debuginfo_store *store, struct object_offer *q, struct object_name *rival_ret,
+static enum status assess_offer(struct debuginfo_store *store, struct object_offer *o, struct object_name *rival_ret,
                                 struct error *err)
 {
         struct stored_object have;
         struct build_id owner;
-        enum status st = find_offer_incumbent(store, &q->build_id, q->kind, &have, err);
+        enum status st = find_offer_incumbent(store, &o->build_id, o->kind, &have, err);
 
-        if (st == ST_NOT_FOUND && debuginfo_store_resolve_alias(store, &q->build_id, &owner, NULL) == ST_OK)
-                st = find_offer_incumbent(store, &owner, q->kind, &have, err);
+        if (st == ST_NOT_FOUND && debuginfo_store_resolve_alias(store, &o->build_id, &owner, NULL) == ST_OK)
+                st = find_offer_incumbent(store, &owner, o->kind, &have, err);
         if (st && st != ST_NOT_FOUND)
                 return st;
-        q->is_wanted = st || q->quality > have.quality;
-        q->reason = st ? "unknown" : q->is_wanted ? "better" : "same_or_better";
-        if (!q->is_wanted)
+        o->is_wanted = st || o->quality > have.quality;
+        o->reason = st ? "unknown" : o->is_wanted ? "better" : "same_or_better";
+        if (!o->is_wanted)
                 *rival_ret = (struct object_name){ have.build_id, have.kind };
         return ST_OK;
 }
 
-enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *questions, size_t count,
+enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *offers, size_t count,
                                           struct error *err)
 {
         _cleanup_free_ struct object_name *rivals = calloc(count + 1, sizeof *rivals);
@@ -322,11 +322,11 @@ enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct 
         enum status st = rivals && unwanted ? ST_OK : error_no_memory(err);
 
         for (size_t i = 0; !st && i < count; i++) {
-                if (questions[i].reason)
+                if (offers[i].reason)
                         continue;
-                st = assess_offer(store, &questions[i], &rivals[n], err);
-                if (!st && !questions[i].is_wanted)
-                        unwanted[n++] = &questions[i];
+                st = assess_offer(store, &offers[i], &rivals[n], err);
+                if (!st && !offers[i].is_wanted)
+                        unwanted[n++] = &offers[i];
         }
         if (!st)
                 st = debuginfo_store_note_use(store, rivals, n, err);

@@ -101,7 +101,7 @@ struct object_offer {
  * has the same quality. A stored object that makes an offer unwanted is marked as used (debuginfo_store_note_use()), so
  * that a running garbage collection does not remove it.
  */
-enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *questions, size_t count,
+enum status debuginfo_store_assess_offers(struct debuginfo_store *store, struct object_offer *offers, size_t count,
                                           struct error *err) MUST_CHECK;
 
 /* ---- receiving one object, as a stream ---- */
