@@ -21,60 +21,60 @@ struct stream_compressor {
 
 enum status stream_compressor_create(enum compression compression, struct stream_compressor **ret, struct error *err)
 {
-        struct stream_compressor *p = calloc(1, sizeof *p);
+        struct stream_compressor *c = calloc(1, sizeof *c);
         bool made = false;
 
         assert(compression != COMPRESSION_NONE);
-        if (!p)
+        if (!c)
                 return error_no_memory(err);
-        p->compression = compression;
+        c->compression = compression;
         if (compression == COMPRESSION_GZIP) {
-                made = deflateInit2(&p->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+                made = deflateInit2(&c->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
                                     Z_DEFAULT_STRATEGY) == Z_OK;
         } else {
-                p->zstd = ZSTD_createCStream();
-                made = p->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
+                c->zstd = ZSTD_createCStream();
+                made = c->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
         }
         if (!made) {
-                ZSTD_freeCStream(p->zstd);
-                free(p);
+                ZSTD_freeCStream(c->zstd);
+                free(c);
                 return error_no_memory(err);
         }
-        *ret = p;
+        *ret = c;
         return ST_OK;
 }
 
-void stream_compressor_destroy(struct stream_compressor *p)
+void stream_compressor_destroy(struct stream_compressor *c)
 {
-        if (!p)
+        if (!c)
                 return;
-        if (p->compression == COMPRESSION_GZIP)
-                deflateEnd(&p->gzip);
-        ZSTD_freeCStream(p->zstd);
-        free(p);
+        if (c->compression == COMPRESSION_GZIP)
+                deflateEnd(&c->gzip);
+        ZSTD_freeCStream(c->zstd);
+        free(c);
 }
 
-static enum status compress_gzip_chunk(struct stream_compressor *p, const void *data, size_t n, bool last,
+static enum status compress_gzip_chunk(struct stream_compressor *c, const void *data, size_t n, bool last,
                                        struct buf *ret, struct error *err)
 {
         int flush = last ? Z_FINISH : Z_SYNC_FLUSH;
 
         if (n > UINT_MAX)
                 return error_set(err, ST_TOO_BIG, "a piece of %zu bytes is too large to pack", n);
-        p->gzip.next_in = (Bytef *)data;
-        p->gzip.avail_in = (uInt)n;
+        c->gzip.next_in = (Bytef *)data;
+        c->gzip.avail_in = (uInt)n;
         do {
-                p->gzip.next_out = buf_reserve(ret, STEP_BYTES);
-                if (!p->gzip.next_out)
+                c->gzip.next_out = buf_reserve(ret, STEP_BYTES);
+                if (!c->gzip.next_out)
                         return buf_status(ret, err, "packed text");
-                p->gzip.avail_out = STEP_BYTES;
-                (void)!deflate(&p->gzip, flush); /* its only error means no progress and ends the loop */
-                buf_commit(ret, STEP_BYTES - p->gzip.avail_out);
-        } while (p->gzip.avail_out == 0);
+                c->gzip.avail_out = STEP_BYTES;
+                (void)!deflate(&c->gzip, flush); /* its only error means no progress and ends the loop */
+                buf_commit(ret, STEP_BYTES - c->gzip.avail_out);
+        } while (c->gzip.avail_out == 0);
         return ST_OK;
 }
 
-static enum status compress_zstd_chunk(struct stream_compressor *p, const void *data, size_t n, bool last,
+static enum status compress_zstd_chunk(struct stream_compressor *c, const void *data, size_t n, bool last,
                                        struct buf *ret, struct error *err)
 {
         ZSTD_inBuffer in = { data, n, 0 };
@@ -85,7 +85,7 @@ static enum status compress_zstd_chunk(struct stream_compressor *p, const void *
 
                 if (!out.dst)
                         return buf_status(ret, err, "packed text");
-                left = ZSTD_compressStream2(p->zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_flush);
+                left = ZSTD_compressStream2(c->zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_flush);
                 if (ZSTD_isError(left))
                         return error_set(err, ST_NO_MEMORY, "cannot pack: %s", ZSTD_getErrorName(left));
                 buf_commit(ret, out.pos);
@@ -93,9 +93,9 @@ static enum status compress_zstd_chunk(struct stream_compressor *p, const void *
         return ST_OK;
 }
 
-enum status stream_compressor_add(struct stream_compressor *p, const void *data, size_t n, bool last, struct buf *ret,
+enum status stream_compressor_add(struct stream_compressor *c, const void *data, size_t n, bool last, struct buf *ret,
                                   struct error *err)
 {
-        return p->compression == COMPRESSION_GZIP ? compress_gzip_chunk(p, data, n, last, ret, err)
-                                                  : compress_zstd_chunk(p, data, n, last, ret, err);
+        return c->compression == COMPRESSION_GZIP ? compress_gzip_chunk(c, data, n, last, ret, err)
+                                                  : compress_zstd_chunk(c, data, n, last, ret, err);
 }

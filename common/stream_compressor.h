@@ -22,10 +22,10 @@ struct stream_compressor;
 
 enum status stream_compressor_create(enum compression compression, struct stream_compressor **ret,
                                      struct error *err) MUST_CHECK;
-void stream_compressor_destroy(struct stream_compressor *p); /* takes NULL */
+void stream_compressor_destroy(struct stream_compressor *c); /* takes NULL */
 
 /** Compress n bytes of data and append the output to ret; last finishes the stream. */
-enum status stream_compressor_add(struct stream_compressor *p, const void *data, size_t n, bool last, struct buf *ret,
+enum status stream_compressor_add(struct stream_compressor *c, const void *data, size_t n, bool last, struct buf *ret,
                                   struct error *err) MUST_CHECK;
 
 #endif

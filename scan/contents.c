@@ -57,7 +57,7 @@ static bool read_scan_object(struct reader *r, struct scan_object *o)
 }
 
 /* False for an invalid record. @param memory_ret false if out of memory */
-static bool read_contents_record(struct reader *r, struct scan_contents *f, bool *end_ret, bool *memory_ret)
+static bool read_contents_record(struct reader *r, struct scan_contents *c, bool *end_ret, bool *memory_ret)
 {
         uint8_t what;
 
@@ -65,15 +65,15 @@ static bool read_contents_record(struct reader *r, struct scan_contents *f, bool
                 return false;
         switch (what) {
         case RECORD_OBJECT:
-                *memory_ret = array_reserve(&f->objects, &f->object_capacity, f->object_count);
-                return *memory_ret && read_scan_object(r, &f->objects[f->object_count]) && ++f->object_count;
+                *memory_ret = array_reserve(&c->objects, &c->object_capacity, c->object_count);
+                return *memory_ret && read_scan_object(r, &c->objects[c->object_count]) && ++c->object_count;
         case RECORD_SOURCE:
-                *memory_ret = array_reserve(&f->sources, &f->source_capacity, f->source_count);
-                return *memory_ret && reader_u64(r, &f->sources[f->source_count].path_hash) &&
-                       reader_u32(r, &f->sources[f->source_count].ordinal) && ++f->source_count;
+                *memory_ret = array_reserve(&c->sources, &c->source_capacity, c->source_count);
+                return *memory_ret && reader_u64(r, &c->sources[c->source_count].path_hash) &&
+                       reader_u32(r, &c->sources[c->source_count].ordinal) && ++c->source_count;
         case RECORD_END:
                 *end_ret = true;
-                return reader_u32(r, &f->odd_paths) && reader_u32(r, &f->broken) && reader_left(r) == 0;
+                return reader_u32(r, &c->odd_paths) && reader_u32(r, &c->broken) && reader_left(r) == 0;
         default:
                 return false;
         }
@@ -81,28 +81,28 @@ static bool read_contents_record(struct reader *r, struct scan_contents *f, bool
 
 enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret, struct error *err)
 {
-        struct scan_contents f = { .bytes = bytes };
+        struct scan_contents c = { .bytes = bytes };
         bool end = false, memory = true;
         struct reader r;
 
         reader_init(&r, bytes, n);
         while (!end) {
-                if (read_contents_record(&r, &f, &end, &memory))
+                if (read_contents_record(&r, &c, &end, &memory))
                         continue;
-                scan_contents_deinit(&f);
+                scan_contents_deinit(&c);
                 return memory ? error_at(err, ST_BAD_DATA, r.pos, "the worker's result is damaged")
                               : error_no_memory(err);
         }
-        *ret = f;
+        *ret = c;
         return ST_OK;
 }
 
-void scan_contents_deinit(struct scan_contents *f)
+void scan_contents_deinit(struct scan_contents *c)
 {
-        free(f->objects);
-        free(f->sources);
-        free(f->bytes);
-        *f = (struct scan_contents){ 0 };
+        free(c->objects);
+        free(c->sources);
+        free(c->bytes);
+        *c = (struct scan_contents){ 0 };
 }
 
 void scan_path_normalise(char *path)

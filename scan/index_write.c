@@ -9,17 +9,17 @@
 #include "scan/index_internal.h"
 
 /* Encode the keys to delete with a file: size, build-id and ordinal of each object; then the path hashes of sources. */
-static void encode_contents_keys(struct buf *to, const struct scan_contents *f)
+static void encode_contents_keys(struct buf *to, const struct scan_contents *c)
 {
-        buf_append_u32(to, (uint32_t)f->object_count);
-        for (size_t i = 0; i < f->object_count; i++) {
-                buf_append_u8(to, f->objects[i].build_id.size);
-                buf_append(to, f->objects[i].build_id.bytes, f->objects[i].build_id.size);
-                buf_append_u32(to, f->objects[i].ordinal);
+        buf_append_u32(to, (uint32_t)c->object_count);
+        for (size_t i = 0; i < c->object_count; i++) {
+                buf_append_u8(to, c->objects[i].build_id.size);
+                buf_append(to, c->objects[i].build_id.bytes, c->objects[i].build_id.size);
+                buf_append_u32(to, c->objects[i].ordinal);
         }
-        buf_append_u32(to, (uint32_t)f->source_count);
-        for (size_t i = 0; i < f->source_count; i++)
-                buf_append_u64(to, f->sources[i].path_hash);
+        buf_append_u32(to, (uint32_t)c->source_count);
+        for (size_t i = 0; i < c->source_count; i++)
+                buf_append_u64(to, c->sources[i].path_hash);
 }
 
 static void make_source_key(uint8_t out[static 12], uint64_t hash, uint32_t number)
@@ -129,27 +129,27 @@ static int put_object_sections(struct scan_index *ix, MDB_txn *txn, uint32_t num
         return mdb_put(txn, ix->sections, &(MDB_val){ sizeof key, key }, &value, 0);
 }
 
-static int put_contents(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct scan_contents *f,
+static int put_contents(struct scan_index *ix, MDB_txn *txn, uint32_t number, const struct scan_contents *c,
                         struct buf *b)
 {
         int rc = 0;
 
-        for (size_t i = 0; !rc && i < f->object_count; i++) {
+        for (size_t i = 0; !rc && i < c->object_count; i++) {
                 uint8_t key[SCAN_KEY_MAX];
 
                 buf_clear(b);
-                scan_object_encode(b, &f->objects[i]);
+                scan_object_encode(b, &c->objects[i]);
                 rc = put_index_record(txn, ix->objects, key,
-                                      scan_make_object_key(key, &f->objects[i].build_id, number, f->objects[i].ordinal),
+                                      scan_make_object_key(key, &c->objects[i].build_id, number, c->objects[i].ordinal),
                                       b);
                 if (!rc)
-                        rc = put_object_sections(ix, txn, number, &f->objects[i]);
+                        rc = put_object_sections(ix, txn, number, &c->objects[i]);
         }
-        for (size_t i = 0; !rc && i < f->source_count; i++) {
+        for (size_t i = 0; !rc && i < c->source_count; i++) {
                 uint8_t key[12], value[4];
 
-                make_source_key(key, f->sources[i].path_hash, number);
-                store_be32(value, f->sources[i].ordinal);
+                make_source_key(key, c->sources[i].path_hash, number);
+                store_be32(value, c->sources[i].ordinal);
                 rc = mdb_put(txn, ix->sources, &(MDB_val){ sizeof key, key }, &(MDB_val){ sizeof value, value }, 0);
         }
         return rc;

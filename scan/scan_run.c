@@ -147,28 +147,28 @@ enum look { LOOK_NOTHING, LOOK_FILE, LOOK_END };
 
 /* Open a queued file; a file that is neither ELF nor an archive is recorded as useless. @param fd_ret with LOOK_FILE.
  */
-static enum look open_queued_file(struct inspection_thread *l, int *fd_ret)
+static enum look open_queued_file(struct inspection_thread *t, int *fd_ret)
 {
         struct error err;
         _cleanup_close_ int fd = -1;
         bool is_elf, is_archive;
-        enum status st = scan_trees_open(&l->r->s->trees, l->job.path, SCAN_LINKS_NONE, &fd, &l->job.info, &err);
+        enum status st = scan_trees_open(&t->r->s->trees, t->job.path, SCAN_LINKS_NONE, &fd, &t->job.info, &err);
 
         if (st) {
                 if (st != ST_NOT_FOUND) {
-                        pthread_mutex_lock(&l->r->lock);
-                        count_scan_error(l->r, l->job.path, st, &err);
-                        pthread_mutex_unlock(&l->r->lock);
+                        pthread_mutex_lock(&t->r->lock);
+                        count_scan_error(t->r, t->job.path, st, &err);
+                        pthread_mutex_unlock(&t->r->lock);
                 }
-                free(steal_ptr(l->job.path));
+                free(steal_ptr(t->job.path));
                 return LOOK_NOTHING;
         }
         metric_add(&looked_at, 1);
         is_elf = elf_magic_at_fd(fd);
-        is_archive = !is_elf && archive_name(l->job.path) && archive_magic_at_fd(fd);
-        l->class = is_archive ? SCAN_FILE_ARCHIVE : SCAN_FILE_ELF;
+        is_archive = !is_elf && archive_name(t->job.path) && archive_magic_at_fd(fd);
+        t->class = is_archive ? SCAN_FILE_ARCHIVE : SCAN_FILE_ELF;
         if (!is_elf && !is_archive) {
-                add_scan_result(l->r, steal_ptr(l->job.path), &l->job.info, SCAN_FILE_ELF, false,
+                add_scan_result(t->r, steal_ptr(t->job.path), &t->job.info, SCAN_FILE_ELF, false,
                                 &(struct scan_contents){ 0 });
                 return LOOK_NOTHING;
         }
@@ -178,9 +178,9 @@ static enum look open_queued_file(struct inspection_thread *l, int *fd_ret)
 }
 
 /* @param wait wait until a file is queued. */
-static enum look dequeue_file(struct inspection_thread *l, bool wait)
+static enum look dequeue_file(struct inspection_thread *t, bool wait)
 {
-        struct scan_run *r = l->r;
+        struct scan_run *r = t->r;
         enum look ret = LOOK_NOTHING;
 
         pthread_mutex_lock(&r->lock);
@@ -189,7 +189,7 @@ static enum look dequeue_file(struct inspection_thread *l, bool wait)
         if (atomic_load(&r->s->stop) || (!r->count && r->is_walked)) {
                 ret = LOOK_END;
         } else if (r->count) {
-                l->job = r->queue[r->first];
+                t->job = r->queue[r->first];
                 r->first = (r->first + 1) % RUN_QUEUE_MAX;
                 r->count--;
                 pthread_cond_broadcast(&r->changed);
@@ -202,39 +202,39 @@ static enum look dequeue_file(struct inspection_thread *l, bool wait)
 /* The next file for a worker. Does not wait, so that the worker exits when the queue is empty. */
 static int next_inspected_file(void *context)
 {
-        struct inspection_thread *l = context;
+        struct inspection_thread *t = context;
         int fd;
 
-        while (dequeue_file(l, false) == LOOK_FILE)
-                if (open_queued_file(l, &fd) == LOOK_FILE)
+        while (dequeue_file(t, false) == LOOK_FILE)
+                if (open_queued_file(t, &fd) == LOOK_FILE)
                         return fd;
         return -1;
 }
 
 static void on_file_inspected(void *context, struct scan_contents *contents, enum status st, const struct error *why)
 {
-        struct inspection_thread *l = context;
-        struct scan_run *r = l->r;
+        struct inspection_thread *t = context;
+        struct scan_run *r = t->r;
 
         pthread_mutex_lock(&r->lock);
         if (st)
-                count_scan_error(r, l->job.path, st, why);
+                count_scan_error(r, t->job.path, st, why);
         if (contents->odd_paths) {
                 metric_add(&odd_path, contents->odd_paths);
-                log_warn("scan", "'%s': %u members have paths that leave the archive, ignoring them", l->job.path,
+                log_warn("scan", "'%s': %u members have paths that leave the archive, ignoring them", t->job.path,
                          contents->odd_paths);
         }
         if (contents->broken) {
                 metric_add(&broken, contents->broken);
-                log_warn("scan", "'%s': %u ELF files in it are damaged, ignoring them", l->job.path, contents->broken);
+                log_warn("scan", "'%s': %u ELF files in it are damaged, ignoring them", t->job.path, contents->broken);
         }
         pthread_mutex_unlock(&r->lock);
-        add_scan_result(r, steal_ptr(l->job.path), &l->job.info, l->class, !st || contents->object_count, contents);
+        add_scan_result(r, steal_ptr(t->job.path), &t->job.info, t->class, !st || contents->object_count, contents);
 }
 
 /* The first file is opened before its worker is started. */
 struct first_file {
-        struct inspection_thread *l;
+        struct inspection_thread *t;
         int fd;
 };
 
@@ -242,21 +242,21 @@ static int on_next_file(void *context)
 {
         struct first_file *f = context;
 
-        return f->fd >= 0 ? steal_fd(&f->fd) : next_inspected_file(f->l);
+        return f->fd >= 0 ? steal_fd(&f->fd) : next_inspected_file(f->t);
 }
 
 static void on_file_done(void *context, struct scan_contents *contents, enum status st, const struct error *why)
 {
         struct first_file *f = context;
 
-        on_file_inspected(f->l, contents, st, why);
+        on_file_inspected(f->t, contents, st, why);
 }
 
 static void *inspect_queued_files(void *arg)
 {
-        struct inspection_thread l = { .r = arg };
-        struct scan *s = l.r->s;
-        struct first_file f = { .l = &l, .fd = -1 };
+        struct inspection_thread t = { .r = arg };
+        struct scan *s = t.r->s;
+        struct first_file f = { .t = &t, .fd = -1 };
         const struct inspector_options o = { .scratch_dir = s->scratch_dir,
                                              .cancel = &s->stop,
                                              .next = on_next_file,
@@ -264,14 +264,14 @@ static void *inspect_queued_files(void *arg)
                                              .context = &f };
         struct error err;
 
-        while (dequeue_file(&l, true) == LOOK_FILE) {
-                if (open_queued_file(&l, &f.fd) != LOOK_FILE)
+        while (dequeue_file(&t, true) == LOOK_FILE) {
+                if (open_queued_file(&t, &f.fd) != LOOK_FILE)
                         continue;
                 if (inspector_run(&o, &err))
-                        log_error("scan", "'%s': %s", l.job.path ? l.job.path : "", err.text);
+                        log_error("scan", "'%s': %s", t.job.path ? t.job.path : "", err.text);
                 if (f.fd >= 0)
                         close(steal_fd(&f.fd));
-                free(steal_ptr(l.job.path));
+                free(steal_ptr(t.job.path));
         }
         return NULL;
 }

@@ -36,17 +36,17 @@ struct text_numbering {
 };
 
 /* Functions, frames and chains without a range are left out. */
-static enum status mark_used_frames(struct text_numbering *l, struct error *err)
+static enum status mark_used_frames(struct text_numbering *n, struct error *err)
 {
-        const struct symbol_table *t = l->table;
+        const struct symbol_table *t = n->table;
 
-        l->frame_used = calloc((size_t)t->frame_count + 1, sizeof *l->frame_used);
-        if (!l->frame_used)
+        n->frame_used = calloc((size_t)t->frame_count + 1, sizeof *n->frame_used);
+        if (!n->frame_used)
                 return error_no_memory(err);
         for (uint32_t i = 0; i < t->range_count; i++) {
                 const struct symbol_chain *chain = &t->chains[t->ranges[i].chain];
 
-                memset(l->frame_used + chain->first_frame, true, chain->frame_count);
+                memset(n->frame_used + chain->first_frame, true, chain->frame_count);
         }
         return ST_OK;
 }
@@ -66,13 +66,13 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /* Collect the distinct file offsets of used frames; returns their number. */
-static size_t collect_file_offsets(const struct text_numbering *l, uint32_t *offsets)
+static size_t collect_file_offsets(const struct text_numbering *n, uint32_t *offsets)
 {
-        const struct symbol_table *t = l->table;
+        const struct symbol_table *t = n->table;
         size_t count = 0;
 
         for (uint32_t i = 0; i < t->frame_count; i++)
-                offsets[i] = l->frame_used[i] ? t->frames[i].file : 0;
+                offsets[i] = n->frame_used[i] ? t->frames[i].file : 0;
         qsort(offsets, t->frame_count, sizeof *offsets, compare_u32);
         for (uint32_t i = 0; i < t->frame_count; i++)
                 if (i == 0 || offsets[i] != offsets[count - 1])
@@ -81,25 +81,25 @@ static size_t collect_file_offsets(const struct text_numbering *l, uint32_t *off
 }
 
 /* List all used functions; an unnamed one has the empty text. */
-static void list_used_functions(const struct text_numbering *l, struct string_dict_item *items)
+static void list_used_functions(const struct text_numbering *n, struct string_dict_item *items)
 {
-        const struct symbol_table *t = l->table;
+        const struct symbol_table *t = n->table;
 
         for (uint32_t i = 0; i < t->function_count; i++)
                 items[i].text = "";
         for (uint32_t i = 0; i < t->frame_count; i++) {
                 uint32_t function = t->frames[i].function;
 
-                if (l->frame_used[i] && function != SYMBOL_NO_FUNCTION && !items[function].size)
+                if (n->frame_used[i] && function != SYMBOL_NO_FUNCTION && !items[function].size)
                         items[function] = make_function_item(t, &t->functions[function]);
         }
 }
 
-static void list_used_files(const struct text_numbering *l, const uint32_t *offsets, size_t count,
+static void list_used_files(const struct text_numbering *n, const uint32_t *offsets, size_t count,
                             struct string_dict_item *items)
 {
         for (size_t i = 0; i < count; i++) {
-                items[i].text = l->table->strings + offsets[i];
+                items[i].text = n->table->strings + offsets[i];
                 items[i].size = (uint32_t)strnlen(items[i].text, LIMIT_NAME_BYTES);
         }
 }
@@ -117,49 +117,49 @@ static uint64_t count_distinct_numbers(const struct string_dict_item *items, siz
         return distinct;
 }
 
-static void store_text_numbers(struct text_numbering *l, const uint32_t *offsets, size_t file_count,
+static void store_text_numbers(struct text_numbering *n, const uint32_t *offsets, size_t file_count,
                                const struct string_dict_item *items)
 {
-        const struct symbol_table *t = l->table;
+        const struct symbol_table *t = n->table;
         const struct string_dict_item *files = items + t->function_count;
 
-        l->ret->function_count = count_distinct_numbers(items, t->function_count, l->ret->functions);
+        n->ret->function_count = count_distinct_numbers(items, t->function_count, n->ret->functions);
         for (uint32_t i = 0; i < t->function_count; i++)
-                l->ret->functions[i] = items[i].number;
+                n->ret->functions[i] = items[i].number;
         for (uint32_t i = 0; i < t->frame_count; i++) {
                 const uint32_t *at;
 
-                if (!l->frame_used[i])
+                if (!n->frame_used[i])
                         continue;
                 at = bsearch(&t->frames[i].file, offsets, file_count, sizeof *offsets, compare_u32);
-                l->ret->files[i] = files[at - offsets].number;
+                n->ret->files[i] = files[at - offsets].number;
         }
         for (size_t i = 0; i < file_count; i++)
-                l->ret->file_count += files[i].number != 0;
+                n->ret->file_count += files[i].number != 0;
 }
 
 /* Intern all used texts; function names and file paths share pages. */
-static enum status intern_texts(struct text_numbering *l, struct error *err)
+static enum status intern_texts(struct text_numbering *n, struct error *err)
 {
-        const struct symbol_table *t = l->table;
+        const struct symbol_table *t = n->table;
         _cleanup_free_ uint32_t *offsets = calloc((size_t)t->frame_count + 1, sizeof *offsets);
         _cleanup_free_ struct string_dict_item *items = NULL;
         size_t file_count;
         enum status st;
 
-        l->ret->functions = calloc((size_t)t->function_count + 1, sizeof *l->ret->functions);
-        l->ret->files = calloc((size_t)t->frame_count + 1, sizeof *l->ret->files);
-        if (!offsets || !l->ret->functions || !l->ret->files)
+        n->ret->functions = calloc((size_t)t->function_count + 1, sizeof *n->ret->functions);
+        n->ret->files = calloc((size_t)t->frame_count + 1, sizeof *n->ret->files);
+        if (!offsets || !n->ret->functions || !n->ret->files)
                 return error_no_memory(err);
-        file_count = collect_file_offsets(l, offsets);
+        file_count = collect_file_offsets(n, offsets);
         items = calloc(t->function_count + file_count + 1, sizeof *items);
         if (!items)
                 return error_no_memory(err);
-        list_used_functions(l, items);
-        list_used_files(l, offsets, file_count, items + t->function_count);
-        st = string_dict_intern(&l->w->index->texts, l->w, items, t->function_count + file_count, err);
+        list_used_functions(n, items);
+        list_used_files(n, offsets, file_count, items + t->function_count);
+        st = string_dict_intern(&n->w->index->texts, n->w, items, t->function_count + file_count, err);
         if (!st)
-                store_text_numbers(l, offsets, file_count, items);
+                store_text_numbers(n, offsets, file_count, items);
         return st;
 }
 

@@ -267,21 +267,21 @@ static void resolve_object_state(struct lookup *l, struct lookup_object *slot)
 static bool number_object(struct lookup *l, const struct build_id *id, uint32_t *ret)
 {
         static const struct build_id none;
-        struct lookup_cache *k = &l->known;
+        struct lookup_cache *c = &l->known;
         uint32_t hash;
 
         if (!id)
                 id = &none;
         hash = hash_table_hash(id->bytes, id->size);
-        if (hash_table_find(&k->by_id, hash, equal_object, k->objects, id->bytes, id->size, ret))
+        if (hash_table_find(&c->by_id, hash, equal_object, c->objects, id->bytes, id->size, ret))
                 return true;
-        if (hash_table_reserve(&k->by_id, NULL) ||
-            !grow_array32((void **)&k->objects, &k->object_capacity, k->object_count + 1, sizeof *k->objects))
+        if (hash_table_reserve(&c->by_id, NULL) ||
+            !grow_array32((void **)&c->objects, &c->object_capacity, c->object_count + 1, sizeof *c->objects))
                 return false;
-        k->objects[k->object_count] = (struct lookup_object){ .id = *id };
-        resolve_object_state(l, &k->objects[k->object_count]);
-        *ret = k->object_count++;
-        hash_table_insert(&k->by_id, hash, *ret);
+        c->objects[c->object_count] = (struct lookup_object){ .id = *id };
+        resolve_object_state(l, &c->objects[c->object_count]);
+        *ret = c->object_count++;
+        hash_table_insert(&c->by_id, hash, *ret);
         return true;
 }
 
@@ -289,16 +289,16 @@ static bool number_group(struct lookup *l, uint32_t object, uint32_t high, uint3
 {
         const uint32_t both[2] = { object, high };
         uint32_t hash = hash_table_hash(both, sizeof both);
-        struct lookup_cache *k = &l->known;
+        struct lookup_cache *c = &l->known;
 
-        if (hash_table_find(&k->by_group, hash, equal_group, k->groups, both, sizeof both, ret))
+        if (hash_table_find(&c->by_group, hash, equal_group, c->groups, both, sizeof both, ret))
                 return true;
-        if (hash_table_reserve(&k->by_group, NULL) ||
-            !grow_array32((void **)&k->groups, &k->group_capacity, k->group_count + 1, sizeof *k->groups))
+        if (hash_table_reserve(&c->by_group, NULL) ||
+            !grow_array32((void **)&c->groups, &c->group_capacity, c->group_count + 1, sizeof *c->groups))
                 return false;
-        k->groups[k->group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
-        *ret = k->group_count++;
-        hash_table_insert(&k->by_group, hash, *ret);
+        c->groups[c->group_count] = (struct lookup_group){ .object = object, .high = high, .sorted = true };
+        *ret = c->group_count++;
+        hash_table_insert(&c->by_group, hash, *ret);
         return true;
 }
 
@@ -391,21 +391,21 @@ static void scatter_elements(struct lookup *l)
 }
 
 /* Clear the groups of a batch; small tables keep their memory. */
-static void forget_groups(struct lookup_cache *k)
+static void forget_groups(struct lookup_cache *c)
 {
-        k->group_count = 0;
-        if (k->by_group.slot_count <= GROUP_SLOTS_KEPT)
-                hash_table_clear(&k->by_group);
+        c->group_count = 0;
+        if (c->by_group.slot_count <= GROUP_SLOTS_KEPT)
+                hash_table_clear(&c->by_group);
         else
-                hash_table_deinit(&k->by_group);
+                hash_table_deinit(&c->by_group);
 }
 
-void lookup_cache_deinit(struct lookup_cache *k)
+void lookup_cache_deinit(struct lookup_cache *c)
 {
-        free(k->objects);
-        free(k->groups);
-        hash_table_deinit(&k->by_id);
-        hash_table_deinit(&k->by_group);
+        free(c->objects);
+        free(c->groups);
+        hash_table_deinit(&c->by_id);
+        hash_table_deinit(&c->by_group);
 }
 
 /* Answer the keys of a lookup. */

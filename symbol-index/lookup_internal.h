@@ -105,7 +105,7 @@ struct lookup {
         struct lookup_tiles *tiles;    /* of the view; NULL: results are written directly */
 };
 
-void lookup_cache_deinit(struct lookup_cache *k);
+void lookup_cache_deinit(struct lookup_cache *c);
 
 /* Answer the keys of a group, whose elements are sorted. */
 enum status lookup_walk(struct lookup *l, const struct lookup_group *g, const uint64_t *elements,
