@@ -29,7 +29,7 @@
 #include "debuginfo-store/partial.h"
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
-#include "debuginfo-store/claim_check.h"
+#include "debuginfo-store/validate_upload.h"
 
 struct object_upload {
         struct debuginfo_store *store;
@@ -304,7 +304,7 @@ static int reopen_read_only(int fd, struct error *err)
 }
 
 static enum status check_upload_claim(struct object_upload *u, struct stored_object *object,
-                                      struct validated_object *validated, struct error *err)
+                                      struct validated_upload *validated, struct error *err)
 {
         static const uint8_t not_claimed[32];
         _cleanup_close_ int fd = -1;
@@ -333,7 +333,7 @@ static enum status check_upload_claim(struct object_upload *u, struct stored_obj
         fd = reopen_read_only(u->fd, err); /* the content is hashed: a compromised worker must not change it */
         if (fd < 0)
                 return ST_OS;
-        st = validate_object(u->store, &u->claim, fd, u->size, validated, err);
+        st = validate_upload(u->store, &u->claim, fd, u->size, validated, err);
         if (st)
                 return st;
         object->build_id = validated->build_id;
@@ -393,7 +393,7 @@ static enum status stage_compressed(struct object_upload *u, struct stored_objec
 
 /* Takes fd. */
 static enum status publish_object(struct object_upload *u, const struct stored_object *object,
-                                  const struct validated_object *validated, const char *tmp, int fd, struct error *err)
+                                  const struct validated_upload *validated, const char *tmp, int fd, struct error *err)
 {
         const struct section_note sections = { validated->verified.sections, validated->verified.sections_bytes };
         _cleanup_free_ char *path = object_format_path(u->store, object);
@@ -445,7 +445,7 @@ enum status object_upload_finish_open(struct object_upload *upload, struct store
         _cleanup_(cleanup_object_upload) struct object_upload *u = upload;
         _cleanup_free_ char *tmp = NULL;
         struct stored_object object = { 0 }, have = { 0 };
-        _cleanup_validated_object_ struct validated_object validated = { .verified.form = VERIFIED_ELF };
+        _cleanup_validated_upload_ struct validated_upload validated = { .verified.form = VERIFIED_ELF };
         int fd = -1;
         struct error own = { 0 };
         enum status st;

@@ -5,19 +5,19 @@
  * that the uploader claims, and if that executable or debuginfo is stored, it must reference units of the package.
  * Until then the package has quality none, so that a verified matching package replaces it.
  */
-#include "debuginfo-store/claim_check.h"
+#include "debuginfo-store/validate_upload.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "elf-image/elf_identity.h"
 
-void validated_object_deinit(struct validated_object *v)
+void validated_upload_deinit(struct validated_upload *v)
 {
         verify_result_deinit(&v->verified);
 }
 
-static void add_validated_alias(struct validated_object *v, const struct build_id *id, bool is_claimed)
+static void add_validated_alias(struct validated_upload *v, const struct build_id *id, bool is_claimed)
 {
         if (!id->size || build_id_equal(id, &v->build_id))
                 return;
@@ -31,7 +31,7 @@ static void add_validated_alias(struct validated_object *v, const struct build_i
  * The htlhash identifies the executable; a split debuginfo file has a different one, and so has a program before it is
  * stripped. A file without an id is stored under the htlhash unless its uploader claims another id.
  */
-static enum status find_file_identity(struct validated_object *v, const struct object_claim *claim, int fd,
+static enum status find_file_identity(struct validated_upload *v, const struct object_claim *claim, int fd,
                                       uint64_t size, struct error *err)
 {
         struct build_id htlhash = { 0 };
@@ -49,7 +49,7 @@ static enum status find_file_identity(struct validated_object *v, const struct o
         return ST_OK;
 }
 
-static enum status check_claimed_identity(struct validated_object *v, const struct object_claim *claim,
+static enum status check_claimed_identity(struct validated_upload *v, const struct object_claim *claim,
                                           struct error *err)
 {
         char claimed_hex[BUILD_ID_HEX_MAX], found_hex[BUILD_ID_HEX_MAX];
@@ -83,7 +83,7 @@ static enum object_kind object_kind_from_form(enum verified_form form, enum obje
 }
 
 /* Upstreams, and clients that do not distinguish supplementary files, claim them as debuginfo. */
-static enum status check_claimed_kind(struct validated_object *v, const struct object_claim *claim, struct error *err)
+static enum status check_claimed_kind(struct validated_upload *v, const struct object_claim *claim, struct error *err)
 {
         v->kind = object_kind_from_form(v->verified.form, claim->kind);
         if (v->kind == claim->kind || (v->kind == OBJECT_SUPPLEMENTARY && claim->kind == OBJECT_DEBUGINFO))
@@ -102,7 +102,7 @@ static enum status check_claimed_kind(struct validated_object *v, const struct o
 }
 
 /* The uploader claimed this quality in its offer, so the file must have it. */
-static enum status check_symbol_file_quality(struct validated_object *v, const struct object_claim *claim,
+static enum status check_symbol_file_quality(struct validated_upload *v, const struct object_claim *claim,
                                              struct error *err)
 {
         if (!v->verified.quality) {
@@ -115,7 +115,7 @@ static enum status check_symbol_file_quality(struct validated_object *v, const s
                             symbol_quality_name(v->verified.quality), symbol_quality_name(claim->quality));
 }
 
-static enum status check_object_content(struct validated_object *v, const struct object_claim *claim, struct error *err)
+static enum status check_object_content(struct validated_upload *v, const struct object_claim *claim, struct error *err)
 {
         if (v->kind == OBJECT_EXECUTABLE && !v->verified.has_code) {
                 return error_refuse(err, ST_BAD_DATA, REFUSED_NO_SYMBOLS,
@@ -140,7 +140,7 @@ static enum status open_package_owner(struct debuginfo_store *store, const struc
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static enum status validate_package(struct validated_object *v, const struct object_claim *claim, bool has_owner,
+static enum status validate_package(struct validated_upload *v, const struct object_claim *claim, bool has_owner,
                                     struct error *err)
 {
         v->build_id = claim->build_id;
@@ -154,7 +154,7 @@ static enum status validate_package(struct validated_object *v, const struct obj
 }
 
 static enum status validate_file(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
-                                 struct validated_object *v, struct error *err)
+                                 struct validated_upload *v, struct error *err)
 {
         _cleanup_close_ int owner = -1;
         enum status st = claim->kind == OBJECT_DWP ? open_package_owner(store, &claim->build_id, &owner, err) : ST_OK;
@@ -181,14 +181,14 @@ static enum status validate_file(struct debuginfo_store *store, const struct obj
         return st ? st : check_object_content(v, claim, err);
 }
 
-enum status validate_object(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
-                            struct validated_object *ret, struct error *err)
+enum status validate_upload(struct debuginfo_store *store, const struct object_claim *claim, int fd, uint64_t size,
+                            struct validated_upload *ret, struct error *err)
 {
-        struct validated_object v = { .verified.form = VERIFIED_ELF };
+        struct validated_upload v = { .verified.form = VERIFIED_ELF };
         enum status st = validate_file(store, claim, fd, size, &v, err);
 
         if (st)
-                validated_object_deinit(&v);
+                validated_upload_deinit(&v);
         else
                 *ret = v;
         return st;
@@ -208,13 +208,13 @@ void validate_stored_package(struct debuginfo_store *store, const struct build_i
 {
         const struct object_name name = { *id, OBJECT_DWP };
         const struct object_claim claim = { .build_id = *id, .kind = OBJECT_DWP };
-        _cleanup_validated_object_ struct validated_object v = { .verified.form = VERIFIED_ELF };
+        _cleanup_validated_upload_ struct validated_upload v = { .verified.form = VERIFIED_ELF };
         _cleanup_close_ int fd = -1;
         struct stored_object package;
 
         if (meta_get(store->meta, id, OBJECT_DWP, &package, NULL) || package.quality > QUALITY_NONE ||
             debuginfo_store_unpack(store, id, OBJECT_DWP, &fd, NULL) ||
-            validate_object(store, &claim, fd, package.size_bytes, &v, NULL) || v.quality == QUALITY_NONE)
+            validate_upload(store, &claim, fd, package.size_bytes, &v, NULL) || v.quality == QUALITY_NONE)
                 return;
         pthread_mutex_lock(&store->publish);
         (void)!meta_edit(store->meta, &name, 1, set_package_quality, &package, NULL);
