@@ -172,27 +172,36 @@ static enum status store_fetched_object(struct federation_upstreams *upstreams, 
 
 /* ---- one upstream ---- */
 
-static enum status fetch_from_upstream(struct federation_upstreams *upstreams, struct upstream *u,
-                                       const struct fetch_entry *entry, const atomic_bool *cancel,
-                                       struct arrival *arrival, struct fetch_response *response, struct error *err)
+/* One attempt to fetch an entry's resource from one upstream. */
+struct upstream_fetch {
+        struct federation_upstreams *upstreams;
+        struct upstream *upstream;
+        const struct fetch_entry *entry;
+        const atomic_bool *cancel;
+        struct arrival arrival;
+        struct fetch_response response;
+        uint64_t took_ms;
+};
+
+static enum status fetch_from_upstream(struct upstream_fetch *f, struct error *err)
 {
         _cleanup_free_ char *header = NULL;
-        enum status st = upstream_copy_header(u, &header, err);
-        const struct fetch_request request = { .url = upstream_get_url(u),
+        enum status st = upstream_copy_header(f->upstream, &header, err);
+        const char *resource = f->entry->resource;
+        const struct fetch_request request = { .url = upstream_get_url(f->upstream),
                                                .header = header,
-                                               .id = &entry->id,
-                                               .resource = entry->resource,
-                                               .forwarded_for = entry->forwarded_for,
-                                               .timeout_s = upstreams->timeout_s,
-                                               .max_bytes =
-                                                       fetch_resource_is_part(entry->resource) ? LIMIT_PIECE_BYTES : 0,
+                                               .id = &f->entry->id,
+                                               .resource = resource,
+                                               .forwarded_for = f->entry->forwarded_for,
+                                               .timeout_s = f->upstreams->timeout_s,
+                                               .max_bytes = fetch_resource_is_part(resource) ? LIMIT_PIECE_BYTES : 0,
                                                .progress = note_arrival,
-                                               .context = arrival };
+                                               .context = &f->arrival };
 
         if (!st)
-                st = fetch_object(&request, download_get_fd(arrival->download), cancel, response, err);
+                st = fetch_object(&request, download_get_fd(f->arrival.download), f->cancel, &f->response, err);
         if (!st)
-                download_note_progress(arrival->download, response);
+                download_note_progress(f->arrival.download, &f->response);
         return st;
 }
 
@@ -240,43 +249,39 @@ static enum federation_outcome federation_outcome_from(enum upstream_outcome out
 }
 
 /* Fetch and store. A failure to store a valid file is the service's and does not count against the upstream. */
-static enum upstream_outcome fetch_and_store(struct federation_upstreams *upstreams, struct upstream *u,
-                                             const struct fetch_entry *entry, const atomic_bool *cancel,
-                                             struct arrival *arrival, struct fetch_response *response,
-                                             uint64_t *took_ms_ret, struct stored_object *ret, struct error *err)
+static enum upstream_outcome fetch_and_store(struct upstream_fetch *f, struct stored_object *ret, struct error *err)
 {
         int64_t began_ns = monotonic_ns();
         enum upstream_outcome outcome;
         bool is_bad = false;
-        int fd = object_create_temporary(upstreams->store, err);
+        int fd = object_create_temporary(f->upstreams->store, err);
 
-        if (fd < 0 || download_create(fd, &arrival->download, err))
+        if (fd < 0 || download_create(fd, &f->arrival.download, err))
                 return UPSTREAM_UNSURE;
-        outcome = classify_fetch(fetch_from_upstream(upstreams, u, entry, cancel, arrival, response, err), cancel);
-        *took_ms_ret = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
-        if (outcome == UPSTREAM_FAILED && lacks_section_support(entry, response))
+        outcome = classify_fetch(fetch_from_upstream(f, err), f->cancel);
+        f->took_ms = (uint64_t)(monotonic_ns() - began_ns) / 1000000;
+        if (outcome == UPSTREAM_FAILED && lacks_section_support(f->entry, &f->response))
                 outcome = UPSTREAM_UNSURE;
         if (outcome == UPSTREAM_FOUND &&
-            store_fetched_file(upstreams, entry, download_get_fd(arrival->download), &is_bad, ret, err))
+            store_fetched_file(f->upstreams, f->entry, download_get_fd(f->arrival.download), &is_bad, ret, err))
                 outcome = is_bad ? UPSTREAM_REFUSED : UPSTREAM_UNSURE;
         return outcome;
 }
 
-static enum federation_outcome query_upstream(struct federation_upstreams *upstreams, struct upstream *u,
-                                              const struct fetch_entry *entry, const atomic_bool *cancel,
-                                              struct arrival *arrival, struct stored_object *ret, struct error *err)
+static enum federation_outcome query_upstream(struct upstream_fetch *f, struct stored_object *ret, struct error *err)
 {
-        struct fetch_response response = { 0 };
+        struct federation_upstreams *upstreams = f->upstreams;
+        struct arrival *arrival = &f->arrival;
         enum upstream_outcome outcome;
         struct upstream_status status;
-        uint64_t took_ms = 0, epoch;
+        uint64_t epoch;
 
-        if (upstream_begin_request(u, &epoch, err))
+        if (upstream_begin_request(f->upstream, &epoch, err))
                 return FEDERATION_FAILED;
-        outcome = fetch_and_store(upstreams, u, entry, cancel, arrival, &response, &took_ms, ret, err);
-        if (upstream_end_request(u, epoch, outcome, &response, took_ms, err) != UPSTREAM_UNCHANGED &&
+        outcome = fetch_and_store(f, ret, err);
+        if (upstream_end_request(f->upstream, epoch, outcome, &f->response, f->took_ms, err) != UPSTREAM_UNCHANGED &&
             upstreams->upstream_changed) {
-                upstream_get_status(u, &status);
+                upstream_get_status(f->upstream, &status);
                 upstreams->upstream_changed(upstreams->context, &status);
         }
         if (arrival->is_shown) /* the statistics are updated first, because this ends the clients' reads */
@@ -297,10 +302,14 @@ enum federation_outcome federation_query_upstreams(struct federation_upstreams *
         enum federation_outcome worst = FEDERATION_MISSING, outcome = FEDERATION_MISSING;
 
         for (size_t i = 0; i < set->count && !*cancel && outcome != FEDERATION_STORED; i++) {
-                struct arrival arrival = { .show = show, .context = context };
+                struct upstream_fetch fetch = { .upstreams = upstreams,
+                                                .upstream = set->items[i],
+                                                .entry = entry,
+                                                .cancel = cancel,
+                                                .arrival = { .show = show, .context = context } };
                 struct error one = { 0 };
 
-                outcome = query_upstream(upstreams, set->items[i], entry, cancel, &arrival, ret, &one);
+                outcome = query_upstream(&fetch, ret, &one);
                 if (outcome != FEDERATION_STORED && outcome > worst) {
                         worst = outcome;
                         *err = one;
