@@ -89,24 +89,30 @@ static enum status reserve_place(struct scan_place **places, size_t *capacity, s
         return ST_OK;
 }
 
-/* Find all records whose key begins with the prefix and has size bytes. */
-static enum status find_places(struct scan_index *ix, MDB_dbi dbi, const void *prefix, size_t prefix_bytes, size_t size,
-                               struct scan_place **ret, size_t *count_ret, struct error *err)
+/* Selects the records whose keys begin with the prefix and have key_bytes. */
+struct place_prefix {
+        MDB_dbi dbi;
+        const void *prefix;
+        size_t prefix_bytes, key_bytes;
+};
+
+static enum status find_places(struct scan_index *ix, const struct place_prefix *q, struct scan_place **ret,
+                               size_t *count_ret, struct error *err)
 {
-        MDB_val key = { prefix_bytes, (void *)(uintptr_t)prefix }, value;
+        MDB_val key = { q->prefix_bytes, (void *)(uintptr_t)q->prefix }, value;
         struct scan_place *places = NULL;
         struct index_search s;
-        enum status st = index_search_begin(ix, dbi, &s, err);
+        enum status st = index_search_begin(ix, q->dbi, &s, err);
         size_t count = 0, capacity = 0;
 
         if (st)
                 return st;
         for (int rc = mdb_cursor_get(s.cursor, &key, &value, MDB_SET_RANGE);
-             !st && !rc && count < LIMIT_SCAN_PLACES && key.mv_size >= prefix_bytes &&
-             memcmp(key.mv_data, prefix, prefix_bytes) == 0;
+             !st && !rc && count < LIMIT_SCAN_PLACES && key.mv_size >= q->prefix_bytes &&
+             memcmp(key.mv_data, q->prefix, q->prefix_bytes) == 0;
              rc = mdb_cursor_get(s.cursor, &key, &value, MDB_NEXT))
-                if (key.mv_size == size && !(st = reserve_place(&places, &capacity, count, err)))
-                        st = decode_place(&s, &key, &value, dbi == ix->sources, &places[count++], err);
+                if (key.mv_size == q->key_bytes && !(st = reserve_place(&places, &capacity, count, err)))
+                        st = decode_place(&s, &key, &value, q->dbi == ix->sources, &places[count++], err);
         index_search_end(&s);
         if (!st && !count)
                 st = error_set(err, ST_NOT_FOUND, "no scanned file has it");
@@ -125,7 +131,7 @@ enum status scan_index_find(struct scan_index *ix, const struct build_id *id, st
         uint8_t key[SCAN_KEY_MAX];
         size_t size = scan_make_object_key(key, id, 0, 0);
 
-        return find_places(ix, ix->objects, key, size - 8, size, ret, count_ret, err);
+        return find_places(ix, &(struct place_prefix){ ix->objects, key, size - 8, size }, ret, count_ret, err);
 }
 
 enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, struct scan_place **ret,
@@ -134,7 +140,7 @@ enum status scan_index_find_source(struct scan_index *ix, uint64_t path_hash, st
         uint8_t key[8];
 
         store_be64(key, path_hash);
-        return find_places(ix, ix->sources, key, sizeof key, 12, ret, count_ret, err);
+        return find_places(ix, &(struct place_prefix){ ix->sources, key, sizeof key, 12 }, ret, count_ret, err);
 }
 
 enum status scan_index_find_section(struct scan_index *ix, uint32_t number, uint32_t ordinal, const char *name,

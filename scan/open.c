@@ -159,18 +159,25 @@ static uint8_t scan_kinds_from_object_kind(enum object_kind kind)
         return kind == OBJECT_EXECUTABLE ? SCAN_EXECUTABLE : 0;
 }
 
-static enum status open_place_as_requested(struct scan *s, const struct scan_place *p, const struct place_request *w,
-                                           struct scan_opened *ret, uint64_t *offset, uint64_t *size, struct error *err)
+static enum status open_place_as_requested(struct scan *s, const struct scan_place *p, const struct place_request *r,
+                                           struct scan_opened *ret, struct error *err)
 {
+        uint64_t offset = 0, size = 0;
         enum status st = ST_OK;
 
-        if (w->section)
-                st = scan_index_find_section(s->index, p->number, p->object.ordinal, w->section, offset, size, err);
-        return st ? st : open_place(s, p, w->wait, ret, err);
+        if (r->section)
+                st = scan_index_find_section(s->index, p->number, p->object.ordinal, r->section, &offset, &size, err);
+        if (!st)
+                st = open_place(s, p, r->wait, ret, err);
+        if (st)
+                return st;
+        ret->section_offset = offset;
+        ret->section_bytes = size;
+        return ST_OK;
 }
 
-static enum status open_best_place(struct scan *s, const struct build_id *id, const struct place_request *w,
-                                   struct scan_opened *ret, uint64_t *offset, uint64_t *size, struct error *err)
+static enum status open_best_place(struct scan *s, const struct build_id *id, const struct place_request *r,
+                                   struct scan_opened *ret, struct error *err)
 {
         struct scan_place *places;
         size_t count;
@@ -181,10 +188,10 @@ static enum status open_best_place(struct scan *s, const struct build_id *id, co
         qsort(places, count, sizeof *places, compare_places);
         st = error_set(err, ST_NOT_FOUND, "no scanned file has it");
         for (size_t i = 0; i < count && st; i++) {
-                if (!(places[i].object.kinds & w->kinds))
+                if (!(places[i].object.kinds & r->kinds))
                         continue;
-                one = open_place_as_requested(s, &places[i], w, ret, offset, size, err);
-                if (one == ST_BUSY || (w->section && one == ST_UNSUPPORTED)) { /* do not fall back to a worse place */
+                one = open_place_as_requested(s, &places[i], r, ret, err);
+                if (one == ST_BUSY || (r->section && one == ST_UNSUPPORTED)) { /* do not fall back to a worse place */
                         st = one;
                         break;
                 }
@@ -197,18 +204,17 @@ static enum status open_best_place(struct scan *s, const struct build_id *id, co
 enum status scan_open(struct scan *s, const struct build_id *id, enum object_kind kind, const struct scan_wait *wait,
                       struct scan_opened *ret, struct error *err)
 {
-        const struct place_request w = { scan_kinds_from_object_kind(kind), NULL, wait };
+        const struct place_request r = { scan_kinds_from_object_kind(kind), NULL, wait };
 
-        return open_best_place(s, id, &w, ret, NULL, NULL, err);
+        return open_best_place(s, id, &r, ret, err);
 }
 
 enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
-                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret,
-                              uint64_t *size_ret, struct error *err)
+                              const struct scan_wait *wait, struct scan_opened *ret, struct error *err)
 {
-        const struct place_request w = { scan_kinds_from_object_kind(kind), name, wait };
+        const struct place_request r = { scan_kinds_from_object_kind(kind), name, wait };
 
-        return open_best_place(s, id, &w, ret, offset_ret, size_ret, err);
+        return open_best_place(s, id, &r, ret, err);
 }
 
 /* ---- sources ---- */
@@ -323,12 +329,21 @@ static bool is_better_source_place(const struct scan_place *a, size_t a_shared, 
         return a_shared != b_shared ? a_shared > b_shared : a->file.mtime_ns > b->file.mtime_ns;
 }
 
-static enum status open_source_member(struct scan *s, const struct name_source *d, uint64_t hash, const char *path,
-                                      const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+/* A request for a source file. */
+struct source_request {
+        struct scan *scan;
+        const char *path; /* normalised */
+        uint64_t hash;    /* scan_path_hash() */
+        const struct scan_debuginfo *other;
+        const atomic_bool *cancel;
+};
+
+static enum status open_source_member(const struct source_request *r, const struct name_source *d,
+                                      struct scan_opened *ret, struct error *err)
 {
         struct scan_place *places;
         size_t count, best = 0, best_shared = 0;
-        enum status st = scan_index_find_source(s->index, hash, &places, &count, err);
+        enum status st = scan_index_find_source(r->scan->index, r->hash, &places, &count, err);
 
         if (st)
                 return st;
@@ -342,9 +357,9 @@ static enum status open_source_member(struct scan *s, const struct name_source *
                         best_shared = n;
                 }
         }
-        st = open_place(s, &places[best], &(struct scan_wait){ .cancel = cancel }, ret, err);
+        st = open_place(r->scan, &places[best], &(struct scan_wait){ .cancel = r->cancel }, ret, err);
         if (!st)
-                snprintf(ret->name, sizeof ret->name, "%s", path);
+                snprintf(ret->name, sizeof ret->name, "%s", r->path);
         scan_places_free(places, count);
         return st;
 }
@@ -363,47 +378,45 @@ static enum status open_source_in_tree(struct scan *s, const char *path, struct 
         return ST_OK;
 }
 
-/* @param path normalised. */
-static enum status open_named_source(struct scan *s, const struct name_source *d, const char *path,
-                                     const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+static enum status open_named_source(const struct source_request *r, const struct name_source *d,
+                                     struct scan_opened *ret, struct error *err)
 {
-        uint64_t hash = scan_path_hash(path);
-        enum status st = check_source_is_named(s, d, hash, cancel, err);
+        enum status st = check_source_is_named(r->scan, d, r->hash, r->cancel, err);
 
         if (st)
                 return st;
-        st = open_source_in_tree(s, path, ret, err);
-        return st == ST_NOT_FOUND ? open_source_member(s, d, hash, path, cancel, ret, err) : st;
+        st = open_source_in_tree(r->scan, r->path, ret, err);
+        return st == ST_NOT_FOUND ? open_source_member(r, d, ret, err) : st;
 }
 
-/* Try debuginfo in all places of the build-id, then external debuginfo, which may belong to an executable in a tree.
- */
-static enum status open_source_of_places(struct scan *s, const struct scan_place *places, size_t count,
-                                         const struct scan_debuginfo *other, const char *path,
-                                         const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+/* Try debuginfo in all places of the build-id, then external debuginfo, which may belong to an executable in a tree. */
+static enum status open_source_of_places(const struct source_request *r, const struct scan_place *places, size_t count,
+                                         struct scan_opened *ret, struct error *err)
 {
         enum status st = error_set(err, ST_NOT_FOUND, "no scanned debuginfo names it"), one;
 
         for (size_t i = 0; i < count && st; i++) {
                 const struct scan_place *p = &places[i];
-                struct name_source d = {
-                        .number = p->number, .like = p->file.path, .open = open_scanned_debuginfo, .scan = s, .place = p
-                };
+                struct name_source d = { .number = p->number,
+                                         .like = p->file.path,
+                                         .open = open_scanned_debuginfo,
+                                         .scan = r->scan,
+                                         .place = p };
 
                 if (!(p->object.kinds & SCAN_DEBUGINFO))
                         continue;
                 snprintf(d.key, sizeof d.key, "%08" PRIx32 "-%08" PRIx32 "-names", p->number, p->object.ordinal);
-                one = open_named_source(s, &d, path, cancel, ret, err);
+                one = open_named_source(r, &d, ret, err);
                 st = one == ST_NOT_FOUND ? st : one;
         }
-        if (st == ST_NOT_FOUND && other) {
+        if (st == ST_NOT_FOUND && r->other) {
                 struct name_source d = { .number = count ? places[0].number : 0,
                                          .like = count ? places[0].file.path : "",
                                          .open = open_external_debuginfo,
-                                         .other = other };
+                                         .other = r->other };
 
-                snprintf(d.key, sizeof d.key, "%.32s-names", other->identity);
-                st = open_named_source(s, &d, path, cancel, ret, err);
+                snprintf(d.key, sizeof d.key, "%.32s-names", r->other->identity);
+                st = open_named_source(r, &d, ret, err);
         }
         return st;
 }
@@ -413,6 +426,7 @@ enum status scan_open_source(struct scan *s, const struct build_id *id, const ch
                              struct error *err)
 {
         _cleanup_free_ char *normal = strdup(path);
+        struct source_request r = { .scan = s, .path = normal, .other = other, .cancel = cancel };
         struct scan_place *places = NULL;
         size_t count = 0;
         enum status st = normal ? scan_index_find(s->index, id, &places, &count, err) : error_no_memory(err);
@@ -420,7 +434,8 @@ enum status scan_open_source(struct scan *s, const struct build_id *id, const ch
         if (st && st != ST_NOT_FOUND)
                 return st;
         scan_path_normalise(normal);
-        st = open_source_of_places(s, places, count, other, normal, cancel, ret, err);
+        r.hash = scan_path_hash(normal);
+        st = open_source_of_places(&r, places, count, ret, err);
         scan_places_free(places, count);
         return st;
 }

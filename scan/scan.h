@@ -75,10 +75,11 @@ struct scan_wait {
 struct scan_opened {
         int fd; /* owned; at the start of the file */
         uint64_t size_bytes;
-        enum symbol_quality quality; /* of objects */
-        char identity[40];           /* equal for equal bytes, for an ETag */
-        char name[256];              /* of the file, or of the member with its path */
-        char archive[512];           /* path of the archive; "": none */
+        enum symbol_quality quality;            /* of objects */
+        char identity[40];                      /* equal for equal bytes, for an ETag */
+        char name[256];                         /* of the file, or of the member with its path */
+        char archive[512];                      /* path of the archive; "": none */
+        uint64_t section_offset, section_bytes; /* by scan_open_section() */
 };
 
 /** Open the best file of a build-id. ST_NOT_FOUND if there is none, or it was removed. */
@@ -90,8 +91,7 @@ enum status scan_open(struct scan *s, const struct build_id *id, enum object_kin
  * @return ST_NOT_FOUND; ST_UNSUPPORTED if the sections of one of the files are unknown.
  */
 enum status scan_open_section(struct scan *s, const struct build_id *id, enum object_kind kind, const char *name,
-                              const struct scan_wait *wait, struct scan_opened *ret, uint64_t *offset_ret,
-                              uint64_t *size_ret, struct error *err) MUST_CHECK;
+                              const struct scan_wait *wait, struct scan_opened *ret, struct error *err) MUST_CHECK;
 
 /** Debuginfo of a build-id that is not from the trees. */
 struct scan_debuginfo {

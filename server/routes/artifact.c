@@ -297,12 +297,13 @@ static enum status open_scanned_section(const struct artifact_query *q, const ch
         struct scan *scan = q->space->scan_demand.scan;
         struct artifact *a = &p->artifact;
         struct scan_opened o;
-        enum status st = scan ? scan_open_section(scan, &q->id, a->kind, name, &wait, &o, &p->offset, &p->size, err)
-                              : ST_NOT_FOUND;
+        enum status st = scan ? scan_open_section(scan, &q->id, a->kind, name, &wait, &o, err) : ST_NOT_FOUND;
 
         if (st)
                 return st;
         copy_scanned_artifact(a, &o);
+        p->offset = o.section_offset;
+        p->size = o.section_bytes;
         st = check_section_bounds(p, name, err);
         if (st)
                 artifact_close(a);
