@@ -135,9 +135,11 @@ enum status index_blocks_put(struct index_write *w, uint32_t number, uint32_t an
         if (st)
                 return st;
         encode_block_id(id, anchor, number);
-        st = index_write_put(w, w->index->blocks, id + 4, 4, block->data, block->size, MDB_APPEND, err);
+        st = index_write_put(w, w->index->blocks, &(struct index_record){ id + 4, 4, block->data, block->size },
+                             MDB_APPEND, err);
         if (!st)
-                st = index_write_put(w, w->index->block_ids, &zero_key, sizeof zero_key, id, ID_BYTES, 0, err);
+                st = index_write_put(w, w->index->block_ids,
+                                     &(struct index_record){ &zero_key, sizeof zero_key, id, ID_BYTES }, 0, err);
         if (!st)
                 anchor_filter_add(filter, anchor);
         return st;
@@ -157,7 +159,8 @@ static enum status write_extra_users(struct index_write *w, const uint8_t number
                                      struct error *err)
 {
         users = htole32(users);
-        return index_write_put(w, w->index->block_users, number, 4, &users, sizeof users, 0, err);
+        return index_write_put(w, w->index->block_users, &(struct index_record){ number, 4, &users, sizeof users }, 0,
+                               err);
 }
 
 enum status index_blocks_ref(struct index_write *w, uint32_t number, struct error *err)

@@ -55,9 +55,15 @@ void index_write_abort(struct index_write *w);
 bool index_write_is_full(const struct index_write *w);
 enum status index_write_renew(struct index_write *w, struct error *err) MUST_CHECK;
 
+struct index_record {
+        const void *key;
+        size_t key_size;
+        const void *value;
+        size_t value_size;
+};
 /** mdb_put() that counts bytes. flags as for mdb_put(). */
-enum status index_write_put(struct index_write *w, MDB_dbi dbi, const void *key, size_t key_size, const void *value,
-                            size_t value_size, unsigned flags, struct error *err) MUST_CHECK;
+enum status index_write_put(struct index_write *w, MDB_dbi dbi, const struct index_record *record, unsigned flags,
+                            struct error *err) MUST_CHECK;
 
 /* ---- garbage: numbers of objects whose maps are to be deleted */
 

@@ -206,7 +206,8 @@ static enum status write_map_page(struct index_load *l, struct error *err)
         if (l->map.count == 0)
                 return ST_OK;
         size = map_builder_finish(&l->map, l->now.number, &key);
-        return index_write_put(&l->w, l->w.index->maps, key.bytes, sizeof key.bytes, l->map.page, size, MDB_APPEND,
+        return index_write_put(&l->w, l->w.index->maps,
+                               &(struct index_record){ key.bytes, sizeof key.bytes, l->map.page, size }, MDB_APPEND,
                                err);
 }
 
@@ -372,7 +373,8 @@ static enum status allocate_object_number(struct index_load *l, struct error *er
                 return error_set(err, ST_TOO_BIG, "index '%s' has no object number left", index->dir);
         l->now.number = next;
         next = htole32(next + 1);
-        st = index_write_put(&l->w, index->meta, "next_object", 11, &next, sizeof next, 0, err);
+        st = index_write_put(&l->w, index->meta, &(struct index_record){ "next_object", 11, &next, sizeof next }, 0,
+                             err);
         return st ? st : index_garbage_add(&l->w, l->now.number, err);
 }
 

@@ -136,7 +136,9 @@ enum status index_object_put(struct index_write *w, const struct build_id *id, c
         if (!b.failed)
                 buf_append_u64(&b, hash_bytes64(b.data, b.size));
         st = buf_status(&b, err, "an object's record");
-        return st ? st : index_write_put(w, w->index->objects, id->bytes, id->size, b.data, b.size, 0, err);
+        return st ? st
+                  : index_write_put(w, w->index->objects, &(struct index_record){ id->bytes, id->size, b.data, b.size },
+                                    0, err);
 }
 
 bool index_object_has_bytes(const struct index_object *o)
@@ -268,9 +270,10 @@ static enum status put_alias(struct index_write *w, const struct build_id *id, c
         *changed_ret = rc || !is_alias_of(&value, id);
         if (rc && rc != MDB_NOTFOUND)
                 return index_set_error(err, w->index, rc, "cannot read an alias");
-        return *changed_ret
-                       ? index_write_put(w, w->index->aliases, alias->bytes, alias->size, id->bytes, id->size, 0, err)
-                       : ST_OK;
+        return *changed_ret ? index_write_put(w, w->index->aliases,
+                                              &(struct index_record){ alias->bytes, alias->size, id->bytes, id->size },
+                                              0, err)
+                            : ST_OK;
 }
 
 enum status symbol_index_add_aliases(struct symbol_index *index, const struct build_id *id,

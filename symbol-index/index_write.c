@@ -42,13 +42,13 @@ enum status index_write_renew(struct index_write *w, struct error *err)
         return st ? st : index_write_begin(w, w->index, err);
 }
 
-enum status index_write_put(struct index_write *w, MDB_dbi dbi, const void *key, size_t key_size, const void *value,
-                            size_t value_size, unsigned flags, struct error *err)
+enum status index_write_put(struct index_write *w, MDB_dbi dbi, const struct index_record *record, unsigned flags,
+                            struct error *err)
 {
-        MDB_val k = { key_size, (void *)key }, v = { value_size, (void *)value };
+        MDB_val k = { record->key_size, (void *)record->key }, v = { record->value_size, (void *)record->value };
 
-        assert(w->txn && key_size > 0);
-        w->bytes += key_size + value_size;
+        assert(w->txn && record->key_size > 0);
+        w->bytes += record->key_size + record->value_size;
         return index_set_error(err, w->index, mdb_put(w->txn, dbi, &k, &v, flags), "cannot write the index");
 }
 
@@ -57,7 +57,7 @@ enum status index_garbage_add(struct index_write *w, uint32_t object, struct err
         struct map_key key = map_key_make(object, 0);
 
         assert(object != 0);
-        return index_write_put(w, w->index->garbage, key.bytes, 4, "", 0, 0, err);
+        return index_write_put(w, w->index->garbage, &(struct index_record){ key.bytes, 4, "", 0 }, 0, err);
 }
 
 enum status index_garbage_remove(struct index_write *w, uint32_t object, struct error *err)

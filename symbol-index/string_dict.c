@@ -323,7 +323,8 @@ static enum status write_text_pages(struct interner *n, uint32_t last, struct er
                         break;
                 last += (uint32_t)used;
                 key = htobe32(last);
-                st = index_write_put(n->w, n->strings->pages, &key, sizeof key, n->page.data, n->page.size, MDB_APPEND,
+                st = index_write_put(n->w, n->strings->pages,
+                                     &(struct index_record){ &key, sizeof key, n->page.data, n->page.size }, MDB_APPEND,
                                      err);
                 if (!st && index_write_is_full(n->w))
                         st = index_write_renew(n->w, err);

@@ -86,26 +86,34 @@ static size_t count_chunk_bytes(uint32_t first, const struct text_hash_entry *id
         return HEADER_BYTES + bits_to_bytes((uint64_t)count * (hash_width + group_width)) + CHECKSUM_BYTES;
 }
 
-static enum status put_chunk(struct index_write *w, MDB_dbi dbi, unsigned flags, uint32_t first, uint32_t last,
-                             const struct text_hash_entry *ids, size_t count, struct error *err)
+/* Sorted entries that cover the hashes [first, last]. */
+struct hash_span {
+        uint32_t first, last;
+        const struct text_hash_entry *ids;
+        size_t count;
+};
+
+static enum status put_chunk(struct index_write *w, MDB_dbi dbi, unsigned flags, const struct hash_span *span,
+                             struct error *err)
 {
-        size_t size = count_chunk_bytes(first, ids, count);
+        const struct text_hash_entry *ids = span->ids;
+        size_t size = count_chunk_bytes(span->first, ids, span->count);
         _cleanup_free_ uint8_t *p = calloc(1, size);
         unsigned hash_width, group_width;
-        uint32_t key = htobe32(last), before = first, first_le = htole32(first);
-        uint16_t count_le = htole16((uint16_t)count);
+        uint32_t key = htobe32(span->last), before = span->first, first_le = htole32(span->first);
+        uint16_t count_le = htole16((uint16_t)span->count);
         uint64_t sum;
 
-        assert(first <= last && count <= TEXT_CHUNK_ENTRIES);
+        assert(span->first <= span->last && span->count <= TEXT_CHUNK_ENTRIES);
         if (!p)
                 return error_no_memory(err);
-        find_widths(first, ids, count, &hash_width, &group_width);
+        find_widths(span->first, ids, span->count, &hash_width, &group_width);
         p[0] = CHUNK_VERSION;
         p[1] = (uint8_t)hash_width;
         p[2] = (uint8_t)group_width;
         memcpy(p + 4, &count_le, sizeof count_le);
         memcpy(p + 6, &first_le, sizeof first_le);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < span->count; i++) {
                 uint64_t bit = (uint64_t)i * (hash_width + group_width);
                 uint64_t entry = (ids[i].hash - before) | (uint64_t)ids[i].group << hash_width;
                 uint64_t word = load_le64(p + HEADER_BYTES + bit / 8) | entry << bit % 8;
@@ -114,9 +122,9 @@ static enum status put_chunk(struct index_write *w, MDB_dbi dbi, unsigned flags,
                 word = htole64(word);
                 memcpy(p + HEADER_BYTES + bit / 8, &word, sizeof word);
         }
-        sum = htole64(hash_bytes64(p, size - CHECKSUM_BYTES) ^ last);
+        sum = htole64(hash_bytes64(p, size - CHECKSUM_BYTES) ^ span->last);
         memcpy(p + size - CHECKSUM_BYTES, &sum, sizeof sum);
-        return index_write_put(w, dbi, &key, sizeof key, p, size, flags, err);
+        return index_write_put(w, dbi, &(struct index_record){ &key, sizeof key, p, size }, flags, err);
 }
 
 /* ---- the database */
@@ -168,12 +176,13 @@ static size_t merge_chunk(const struct text_hash_chunk *c, const struct text_has
         return new;
 }
 
-/* Write entries that cover [first, last] as chunks of equal size; equal hashes stay together. */
-static enum status put_chunks(struct index_write *w, MDB_dbi dbi, uint32_t first, uint32_t last,
-                              const struct text_hash_entry *ids, size_t count, struct error *err)
+/* Write entries as chunks of equal size; equal hashes stay together. */
+static enum status put_chunks(struct index_write *w, MDB_dbi dbi, const struct hash_span *span, struct error *err)
 {
-        size_t size = count_chunk_bytes(first, ids, count),
+        const struct text_hash_entry *ids = span->ids;
+        size_t count = span->count, size = count_chunk_bytes(span->first, ids, count),
                parts = size > TEXT_CHUNK_BYTES ? (size + FILL_BYTES - 1) / FILL_BYTES : 1;
+        uint32_t first = span->first;
         MDB_stat before;
         enum status st = index_set_error(err, w->index, mdb_stat(w->txn, dbi, &before), "cannot write the index");
         /* Appending to a tree fills its pages completely. */
@@ -181,6 +190,7 @@ static enum status put_chunks(struct index_write *w, MDB_dbi dbi, uint32_t first
 
         for (size_t part = 0, at = 0; part < parts && !st; part++) {
                 size_t end = count * (part + 1) / parts;
+                struct hash_span chunk;
                 bool is_last;
 
                 while (end > at && end < count && ids[end].hash == ids[end - 1].hash)
@@ -188,7 +198,8 @@ static enum status put_chunks(struct index_write *w, MDB_dbi dbi, uint32_t first
                 if (end == at && part + 1 < parts)
                         continue;
                 is_last = part + 1 == parts || end == count;
-                st = put_chunk(w, dbi, flags, first, is_last ? last : ids[end - 1].hash, ids + at, end - at, err);
+                chunk = (struct hash_span){ first, is_last ? span->last : ids[end - 1].hash, ids + at, end - at };
+                st = put_chunk(w, dbi, flags, &chunk, err);
                 if (is_last)
                         break;
                 first = ids[end - 1].hash + 1;
@@ -213,7 +224,7 @@ enum status text_hash_index_add(struct index_write *w, MDB_dbi dbi, const struct
                 if (st)
                         break;
                 taken = merge_chunk(chunk, ids, count, merged, &n);
-                st = put_chunks(w, dbi, chunk->first, chunk->last, merged, n, err);
+                st = put_chunks(w, dbi, &(struct hash_span){ chunk->first, chunk->last, merged, n }, err);
                 ids += taken;
                 count -= taken;
                 if (!st && index_write_is_full(w))

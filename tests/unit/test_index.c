@@ -493,7 +493,8 @@ START_TEST(another_format_is_refused)
         uint32_t format = 77;
 
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(index_write_put(&w, index->meta, "format", 6, &format, 4, 0, NULL), ST_OK);
+        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "format", 6, &format, 4 }, 0, NULL),
+                         ST_OK);
         ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
         symbol_index_close(index);
         ck_assert_int_eq(symbol_index_open(dir, false, &again, &err), ST_UNSUPPORTED);
@@ -515,11 +516,12 @@ START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
         MDB_dbi ranges, file_ids;
 
         ck_assert_int_eq(index_write_begin(&w, index, NULL), ST_OK);
-        ck_assert_int_eq(index_write_put(&w, index->meta, "format", 6, &format, 4, 0, NULL), ST_OK);
+        ck_assert_int_eq(index_write_put(&w, index->meta, &(struct index_record){ "format", 6, &format, 4 }, 0, NULL),
+                         ST_OK);
         ck_assert_int_eq(mdb_dbi_open(w.txn, "ranges", MDB_CREATE, &ranges), 0);
-        ck_assert_int_eq(index_write_put(&w, ranges, "old", 3, "block", 5, 0, NULL), ST_OK);
+        ck_assert_int_eq(index_write_put(&w, ranges, &(struct index_record){ "old", 3, "block", 5 }, 0, NULL), ST_OK);
         ck_assert_int_eq(mdb_dbi_open(w.txn, "file_ids", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED, &file_ids), 0);
-        ck_assert_int_eq(index_write_put(&w, file_ids, "", 1, "12345678", 8, 0, NULL), ST_OK);
+        ck_assert_int_eq(index_write_put(&w, file_ids, &(struct index_record){ "", 1, "12345678", 8 }, 0, NULL), ST_OK);
         ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
         symbol_index_close(index);
         for (int read_only = 0; read_only < 2; read_only++) {
