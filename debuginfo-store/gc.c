@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "debuginfo-store/partial.h"
@@ -211,15 +212,8 @@ static void count_kept(struct collection *c, const struct stored_object *o)
 
 static enum status add_gc_candidate(struct collection *c, const struct stored_object *o, size_t rule)
 {
-        if (c->count == c->capacity) {
-                size_t capacity = c->capacity ? 2 * c->capacity : 256;
-                struct candidate *more = reallocarray(c->candidates, capacity, sizeof *more);
-
-                if (!more)
-                        return error_no_memory(c->err);
-                c->candidates = more;
-                c->capacity = capacity;
-        }
+        if (!array_reserve(&c->candidates, &c->capacity, c->count))
+                return error_no_memory(c->err);
         c->candidates[c->count++] = (struct candidate){
                 .name = { o->build_id, o->kind },
                 .bytes = o->stored_bytes,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/limits.h"
@@ -257,15 +258,8 @@ struct companion_list {
 
 static int append_companions(struct companion_list *l, struct parsed_links *from)
 {
-        if (l->count + from->companion_count > l->capacity) {
-                size_t capacity = 2 * (l->count + from->companion_count);
-                struct object_name *more = reallocarray(l->items, capacity, sizeof *more);
-
-                if (!more)
-                        return ENOMEM;
-                l->items = more;
-                l->capacity = capacity;
-        }
+        if (from->companion_count && !array_reserve_many(&l->items, &l->capacity, l->count, from->companion_count))
+                return ENOMEM;
         for (uint32_t i = 0; i < from->companion_count; i++)
                 if (!read_companion(&from->companions, &l->items[l->count++]))
                         return MDB_CORRUPTED;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"
@@ -20,41 +21,43 @@
 
 /* ---- in the worker ---- */
 
-static enum status add_found_companion(struct verify_result *v, enum object_kind kind, const struct build_id *id,
+struct companion_search {
+        struct verify_result *result;
+        size_t capacity; /* of result->companions */
+};
+
+static enum status add_found_companion(struct companion_search *s, enum object_kind kind, const struct build_id *id,
                                        struct error *err)
 {
-        if ((v->companion_count & (v->companion_count - 1)) == 0) {
-                size_t capacity = v->companion_count ? 2 * (size_t)v->companion_count : 1;
-                struct object_name *more = reallocarray(v->companions, capacity, sizeof *more);
+        struct verify_result *v = s->result;
 
-                if (!more)
-                        return error_no_memory(err);
-                v->companions = more;
-        }
+        if (!array_reserve(&v->companions, &s->capacity, v->companion_count))
+                return error_no_memory(err);
         v->companions[v->companion_count++] = (struct object_name){ *id, kind };
         return ST_OK;
 }
 
 static enum status add_dwo_companion(void *context, const struct dwarf_split_unit *unit)
 {
-        struct verify_result *v = context;
+        struct companion_search *s = context;
         struct build_id id;
 
-        if (v->companion_count >= LIMIT_COMPANIONS)
+        if (s->result->companion_count >= LIMIT_COMPANIONS)
                 return ST_OK;
         object_make_dwo_id(&id, unit->id);
-        return add_found_companion(v, OBJECT_DWO, &id, NULL);
+        return add_found_companion(s, OBJECT_DWO, &id, NULL);
 }
 
 /* Unreadable units are ignored; they do not make the file invalid. */
 static enum status find_companions(const struct elf_image *img, struct verify_result *v, struct error *err)
 {
+        struct companion_search s = { .result = v };
         struct build_id id;
         const char *path;
 
-        (void)!dwarf_split_units(img, add_dwo_companion, v, err);
+        (void)!dwarf_split_units(img, add_dwo_companion, &s, err);
         return elf_image_altlink(img, &path, &id, NULL) == ST_OK && id.size
-                       ? add_found_companion(v, OBJECT_SUPPLEMENTARY, &id, err)
+                       ? add_found_companion(&s, OBJECT_SUPPLEMENTARY, &id, err)
                        : ST_OK;
 }
 
