@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
 #include "debuginfo-store/frame_cache.h"
 
 #define SKIPPABLE_MAGIC 0x184D2A5Eu
@@ -219,18 +220,8 @@ uint64_t seekable_get_size(const struct seekable_reader *r)
 
 static uint32_t find_frame_index(const struct seekable_reader *r, uint64_t offset)
 {
-        uint32_t lo = 0, hi = r->frame_count; /* unpacked_at[lo] <= offset < unpacked_at[hi] */
-
-        assert(offset < seekable_get_size(r));
-        while (hi - lo > 1) {
-                uint32_t mid = lo + (hi - lo) / 2;
-
-                if (r->unpacked_at[mid] <= offset)
-                        lo = mid;
-                else
-                        hi = mid;
-        }
-        return lo;
+        assert(offset < seekable_get_size(r)); /* and unpacked_at[0] is 0 */
+        return (uint32_t)find_lower_bound(i, 1, r->frame_count, r->unpacked_at[i] <= offset) - 1;
 }
 
 static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)

@@ -10,6 +10,7 @@
 #include "common/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/search.h"
 #include "symbol-index/block_bits.h"
 
 #define PAGE_VERSION 2
@@ -267,23 +268,19 @@ enum status text_page_unpack(struct text_unpacker *u, uint32_t last, const void 
         return decode_page(&u->coded, last, count, ret, err);
 }
 
+static int compare_entry(const struct text_page *p, uint32_t index, const char *text, uint32_t size)
+{
+        uint32_t entry_size;
+        const char *entry = text_page_get(p, index, &entry_size);
+
+        return text_compare(entry, entry_size, text, size);
+}
+
 uint32_t text_page_find(const struct text_page *p, const char *text, uint32_t size)
 {
-        uint32_t low = 0, high = p->count;
+        uint32_t at = (uint32_t)find_lower_bound(i, 0, p->count, compare_entry(p, (uint32_t)i, text, size) < 0);
 
-        while (low < high) {
-                uint32_t mid = low + (high - low) / 2, mid_size;
-                const char *mid_text = text_page_get(p, mid, &mid_size);
-                int c = text_compare(mid_text, mid_size, text, size);
-
-                if (c == 0)
-                        return mid;
-                if (c < 0)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return UINT32_MAX;
+        return at < p->count && compare_entry(p, at, text, size) == 0 ? at : UINT32_MAX;
 }
 
 /* ---- cache of unpacked pages ---- */
