@@ -25,3 +25,8 @@ bool symbol_quality_parse(const char *name, enum symbol_quality *ret)
         }
         return false;
 }
+
+bool symbol_quality_is_better(enum symbol_quality a, bool a_is_partial, enum symbol_quality b, bool b_is_partial)
+{
+        return a != b ? a > b : !a_is_partial && b_is_partial;
+}

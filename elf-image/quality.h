@@ -25,6 +25,9 @@ const char *symbol_quality_name(enum symbol_quality q);
 /** False, and *ret untouched, for any other text. */
 bool symbol_quality_parse(const char *name, enum symbol_quality *ret);
 
+/** Whether symbols a are better than b: of higher quality, or of equal quality and complete while b are partial. */
+bool symbol_quality_is_better(enum symbol_quality a, bool a_is_partial, enum symbol_quality b, bool b_is_partial);
+
 /** Size of the message that lists the parts of an object's symbols that could not be read, with its NUL. */
 #define SYMBOL_PARTIAL_BYTES 160
 

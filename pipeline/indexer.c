@@ -325,7 +325,7 @@ static enum status open_dwz_supplement(struct indexer *ix, struct index_job *j, 
 
 static bool is_better_table(const struct symbol_table *a, const struct symbol_table *b)
 {
-        return a->quality != b->quality ? a->quality > b->quality : !a->partial && b->partial;
+        return symbol_quality_is_better(a->quality, a->partial != 0, b->quality, b->partial != 0);
 }
 
 /*
