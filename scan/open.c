@@ -25,7 +25,7 @@ struct unpack_job {
 /*
  * Forking a worker takes a twentieth of the time of executing the program. The fork server runs one worker at a time.
  */
-static enum status run_in_fork_server(struct scan *s, const struct worker_job *job, struct error *err)
+static enum status fork_member_worker(struct scan *s, const struct worker_job *job, struct error *err)
 {
         enum status st;
 
@@ -45,7 +45,7 @@ static enum status unpack_archive_member(void *context, int out, const atomic_bo
         enum status st;
 
         snprintf(ordinal, sizeof ordinal, "%" PRIu32, u->ordinal);
-        st = run_in_fork_server(u->scan,
+        st = fork_member_worker(u->scan,
                                 &(struct worker_job){ .args = args,
                                                       .fds = (const int[]){ u->archive, out },
                                                       .fd_count = 2,
