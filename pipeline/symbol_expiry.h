@@ -11,13 +11,13 @@
 #include "profile-store/store.h"
 #include "symbol-index/lookup.h"
 
-/** All borrowed. */
+/** All pointers are borrowed. */
 struct symbol_expiry {
         struct symbol_index *symbols;
         struct debuginfo_store *objects;
         struct profile_store *const *stores; /* whose samples are resolved with the index */
         size_t store_count;
-        uint64_t keep_s; /* since the symbols were read */
+        uint64_t keep_s; /* after the symbols were read */
 };
 
 /**

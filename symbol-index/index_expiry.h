@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Removal of the symbols of objects that nothing refers to any more, so that the index does not grow with each build.
+ * Removes the symbols of objects that are no longer used, so that the index does not grow with each build.
  */
 #include <stdbool.h>
 #include <stdint.h>
