@@ -334,7 +334,7 @@ static void sweep_connection(struct grpc_server *s, struct grpc_connection *c, i
         settle_connection(s, c);
 }
 
-static void sweep_connections(struct grpc_server *s)
+static void sweep_grpc_connections(struct grpc_server *s)
 {
         struct grpc_connection *c, *next;
         int64_t now_ns = monotonic_ns();
@@ -402,7 +402,7 @@ static void *run_grpc_server(void *arg)
                         handle_grpc_event(s, events[i].data.ptr);
                 if (monotonic_ns() - swept_ns >= SWEEP_MS * INT64_C(1000000)) {
                         swept_ns = monotonic_ns();
-                        sweep_connections(s);
+                        sweep_grpc_connections(s);
                 }
                 if (atomic_load(&s->stop_asked) && !s->dispatcher.stopping) {
                         stop_ns = monotonic_ns() + STOP_GRACE_S * SECOND_NS;
