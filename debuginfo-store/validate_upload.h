@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Validates an uploaded or fetched file: checks its build-id and the claim of its uploader, and determines its build-id,
- * kind and quality.
+ * Validates an uploaded or fetched file: checks its build-id and the claim of its uploader, and determines its
+ * build-id, kind and quality.
  *
  * Threads: any.
  */
