@@ -220,8 +220,10 @@ uint64_t seekable_get_size(const struct seekable_reader *r)
 
 static uint32_t find_frame_index(const struct seekable_reader *r, uint64_t offset)
 {
+        size_t next = find_lower_bound(i, 1, r->frame_count, r->unpacked_at[i] <= offset);
+
         assert(offset < seekable_get_size(r)); /* and unpacked_at[0] is 0 */
-        return (uint32_t)find_lower_bound(i, 1, r->frame_count, r->unpacked_at[i] <= offset) - 1;
+        return (uint32_t)next - 1;
 }
 
 static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)

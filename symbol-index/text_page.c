@@ -278,9 +278,9 @@ static int compare_entry(const struct text_page *p, uint32_t index, const char *
 
 uint32_t text_page_find(const struct text_page *p, const char *text, uint32_t size)
 {
-        uint32_t at = (uint32_t)find_lower_bound(i, 0, p->count, compare_entry(p, (uint32_t)i, text, size) < 0);
+        size_t at = find_lower_bound(i, 0, p->count, compare_entry(p, (uint32_t)i, text, size) < 0);
 
-        return at < p->count && compare_entry(p, at, text, size) == 0 ? at : UINT32_MAX;
+        return at < p->count && compare_entry(p, (uint32_t)at, text, size) == 0 ? (uint32_t)at : UINT32_MAX;
 }
 
 /* ---- cache of unpacked pages ---- */
