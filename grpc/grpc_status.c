@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "profile-formats/proto/grpc_status.pb-c.h"
+#include "profile-formats/proto_message.h"
 
 #define RETRY_INFO_TYPE "type.googleapis.com/google.rpc.RetryInfo"
 
@@ -91,50 +93,34 @@ void put_grpc_message(struct buf *to, const char *text)
         }
 }
 
-/* Protobuf fields with numbers below 16. */
-static void put_number_field(struct buf *to, unsigned field, uint64_t value)
-{
-        buf_append_u8(to, (uint8_t)(field << 3));
-        buf_append_uleb128(to, value);
-}
-
-static void put_bytes_field(struct buf *to, unsigned field, const void *data, size_t n)
-{
-        buf_append_u8(to, (uint8_t)(field << 3 | 2));
-        buf_append_uleb128(to, n);
-        buf_append(to, data, n);
-}
-
-/* Any { type_url = 1, value = 2 } of RetryInfo { retry_delay = 1 } of Duration { seconds = 1 }. */
-static void put_retry_info(struct buf *to, uint64_t seconds)
-{
-        _cleanup_buf_ struct buf duration, info, any;
-
-        buf_init(&duration, 64);
-        buf_init(&info, 64);
-        buf_init(&any, 256);
-        put_number_field(&duration, 1, seconds);
-        put_bytes_field(&info, 1, duration.data, duration.size);
-        put_bytes_field(&any, 1, RETRY_INFO_TYPE, strlen(RETRY_INFO_TYPE));
-        put_bytes_field(&any, 2, info.data, info.size);
-        put_bytes_field(to, 3, any.data, any.size);
-}
-
 void put_grpc_status_details(struct buf *to, enum grpc_code code, const char *text, uint64_t retry_after_s)
 {
-        _cleanup_buf_ struct buf status;
+        GrpcStatus__Duration delay = GRPC_STATUS__DURATION__INIT;
+        GrpcStatus__RetryInfo info = GRPC_STATUS__RETRY_INFO__INIT;
+        GrpcStatus__Any any = GRPC_STATUS__ANY__INIT, *details[] = { &any };
+        GrpcStatus__Status status = GRPC_STATUS__STATUS__INIT;
+        _cleanup_buf_ struct buf retry_info, message;
         uint8_t *at;
         size_t n;
 
-        buf_init(&status, KiB(4));
-        put_number_field(&status, 1, code);
-        put_bytes_field(&status, 2, text, strlen(text));
-        if (retry_after_s)
-                put_retry_info(&status, retry_after_s);
-        at = buf_reserve(to, status.size / 3 * 4 + 5);
+        buf_init(&retry_info, 64);
+        buf_init(&message, KiB(4));
+        status.code = (int32_t)code;
+        status.message = (char *)text;
+        if (retry_after_s) {
+                delay.seconds = (int64_t)retry_after_s;
+                info.retry_delay = &delay;
+                proto_message_append(&retry_info, &info.base);
+                any.type_url = RETRY_INFO_TYPE;
+                any.value = proto_bytes(retry_info.data, retry_info.size);
+                status.details = details;
+                status.n_details = 1;
+        }
+        proto_message_append(&message, &status.base);
+        at = buf_reserve(to, message.size / 3 * 4 + 5);
         if (!at)
                 return;
-        n = (size_t)EVP_EncodeBlock(at, status.data, (int)status.size);
+        n = (size_t)EVP_EncodeBlock(at, message.data, (int)message.size);
         while (n && at[n - 1] == '=') /* binary headers are sent without padding */
                 n--;
         buf_commit(to, n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/limits.h"
 #include "profile-formats/otlp.h"
+#include "profile-formats/proto/grpc_status.pb-c.h"
 #include "profile-formats/proto/otlp_service.pb-c.h"
 #include "profile-formats/proto_message.h"
 
@@ -43,7 +44,7 @@ enum status otlp_read_response(const void *data, size_t n, struct otlp_response 
 
 void otlp_put_status(struct buf *ret, uint32_t code, const char *message)
 {
-        Otlp__Status status = OTLP__STATUS__INIT;
+        GrpcStatus__Status status = GRPC_STATUS__STATUS__INIT;
 
         status.code = (int32_t)code;
         status.message = (char *)message;
