@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "profile-formats/otlp.h"
-#include "profile-formats/wire.h"
+#include "profile-formats/proto/grpc_health.pb-c.h"
+#include "profile-formats/proto_message.h"
 #include "server/grpc_listener.h"
 #include "server/parca/parca_methods.h"
 #include "server/routes/ingest.h"
 
 #define SERVICE_BYTES 128 /* name of a service in a health check */
+#define HEALTH_MEMORY_BYTES KiB(64) /* a decoded request, which has at most 1 KiB */
 #define PROFILES_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 #define PARCA_PROFILES "/parca.profilestore.v1alpha1.ProfileStoreService"
 #define PARCA_QUERY "/parca.query.v1alpha1.QueryService"
@@ -48,28 +50,28 @@ static void handle_grpc_export(struct grpc_call *call, void *context)
         grpc_call_reply(call, &answer);
 }
 
-/* HealthCheckRequest { service = 1 }. False when it is malformed. */
+/* False when it is malformed. */
 static bool parse_health_request(struct grpc_call *call, char service_ret[static SERVICE_BYTES])
 {
+        const GrpcHealth__HealthCheckRequest *request;
+        _cleanup_arena_ struct arena memory;
+        const uint8_t *bytes;
+        const void *message;
         size_t n;
-        const uint8_t *message = grpc_call_message(call, &n);
-        struct wire_field f;
-        struct reader r;
 
-        service_ret[0] = 0;
-        reader_init(&r, n ? (const void *)message : "", n);
-        while (wire_next(&r, &f))
-                if (f.number == 1 && f.type == WIRE_BYTES && reader_left(&f.bytes) < SERVICE_BYTES)
-                        snprintf(service_ret, SERVICE_BYTES, "%.*s", (int)reader_left(&f.bytes),
-                                 (const char *)f.bytes.data + f.bytes.pos);
-                else
-                        return false;
-        return !r.failed;
+        bytes = grpc_call_message(call, &n);
+        arena_init(&memory, HEALTH_MEMORY_BYTES);
+        if (proto_message_decode(&grpc_health__health_check_request__descriptor, n ? bytes : (const uint8_t *)"", n,
+                                 &memory, "HealthCheckRequest", &message, NULL))
+                return false;
+        request = message;
+        return snprintf(service_ret, SERVICE_BYTES, "%s", request->service) < SERVICE_BYTES;
 }
 
-/* grpc.health.v1, equivalent to /readyz. HealthCheckResponse { status = 1: SERVING = 1, NOT_SERVING = 2 }. */
+/* grpc.health.v1, equivalent to /readyz. */
 static void handle_grpc_health(struct grpc_call *call, void *context)
 {
+        GrpcHealth__HealthCheckResponse response = GRPC_HEALTH__HEALTH_CHECK_RESPONSE__INIT;
         struct server *s = context;
         char service[SERVICE_BYTES];
         _cleanup_buf_ struct buf conditions;
@@ -86,8 +88,10 @@ static void handle_grpc_health(struct grpc_call *call, void *context)
                 return;
         }
         ready = readiness_write(s->readiness, &conditions) && atomic_load(&s->ready);
+        response.status = ready ? GRPC_HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
+                                : GRPC_HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
         buf_init(&answer, 16);
-        wire_put_varint(&answer, 1, ready ? 1 : 2);
+        proto_message_append(&answer, &response.base);
         grpc_call_reply(call, &answer);
 }
 
