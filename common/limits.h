@@ -210,6 +210,7 @@
 #define LIMIT_JFR_INLINED 64               /* frames inlined into one frame */
 #define LIMIT_JFR_ENTRIES (4 << 20)        /* constant pools of a chunk: stacks, methods, classes, symbols */
 #define LIMIT_JFR_LABEL_BYTES MiB(16)      /* labels sent with a recording, decompressed */
+#define LIMIT_JFR_LABEL_MEMORY MiB(256)    /* these labels as decoded messages */
 #define LIMIT_JFR_CONTEXTS (1 << 20)       /* label sets sent with a recording */
 #define LIMIT_JFR_WORKER_BYTES GiB(1)      /* memory of the worker that reads a recording */
 #define LIMIT_JFR_WORKER_CPU_S 60

@@ -5,48 +5,23 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "profile-formats/proto/jfr_labels.pb-c.h"
+#include "profile-formats/proto_message.h"
 #include "profile-formats/sample_labels.h"
-#include "profile-formats/wire.h"
 
-enum { SNAPSHOT_CONTEXTS = 1, SNAPSHOT_STRINGS = 2, CONTEXT_LABELS = 1, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+typedef JfrLabels__LabelsSnapshot__StringEntry proto_string;
+typedef JfrLabels__LabelsSnapshot__ContextEntry proto_context;
+typedef JfrLabels__Context__LabelEntry proto_label;
 
 static struct number_key make_label_id_key(uint64_t id)
 {
         return (struct number_key){ { (uint32_t)(id >> 32), (uint32_t)id } };
 }
 
-static enum status refuse_labels(struct error *err)
+static enum status add_label_string(struct jfr_labels *l, struct profile *p, const proto_string *e, struct error *err)
 {
-        return error_set(err, ST_BAD_DATA, "the labels of the recording are malformed");
-}
-
-/* One entry of a map; absent members are 0 or empty. */
-struct map_entry {
-        uint64_t key, number;
-        struct reader bytes;
-};
-
-static enum status read_map_entry(struct reader r, struct map_entry *ret, struct error *err)
-{
-        struct wire_field f;
-
-        *ret = (struct map_entry){ 0 };
-        while (wire_next(&r, &f)) {
-                if (f.number == ENTRY_KEY && f.type == WIRE_VARINT)
-                        ret->key = f.value;
-                else if (f.number == ENTRY_VALUE && f.type == WIRE_VARINT)
-                        ret->number = f.value;
-                else if (f.number == ENTRY_VALUE && f.type == WIRE_BYTES)
-                        ret->bytes = f.bytes;
-        }
-        return r.failed ? refuse_labels(err) : ST_OK;
-}
-
-static enum status add_label_string(struct jfr_labels *l, struct profile *p, const struct map_entry *e,
-                                    struct error *err)
-{
-        const struct number_key key = make_label_id_key(e->key);
-        size_t n = utf8_truncate(e->bytes.data, e->bytes.size, LIMIT_LABEL_BYTES);
+        const struct number_key key = make_label_id_key((uint64_t)e->key);
+        size_t n = utf8_truncate(e->value.data, e->value.len, LIMIT_LABEL_BYTES);
         uint32_t number;
         bool fresh = false;
         enum status st;
@@ -60,35 +35,28 @@ static enum status add_label_string(struct jfr_labels *l, struct profile *p, con
         if (!array_reserve(&l->string_numbers, &l->string_capacity, number))
                 return error_no_memory(err);
         l->string_numbers[number] = 0;
-        return profile_add_string(p, n ? (const char *)e->bytes.data : "", n, &l->string_numbers[number], err);
+        return profile_add_string(p, n ? (const char *)e->value.data : "", n, &l->string_numbers[number], err);
 }
 
-static enum status read_context_labels(struct jfr_labels *l, struct reader r, struct sample_labels *labels,
-                                       struct error *err)
+static enum status read_context_labels(const struct jfr_labels *l, const JfrLabels__Context *context,
+                                       struct sample_labels *labels, struct error *err)
 {
-        struct map_entry e;
-        struct wire_field f;
         enum status st = ST_OK;
 
-        while (!st && wire_next(&r, &f)) {
-                uint32_t name, value;
+        for (size_t i = 0; context && !st && i < context->n_labels; i++) {
+                const proto_label *e = context->labels[i];
+                uint32_t name = jfr_labels_find_string(l, (uint64_t)e->key),
+                         value = jfr_labels_find_string(l, (uint64_t)e->value);
 
-                if (f.number != CONTEXT_LABELS || f.type != WIRE_BYTES)
-                        continue;
-                st = read_map_entry(f.bytes, &e, err);
-                if (st)
-                        break;
-                name = jfr_labels_find_string(l, e.key);
-                value = jfr_labels_find_string(l, e.number);
                 if (name && value)
                         st = sample_labels_set(labels, name, value, err);
         }
-        return !st && r.failed ? refuse_labels(err) : st;
+        return st;
 }
 
-static enum status add_context(struct jfr_labels *l, struct profile *p, const struct map_entry *e, struct error *err)
+static enum status add_context(struct jfr_labels *l, struct profile *p, const proto_context *e, struct error *err)
 {
-        const struct number_key key = make_label_id_key(e->key);
+        const struct number_key key = make_label_id_key((uint64_t)e->key);
         struct sample_labels labels = { .count = 0 };
         struct jfr_label_set set = { 0 };
         uint32_t number = 0;
@@ -98,7 +66,7 @@ static enum status add_context(struct jfr_labels *l, struct profile *p, const st
         if (l->contexts.count >= LIMIT_JFR_CONTEXTS)
                 return error_set(err, ST_TOO_BIG, "the labels of the recording have more than %d contexts",
                                  LIMIT_JFR_CONTEXTS);
-        st = read_context_labels(l, e->bytes, &labels, err);
+        st = read_context_labels(l, e->value, &labels, err);
         set.count = labels.count;
         if (!st && set.count)
                 st = profile_add_label_set(p, labels.items, labels.count, &set.first, err);
@@ -112,33 +80,27 @@ static enum status add_context(struct jfr_labels *l, struct profile *p, const st
         return ST_OK;
 }
 
-/* Strings first, since contexts refer to them. */
-static enum status read_label_entries(struct jfr_labels *l, const void *data, size_t n, struct profile *p,
-                                      uint32_t field, struct error *err)
-{
-        struct wire_field f;
-        struct map_entry e;
-        struct reader r;
-        enum status st = ST_OK;
-
-        reader_init(&r, data, n);
-        while (!st && wire_next(&r, &f)) {
-                if (f.number != field || f.type != WIRE_BYTES)
-                        continue;
-                st = read_map_entry(f.bytes, &e, err);
-                if (!st)
-                        st = field == SNAPSHOT_STRINGS ? add_label_string(l, p, &e, err) : add_context(l, p, &e, err);
-        }
-        return !st && r.failed ? refuse_labels(err) : st;
-}
-
 enum status jfr_labels_read(const void *data, size_t n, struct profile *p, struct jfr_labels *ret, struct error *err)
 {
+        _cleanup_arena_ struct arena memory;
+        const JfrLabels__LabelsSnapshot *labels;
+        const void *message;
         enum status st;
 
+        arena_init(&memory, LIMIT_JFR_LABEL_MEMORY);
         *ret = (struct jfr_labels){ .is_given = n > 0 };
-        st = read_label_entries(ret, data, n, p, SNAPSHOT_STRINGS, err);
-        return st ? st : read_label_entries(ret, data, n, p, SNAPSHOT_CONTEXTS, err);
+        if (!n)
+                return ST_OK;
+        st = proto_message_decode(&jfr_labels__labels_snapshot__descriptor, data, n, &memory,
+                                  "the labels of the recording", &message, err);
+        if (st)
+                return st;
+        labels = message;
+        for (size_t i = 0; !st && i < labels->n_strings; i++) /* first, since contexts refer to them */
+                st = add_label_string(ret, p, labels->strings[i], err);
+        for (size_t i = 0; !st && i < labels->n_contexts; i++)
+                st = add_context(ret, p, labels->contexts[i], err);
+        return st;
 }
 
 void jfr_labels_deinit(struct jfr_labels *l)

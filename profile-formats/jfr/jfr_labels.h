@@ -5,10 +5,7 @@
 /**
  * @file
  * Labels that Pyroscope's Java agent sends beside a recording: a protobuf message with strings by id, and sets of
- * labels by the context id that events name.
- *
- *     message LabelsSnapshot { map<int64, Context> contexts = 1; map<int64, string> strings = 2; }
- *     message Context { map<int64, int64> labels = 1; }    ids of strings
+ * labels by the context id that events name (profile-formats/proto/jfr_labels.proto).
  *
  * Threads: no shared state.
  * Source: grafana/jfr-parser, pprof/jfr_labels.pb.go.
