@@ -10,6 +10,10 @@
  * A schema is an array of fields that ends with an entry without a name. Schemas form a tree, so the depth of the
  * recursion is that of the schema.
  *
+ * For OTLP and push requests, which proto_json.h cannot serve: their texts are bytes in the .proto files (protobuf-c
+ * ends a string at its first NUL, and invalid UTF-8 is replaced rather than refused), which ProtoJSON has in base64;
+ * OTLP has ids in hexadecimal and member names in lowerCamelCase only; and otlp_decode() reads the binary form itself.
+ *
  * Source: Protocol Buffers, "ProtoJSON Format".
  */
 #include "common/buf.h"
