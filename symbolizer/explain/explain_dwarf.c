@@ -9,7 +9,7 @@
 
 #include "common/limits.h"
 #include "dwarf/explain.h"
-#include "symbolizer/sources/dwarf_part.h"
+#include "symbolizer/sources/dwarf_flatten.h"
 #include "symbolizer/explain/explain.h"
 #include "symbolizer/explain/explain_internal.h"
 #include "symbolizer/table/huge_array.h"

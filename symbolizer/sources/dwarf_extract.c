@@ -10,7 +10,7 @@
 #include "common/limits.h"
 #include "dwarf/object.h"
 #include "dwarf/ranges.h"
-#include "symbolizer/sources/dwarf_part.h"
+#include "symbolizer/sources/dwarf_flatten.h"
 #include "symbolizer/table/huge_array.h"
 
 /* ---- selecting units ---- */
@@ -190,20 +190,20 @@ struct dwarf_extraction {
 
 /*
  * Threads take units in order. A thread reads and flattens its unit into a free
- * part; any thread that finds the next unit in order ready merges it, one at a
+ * slot; any thread that finds the next unit in order ready merges it, one at a
  * time. The table is thus built in the order of the units, and a thread waits
- * only when no part is free or too many bytes wait to be merged. Free parts are
- * a stack: the last used part is in the cache, and often no other is needed.
+ * only when no slot is free or too many bytes wait to be merged. Free slots are
+ * a stack: the last used slot is in the cache, and often no other is needed.
  */
 
-#define PARTS_PER_THREAD 8
+#define SLOTS_PER_THREAD 8
 #define WAITING_BYTES_PER_THREAD MiB(2) /* of .debug_info, in units read but not merged; one unit is always allowed */
 #define BYTES_PER_THREAD KiB(256)       /* of .debug_info; below, a thread costs more than it saves */
 #define UNITS_PER_THREAD 4              /* with split units in other files */
 #define STACK_BYTES MiB(1)
 
 struct dwarf_slot {
-        struct dwarf_part part;
+        struct dwarf_flat_unit flat;
         uint64_t bytes; /* of .debug_info, in the unit */
         bool is_ready;
 };
@@ -213,9 +213,9 @@ struct dwarf_slot {
 /* @param offset of the unit or line table, for the summary. */
 static void merge_unit(struct dwarf_extraction *x, struct dwarf_slot *s, uint64_t offset)
 {
-        const struct dwarf_code *code = &s->part.code;
+        const struct dwarf_code *code = &s->flat.code;
 
-        dwarf_part_merge(&s->part, &x->merge, x->builder);
+        dwarf_flat_unit_merge(&s->flat, &x->merge, x->builder);
         x->function_count += code->function_count;
         x->summary.unit_count++;
         x->summary.missing_companions += code->misses_companion;
@@ -230,14 +230,14 @@ static size_t get_unit(const struct dwarf_extraction *x, size_t i)
         return x->units ? x->units[i] : i;
 }
 
-static enum status read_unit_part(struct dwarf_extraction *x, struct dwarf_reader *r, struct interval_list *scratch,
+static enum status read_flat_unit(struct dwarf_extraction *x, struct dwarf_reader *r, struct interval_list *scratch,
                                   size_t i, struct dwarf_slot *s)
 {
         size_t unit = get_unit(x, i);
-        enum status st = dwarf_reader_unit(r, unit, &s->part.code);
+        enum status st = dwarf_reader_unit(r, unit, &s->flat.code);
 
-        x->tables[unit] = s->part.code.line_offset;
-        return st ? st : dwarf_part_flatten(&s->part, scratch);
+        x->tables[unit] = s->flat.code.line_offset;
+        return st ? st : dwarf_flat_unit_build(&s->flat, scratch);
 }
 
 static enum status create_reader(struct dwarf_extraction *x, struct dwarf_reader **ret, struct error *err)
@@ -310,7 +310,7 @@ static void process_units(struct dwarf_extraction *x, struct dwarf_reader *r)
 
                         s = begin_reading(x);
                         pthread_mutex_unlock(&x->lock);
-                        st = read_unit_part(x, r, &scratch, unit, s);
+                        st = read_flat_unit(x, r, &scratch, unit, s);
                         pthread_mutex_lock(&x->lock);
                         s->is_ready = true;
                 } else {
@@ -392,9 +392,9 @@ static enum status extract_lone_lines(struct dwarf_extraction *x, struct dwarf_r
         for (; !st && offset != UINT64_MAX; offset = dwarf_lines_next(sections, offset)) {
                 if (unit_count && bsearch(&offset, x->tables, unit_count, sizeof offset, compare_offsets))
                         continue;
-                st = dwarf_reader_lines(r, offset, &s->part.code);
+                st = dwarf_reader_lines(r, offset, &s->flat.code);
                 if (!st)
-                        st = dwarf_part_flatten(&s->part, &none);
+                        st = dwarf_flat_unit_build(&s->flat, &none);
                 if (!st)
                         merge_unit(x, s, offset);
         }
@@ -410,14 +410,14 @@ static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error
         enum status st;
 
         x->thread_count = count_threads(x);
-        x->slot_count = x->thread_count * PARTS_PER_THREAD;
+        x->slot_count = x->thread_count * SLOTS_PER_THREAD;
         x->slots = calloc(x->slot_count, sizeof *x->slots);
         x->turns = calloc(x->slot_count, sizeof(struct dwarf_slot *));
         x->free = calloc(x->slot_count, sizeof(struct dwarf_slot *));
         if (!x->slots || !x->turns || !x->free)
                 return error_no_memory(err);
         for (size_t i = 0; i < x->slot_count; i++) {
-                dwarf_part_init(&x->slots[i].part);
+                dwarf_flat_unit_init(&x->slots[i].flat);
                 x->free[x->free_count++] = &x->slots[i];
         }
         st = create_reader(x, &r, err);
@@ -434,7 +434,7 @@ static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error
 static void dwarf_extraction_reset(struct dwarf_extraction *x)
 {
         for (size_t i = 0; x->slots && i < x->slot_count; i++)
-                dwarf_part_deinit(&x->slots[i].part);
+                dwarf_flat_unit_deinit(&x->slots[i].flat);
         free(steal_ptr(x->slots));
         free(steal_ptr(x->turns));
         free(steal_ptr(x->free));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_SYMBOLIZER_SOURCES_DWARF_PART_H
-#define CAIRN_SYMBOLIZER_SOURCES_DWARF_PART_H
+#ifndef CAIRN_SYMBOLIZER_SOURCES_DWARF_FLATTEN_H
+#define CAIRN_SYMBOLIZER_SOURCES_DWARF_FLATTEN_H
 
 /**
  * @file
@@ -17,23 +17,23 @@
 #include "symbolizer/sources/dwarf_chains.h"
 #include "symbolizer/table/interval_overlay.h"
 
-/** One unit between reading and merging; reused. */
-struct dwarf_part {
+/** A unit between reading and merging: its code, the disjoint ranges, and their chains; reused. */
+struct dwarf_flat_unit {
         struct dwarf_code code;
         struct dwarf_chains chains;
-        struct symbol_range *ranges; /* owned; ascending, disjoint; chain numbers of the part */
+        struct symbol_range *ranges; /* owned; ascending, disjoint; with numbers of chains */
         size_t range_count, range_capacity;
 };
 
-void dwarf_part_init(struct dwarf_part *p);
-void dwarf_part_deinit(struct dwarf_part *p);
+void dwarf_flat_unit_init(struct dwarf_flat_unit *u);
+void dwarf_flat_unit_deinit(struct dwarf_flat_unit *u);
 
-/** Compute the ranges of p->code. @param scratch reused from part to part. */
-enum status dwarf_part_flatten(struct dwarf_part *p, struct interval_list *scratch) MUST_CHECK;
+/** Compute the ranges of u->code. @param scratch reused from unit to unit. */
+enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_list *scratch) MUST_CHECK;
 
-/** The builder's numbers for the texts of a part; reused from part to part. */
+/** The builder's numbers for the texts of a unit; reused from unit to unit. */
 struct dwarf_merge {
-        uint32_t *functions, *files; /* owned; by the numbers of the part's texts */
+        uint32_t *functions, *files; /* owned; by the numbers of the texts in its chains */
         size_t function_capacity, file_capacity;
 };
 void dwarf_merge_deinit(struct dwarf_merge *m);
@@ -41,8 +41,8 @@ void dwarf_merge_deinit(struct dwarf_merge *m);
 /**
  * Add the ranges to the builder, with new chains: where units overlap, the unit merged first has the smaller chain
  * numbers. Failures are kept in the builder.
- * @param p consumed; may only be flattened again.
+ * @param u consumed; may only be built again.
  */
-void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b);
+void dwarf_flat_unit_merge(struct dwarf_flat_unit *u, struct dwarf_merge *m, struct symbol_table_builder *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/sources/dwarf_part.h"
+#include "symbolizer/sources/dwarf_flatten.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,24 +9,24 @@
 
 /* ---- from scopes and rows to ranges ---- */
 
-void dwarf_part_init(struct dwarf_part *p)
+void dwarf_flat_unit_init(struct dwarf_flat_unit *u)
 {
-        *p = (struct dwarf_part){ 0 };
-        dwarf_code_init(&p->code);
-        dwarf_chains_init(&p->chains);
+        *u = (struct dwarf_flat_unit){ 0 };
+        dwarf_code_init(&u->code);
+        dwarf_chains_init(&u->chains);
 }
 
-void dwarf_part_deinit(struct dwarf_part *p)
+void dwarf_flat_unit_deinit(struct dwarf_flat_unit *u)
 {
-        dwarf_code_deinit(&p->code);
-        dwarf_chains_deinit(&p->chains);
-        free(p->ranges);
-        p->ranges = NULL;
-        p->range_count = p->range_capacity = 0;
+        dwarf_code_deinit(&u->code);
+        dwarf_chains_deinit(&u->chains);
+        free(u->ranges);
+        u->ranges = NULL;
+        u->range_count = u->range_capacity = 0;
 }
 
 struct flattening {
-        struct dwarf_part *part;
+        struct dwarf_flat_unit *unit;
         uint64_t until; /* addresses below are done */
         size_t row;     /* the first row that ends after it */
         bool failed;
@@ -34,25 +34,25 @@ struct flattening {
 
 static void add_unit_range(struct flattening *f, uint64_t start, uint64_t end, struct dwarf_place place)
 {
-        struct dwarf_part *p = f->part;
-        struct symbol_range *last = p->range_count ? &p->ranges[p->range_count - 1] : NULL;
-        uint32_t chain = dwarf_chains_intern(&p->chains, &p->code, place);
+        struct dwarf_flat_unit *u = f->unit;
+        struct symbol_range *last = u->range_count ? &u->ranges[u->range_count - 1] : NULL;
+        uint32_t chain = dwarf_chains_intern(&u->chains, &u->code, place);
 
-        assert(chain == UINT32_MAX || chain < p->chains.count);
+        assert(chain == UINT32_MAX || chain < u->chains.count);
         if (chain == UINT32_MAX)
                 f->failed = true;
         else if (last && last->end == start && last->chain == chain)
                 last->end = end;
-        else if (!huge_array_reserve(&p->ranges, &p->range_capacity, p->range_count))
+        else if (!huge_array_reserve(&u->ranges, &u->range_capacity, u->range_count))
                 f->failed = true;
         else
-                p->ranges[p->range_count++] = (struct symbol_range){ start, end, chain };
+                u->ranges[u->range_count++] = (struct symbol_range){ start, end, chain };
 }
 
 /* Split [start, end), which is in one scope or none, at the line rows. */
 static void flatten_span(struct flattening *f, uint64_t start, uint64_t end, uint32_t scope)
 {
-        const struct dwarf_lines *l = &f->part->code.lines;
+        const struct dwarf_lines *l = &f->unit->code.lines;
 
         while (f->row < l->row_count && l->rows[f->row].end <= start)
                 f->row++;
@@ -76,7 +76,7 @@ static void flatten_span(struct flattening *f, uint64_t start, uint64_t end, uin
 /* Line rows outside every function: hand-written assembly without DIEs. */
 static void flatten_gap(struct flattening *f, uint64_t end)
 {
-        const struct dwarf_lines *l = &f->part->code.lines;
+        const struct dwarf_lines *l = &f->unit->code.lines;
         uint64_t start = f->until;
 
         if (l->row_count == 0)
@@ -98,15 +98,15 @@ static void flatten_interval(void *context, uint64_t start, uint64_t end, uint32
         f->until = end;
 }
 
-enum status dwarf_part_flatten(struct dwarf_part *p, struct interval_list *scratch)
+enum status dwarf_flat_unit_build(struct dwarf_flat_unit *u, struct interval_list *scratch)
 {
-        struct flattening f = { .part = p };
+        struct flattening f = { .unit = u };
 
-        scratch->count = p->range_count = 0;
-        if (!dwarf_chains_begin(&p->chains, &p->code))
+        scratch->count = u->range_count = 0;
+        if (!dwarf_chains_begin(&u->chains, &u->code))
                 return ST_NO_MEMORY;
-        for (size_t i = 0; i < p->code.interval_count; i++) {
-                const struct dwarf_interval *v = &p->code.intervals[i];
+        for (size_t i = 0; i < u->code.interval_count; i++) {
+                const struct dwarf_interval *v = &u->code.intervals[i];
 
                 if (!interval_list_add(scratch, (struct interval){ v->start, v->end, v->scope, v->level }))
                         return ST_NO_MEMORY;
@@ -191,22 +191,22 @@ static bool is_same_chain(const struct dwarf_chains *c, uint32_t x, uint32_t y)
 }
 
 /* Two names or files of a unit may be the same text: their chains are equal, and adjacent ranges are joined. */
-static void add_ranges(const struct dwarf_part *p, uint32_t first_chain, struct symbol_table_builder *b)
+static void add_ranges(const struct dwarf_flat_unit *u, uint32_t first_chain, struct symbol_table_builder *b)
 {
         uint32_t last = UINT32_MAX;
 
-        for (size_t i = 0; i < p->range_count; i++) {
-                const struct symbol_range *r = &p->ranges[i];
+        for (size_t i = 0; i < u->range_count; i++) {
+                const struct symbol_range *r = &u->ranges[i];
 
-                if (i == 0 || p->ranges[i - 1].end != r->start || !is_same_chain(&p->chains, last, r->chain))
+                if (i == 0 || u->ranges[i - 1].end != r->start || !is_same_chain(&u->chains, last, r->chain))
                         last = r->chain;
                 symbol_table_builder_add_range(b, r->start, r->end, first_chain + last);
         }
 }
 
-void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol_table_builder *b)
+void dwarf_flat_unit_merge(struct dwarf_flat_unit *u, struct dwarf_merge *m, struct symbol_table_builder *b)
 {
-        struct dwarf_chains *c = &p->chains;
+        struct dwarf_chains *c = &u->chains;
         uint32_t first_chain;
 
         if (!reserve_numbers(&m->functions, &m->function_capacity, c->functions.count) ||
@@ -221,5 +221,5 @@ void dwarf_part_merge(struct dwarf_part *p, struct dwarf_merge *m, struct symbol
                 return;
         translate_frames(c, m);
         first_chain = symbol_table_builder_add_chains(b, c->items, c->count, c->frames, c->frame_count);
-        add_ranges(p, first_chain, b);
+        add_ranges(u, first_chain, b);
 }
