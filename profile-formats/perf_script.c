@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"
 #include "profile-formats/profile_type.h"
@@ -285,7 +286,7 @@ static enum status locate_perf_address(struct perf_maps *maps, uint32_t file, st
 {
         bool offset = l->address < PROCESS_START;
 
-        l->is_kernel = l->address >> 63 || strncmp(profile_text(maps->p, file), "[kernel", 7) == 0;
+        l->is_kernel = l->address >> 63 || starts_with(profile_text(maps->p, file), "[kernel");
         for (uint32_t i = maps->mmap_count; i-- > 0;) { /* the latest mapping has precedence */
                 const struct perf_mmap *m = &maps->mmaps[i];
 

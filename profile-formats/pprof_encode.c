@@ -6,6 +6,7 @@
 
 #include "common/compress.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof_fields.h"
 #include "profile-formats/profile_type.h"
@@ -144,7 +145,7 @@ static bool is_program_file(const char *path)
 {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-        return *name && *name != '[' && !strstr(name, ".so") && strncmp(name, "ld-", 3) != 0 &&
+        return *name && *name != '[' && !strstr(name, ".so") && !starts_with(name, "ld-") &&
                strcmp(name, "linux-vdso") != 0;
 }
 

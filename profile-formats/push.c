@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "profile-formats/json_wire.h"
 #include "profile-formats/pprof.h"
 #include "profile-formats/profile_copy.h"
@@ -62,7 +63,7 @@ static enum status add_series_labels(const struct push_decoder *d, const Push__R
                         st = copy_label_text(&series->labels[i]->name, name, d->err);
                 if (!st)
                         st = copy_label_text(&series->labels[i]->value, value, d->err);
-                if (!st && *name && strncmp(name, "__", 2) != 0)
+                if (!st && *name && !starts_with(name, "__"))
                         st = profile_add_label_to_all(p, name, value, d->err);
         }
         return st;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/text.h"
+
 #define KERNEL_START (UINT64_C(1) << 63)
 #define LINKED_LIMIT                                                                                                   \
         (UINT64_C(1) << 40) /* link addresses are below 1 TiB, load addresses of PIE and shared objects above */
@@ -16,7 +18,7 @@ uint64_t adjust_caller_address(enum address_source source, uint64_t address, uin
 
 static bool is_kernel_name(const char *file)
 {
-        return strncmp(file, "[kernel.kallsyms]", 17) == 0 || strncmp(file, "[guest.kernel.kallsyms", 22) == 0 ||
+        return starts_with(file, "[kernel.kallsyms]") || starts_with(file, "[guest.kernel.kallsyms") ||
                strcmp(file, "vmlinux") == 0 || strcmp(file, "[kernel]") == 0;
 }
 

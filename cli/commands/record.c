@@ -11,6 +11,7 @@
 #include "cli/commands/record_report.h"
 #include "cli/commands/record_run.h"
 #include "cli/commands/share_link.h"
+#include "common/array.h"
 #include "common/limits.h"
 #include "symbolizer/extraction/debug_file_search.h"
 
@@ -41,6 +42,7 @@ struct record {
         enum profile_shape *shapes; /* owned; one per output, or one for standard output */
         char **command;             /* NULL none */
         uint32_t *process_ids;      /* owned */
+        size_t process_id_capacity;
 };
 
 static atomic_bool cancelled;
@@ -50,16 +52,14 @@ static atomic_int came_alone; /* signal that cancelled and was not sent to the r
 
 static enum status add_target_pid(struct record *r, const char *text, struct error *err)
 {
-        uint32_t *more = reallocarray(r->process_ids, r->target.pid_count + 1, sizeof *more);
         uint64_t pid;
 
-        if (!more)
+        if (!array_reserve(&r->process_ids, &r->process_id_capacity, r->target.pid_count))
                 return error_no_memory(err);
-        r->process_ids = more;
         if (!parse_uint(text, &pid) || pid == 0 || pid > INT32_MAX)
                 return error_set(err, ST_USAGE, "option '--pid' takes process ids, not '%.60s'", text);
-        more[r->target.pid_count++] = (uint32_t)pid;
-        r->target.pids = more;
+        r->process_ids[r->target.pid_count++] = (uint32_t)pid;
+        r->target.pids = r->process_ids;
         return ST_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/utf8.h"
 #include "server/routes/why.h"
 #include "symbolizer/explain/explain.h"
@@ -425,7 +426,7 @@ static void describe_origin(const struct why_command *c, int fd, const char *rol
         *ret = (struct why_origin){ .role = role, .name = path };
         ret->found = given                                           ? "as named"
                      : debug_files_is_fetched(&c->debug_files, path) ? "from debuginfod"
-                     : strncmp(path, by_id, strlen(by_id)) == 0      ? "by build-id"
+                     : starts_with(path, by_id)                      ? "by build-id"
                      : strcmp(role, "dwz") == 0                      ? "by .gnu_debugaltlink"
                                                                      : "by .gnu_debuglink";
 }

@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/utf8.h"
 #include "profile-formats/proto/symbolize.pb-c.h"
 #include "profile-formats/proto_message.h"
@@ -191,7 +192,7 @@ static enum status send_symbolize_request(struct server_source *s, struct server
         st = service_send(s->client, &request, &response, err);
         if (st)
                 return st;
-        if (strncmp(response.content_type, "application/x-protobuf", 22) != 0)
+        if (!starts_with(response.content_type, "application/x-protobuf"))
                 return error_set(err, ST_UNSUPPORTED,
                                  "the response is '%s', not protobuf: the service is older than this program",
                                  response.content_type);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 #include "common/utf8.h"
 
 #define COLUMNS 79                     /* of a line that is replaced */
@@ -110,9 +111,8 @@ int debug_files_fetch(struct debug_files *d, const struct build_id *id, const ch
 bool debug_files_is_fetched(const struct debug_files *d, const char *path)
 {
         const char *cache = d->fetcher ? debuginfo_fetcher_cache_path(d->fetcher) : "";
-        const size_t n = strlen(cache);
 
-        return n && strncmp(path, cache, n) == 0 && path[n] == '/';
+        return *cache && starts_with(path, cache) && path[strlen(cache)] == '/';
 }
 
 static int fetch_for_search(void *context, const struct build_id *id, const char *name)

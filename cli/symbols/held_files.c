@@ -10,6 +10,7 @@
 
 #include "agent/processes/open_in_root.h"
 #include "agent/processes/object_cache.h"
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/open_files.h"
@@ -76,18 +77,8 @@ void held_files_observe(void *ctx, const struct object *object, int proc_fd, con
 
         if (find_held_file(h, &object->build_id, mapping->path))
                 return;
-        if (h->count == h->capacity) {
-                size_t capacity = h->capacity ? 2 * h->capacity : 64;
-                struct held_file *items = h->count < h->max ? reallocarray(h->items, capacity, sizeof *items) : NULL;
-
-                if (!items) {
-                        h->missed++;
-                        return;
-                }
-                h->items = items;
-                h->capacity = capacity;
-        }
-        file.name = h->count < h->max ? strdup(mapping->path) : NULL;
+        if (h->count < h->max && array_reserve(&h->items, &h->capacity, h->count))
+                file.name = strdup(mapping->path);
         if (!file.name) {
                 h->missed++;
                 return;

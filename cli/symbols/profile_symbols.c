@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "common/utf8.h"
 #include "symbol-index/symbol_state.h"
 #include "symbolizer/extraction/debug_file_search.h"
@@ -201,7 +202,7 @@ static void report_object_not_found(struct resolution *f, const struct profile_m
         const char *file = profile_text(f->p, m->file);
 
         /* "[vdso]", "//anon": not files */
-        if (!m->build_id.size && (*file == '[' || *file == 0 || strncmp(file, "//", 2) == 0))
+        if (!m->build_id.size && (*file == '[' || *file == 0 || starts_with(file, "//")))
                 return;
         report_missing_object(
                 f, m, count, "not found",

@@ -18,6 +18,7 @@
 #include "common/cleanup.h"
 #include "common/hash.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "elf-image/elf_image.h"
 
 /* ---- eviction ---- */
@@ -63,7 +64,7 @@ static void visit_cache_entry(struct listing *l, int directory_fd, const char *n
         if (l->count == LISTED_FILES_MAX || strlen(name) >= sizeof l->symcaches->name ||
             fstatat(directory_fd, name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
                 return;
-        if (strncmp(name, SYMBOL_CACHE_TEMPORARY, strlen(SYMBOL_CACHE_TEMPORARY)) == 0) {
+        if (starts_with(name, SYMBOL_CACHE_TEMPORARY)) {
                 if (time(NULL) - s.st_mtim.tv_sec > TEMPORARY_AGE_S)
                         unlinkat(directory_fd, name, 0);
         } else if (has_cache_suffix(name, SYMBOL_CACHE_SUFFIX)) {

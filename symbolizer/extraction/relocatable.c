@@ -7,6 +7,7 @@
 
 #include "common/limits.h"
 #include "common/reader.h"
+#include "common/text.h"
 
 #define ALIGNMENT_MAX MiB(64)
 
@@ -223,7 +224,7 @@ static enum status relocate_dwarf(struct placing *p, struct error *err)
                 size_t size;
 
                 if ((s->type != SHT_RELA && s->type != SHT_REL) || !target || !elf_section_has_content(target) ||
-                    strncmp(target->name, ".debug_", 7) != 0)
+                    !starts_with(target->name, ".debug_"))
                         continue;
                 if (s->type == SHT_REL)
                         return error_set(err, ST_UNSUPPORTED, "'%s' has relocations without addends; link it first",

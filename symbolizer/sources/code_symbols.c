@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "common/text.h"
 #include "symbolizer/table/huge_array.h"
 #include "symbolizer/table/interval_overlay.h"
 
@@ -25,7 +26,7 @@ static bool names_code(const struct elf_image *img, const struct elf_symbol *sym
         if (elf_symbol_is_function(sym))
                 return true;
         /* Labels, except for mapping symbols (`$x`) and the assembler's local labels (.L). */
-        if (sym->type != STT_NOTYPE || sym->name[0] == '$' || strncmp(sym->name, ".L", 2) == 0)
+        if (sym->type != STT_NOTYPE || sym->name[0] == '$' || starts_with(sym->name, ".L"))
                 return false;
         section = elf_image_section_at(img, sym->section);
         return section && (section->flags & SHF_EXECINSTR);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/table/huge_array.h"
@@ -40,14 +41,8 @@ void dwarf_chains_deinit(struct dwarf_chains *c)
 
 static bool text_list_begin(struct dwarf_text_list *l, size_t count)
 {
-        if (count > l->number_capacity) {
-                uint32_t *grown = reallocarray(l->numbers, count, sizeof *grown);
-
-                if (!grown)
-                        return false;
-                l->numbers = grown;
-                l->number_capacity = count;
-        }
+        if (!array_reserve_many(&l->numbers, &l->number_capacity, 0, count))
+                return false;
         for (size_t i = 0; i < count; i++)
                 l->numbers[i] = NOT_ASKED;
         l->count = 0;

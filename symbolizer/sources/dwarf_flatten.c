@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "symbolizer/table/huge_array.h"
 
 /* ---- from scopes and rows to ranges ---- */
@@ -128,20 +129,6 @@ void dwarf_merge_deinit(struct dwarf_merge *m)
         *m = (struct dwarf_merge){ 0 };
 }
 
-static bool reserve_numbers(uint32_t **numbers, size_t *capacity, size_t count)
-{
-        uint32_t *grown;
-
-        if (count <= *capacity)
-                return true;
-        grown = reallocarray(*numbers, count, sizeof *grown);
-        if (!grown)
-                return false;
-        *numbers = grown;
-        *capacity = count;
-        return true;
-}
-
 /* The string offsets of texts. */
 static void add_texts(const struct dwarf_chains *c, const struct dwarf_text_list *l, struct symbol_table_builder *b,
                       uint32_t *ret)
@@ -209,8 +196,8 @@ void dwarf_flat_unit_merge(struct dwarf_flat_unit *u, struct dwarf_merge *m, str
         struct dwarf_chains *c = &u->chains;
         uint32_t first_chain;
 
-        if (!reserve_numbers(&m->functions, &m->function_capacity, c->functions.count) ||
-            !reserve_numbers(&m->files, &m->file_capacity, c->files.count)) {
+        if (!array_reserve_many(&m->functions, &m->function_capacity, 0, c->functions.count) ||
+            !array_reserve_many(&m->files, &m->file_capacity, 0, c->files.count)) {
                 b->failed = ST_NO_MEMORY;
                 return;
         }
