@@ -154,10 +154,14 @@ static enum status add_dwarf_ranges(struct extract_files *f, const struct code_m
 {
         const struct dwarf_companions companions = extract_files_companions(f);
         const struct elf_image *img = extract_files_best(f);
+        const struct dwarf_input input = { .img = img,
+                                           .altlink = extract_files_altlink(f, img),
+                                           .code = code,
+                                           .companions = &companions,
+                                           .filter = *filter };
         struct dwarf_summary dwarf = { .quality = QUALITY_NONE };
         struct error reason;
-        enum status st = dwarf_extract_filtered(img, extract_files_altlink(f, img), &companions, code, *filter, b,
-                                                &dwarf, &reason);
+        enum status st = dwarf_extract(&input, b, &dwarf, &reason);
 
         if (st || dwarf.is_complete)
                 *filter = NULL;

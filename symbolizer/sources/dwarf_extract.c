@@ -540,11 +540,10 @@ static void deinit_extraction(struct dwarf_extraction *x)
         dwarf_object_close(&x->object);
 }
 
-enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf_image *altlink,
-                                   const struct dwarf_companions *companions, const struct code_map *code,
-                                   const struct address_filter *filter, struct symbol_table_builder *builder,
-                                   struct dwarf_summary *ret, struct error *err)
+enum status dwarf_extract(const struct dwarf_input *in, struct symbol_table_builder *builder, struct dwarf_summary *ret,
+                          struct error *err)
 {
+        const struct code_map *code = in->code;
         struct dwarf_extraction x = { .builder = builder,
                                       .lock = PTHREAD_MUTEX_INITIALIZER,
                                       .changed = PTHREAD_COND_INITIALIZER };
@@ -556,16 +555,16 @@ enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf
         for (size_t i = 0; i < code->count; i++)
                 regions[i] = (struct dwarf_region){ code->regions[i].start, code->regions[i].end };
         x.regions = (struct dwarf_regions){ regions, code->count };
-        st = dwarf_object_open(img, altlink, &x.object, err);
+        st = dwarf_object_open(in->img, in->altlink, &x.object, err);
         if (st == ST_NOT_FOUND) {
                 *ret = (struct dwarf_summary){ .quality = QUALITY_NONE, .is_complete = true };
                 return ST_OK;
         }
         if (st)
                 return st;
-        if (companions)
-                x.object.companions = *companions;
-        st = filter ? extract_filtered(&x, filter, err) : extract_all_units(&x, err);
+        if (in->companions)
+                x.object.companions = *in->companions;
+        st = in->filter ? extract_filtered(&x, in->filter, err) : extract_all_units(&x, err);
         if (!st) {
                 *ret = x.summary;
                 record_missing(ret, &x.object.main);
@@ -574,10 +573,4 @@ enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf
         }
         deinit_extraction(&x);
         return st;
-}
-
-enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, struct dwarf_summary *ret, struct error *err)
-{
-        return dwarf_extract_filtered(img, altlink, NULL, code, NULL, builder, ret, err);
 }

@@ -32,25 +32,23 @@ struct dwarf_summary {
         bool is_complete;            /* all units were read */
 };
 
+/** The input of an extraction. Everything is borrowed. */
+struct dwarf_input {
+        const struct elf_image *img;     /* the file with the DWARF */
+        const struct elf_image *altlink; /* its dwz supplementary file; NULL none */
+        const struct code_map *code;
+        const struct dwarf_companions *companions; /* opens the split units of skeleton units; NULL none */
+        const struct address_filter *filter;       /* NULL: all addresses */
+};
+
 /**
- * @param img     the file with the DWARF.
- * @param altlink its dwz supplementary file, or NULL.
+ * With a filter, only units that may cover its addresses are read. For these addresses the table, and the quality,
+ * equal those of a complete extraction.
+ * @param builder new.
  * @return ST_OK also without any DWARF, and with damaged units; ST_BAD_DATA,
  *         ST_UNSUPPORTED when none of it can be read; ST_TOO_BIG; ST_NO_MEMORY.
  */
-enum status dwarf_extract(const struct elf_image *img, const struct elf_image *altlink, const struct code_map *code,
-                          struct symbol_table_builder *builder, struct dwarf_summary *ret,
+enum status dwarf_extract(const struct dwarf_input *in, struct symbol_table_builder *builder, struct dwarf_summary *ret,
                           struct error *err) MUST_CHECK;
-
-/**
- * As dwarf_extract(), with split DWARF, and with a filter: only units that may cover its addresses are read. For these
- * addresses the table, and the quality, equal those of a complete extraction.
- * @param companions opens the split units of skeleton units; NULL none.
- * @param builder new.  @param filter NULL for all addresses.
- */
-enum status dwarf_extract_filtered(const struct elf_image *img, const struct elf_image *altlink,
-                                   const struct dwarf_companions *companions, const struct code_map *code,
-                                   const struct address_filter *filter, struct symbol_table_builder *builder,
-                                   struct dwarf_summary *ret, struct error *err) MUST_CHECK;
 
 #endif

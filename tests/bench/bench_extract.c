@@ -73,7 +73,7 @@ static enum status ours(const struct elf_image *img, const struct code_map *code
                         struct error *err)
 {
         struct dwarf_summary s;
-        enum status st = dwarf_extract(img, NULL, code, b, &s, err);
+        enum status st = dwarf_extract(&(struct dwarf_input){ .img = img, .code = code }, b, &s, err);
 
         if (!st && s.damaged_units)
                 printf("# %llu damaged units\n", (unsigned long long)s.damaged_units);

@@ -168,15 +168,17 @@ START_TEST(few_units_are_read_for_one_address)
         struct error err;
         uint64_t address = (uint64_t)(uintptr_t)0;
         const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
+        struct dwarf_input input = { .img = &img, .code = &code };
 
         ck_assert_int_eq(elf_image_open("/proc/self/exe", &img, &err), ST_OK);
         ck_assert_int_eq(code_map_from_image(&img, &code, &err), ST_OK);
         symbol_table_builder_init(&all);
-        ck_assert_int_eq(dwarf_extract(&img, NULL, &code, &all, &summary, &err), ST_OK);
+        ck_assert_int_eq(dwarf_extract(&input, &all, &summary, &err), ST_OK);
         ck_assert(summary.is_complete);
         address = all.ranges[all.range_count / 2].start;
         symbol_table_builder_init(&some);
-        ck_assert_int_eq(dwarf_extract_filtered(&img, NULL, NULL, &code, &filter, &some, &summary, &err), ST_OK);
+        input.filter = &filter;
+        ck_assert_int_eq(dwarf_extract(&input, &some, &summary, &err), ST_OK);
         ck_assert(!summary.is_complete);
         ck_assert_uint_gt(some.range_count, 0);
         ck_assert_uint_lt(some.range_count, all.range_count / 4);

@@ -32,7 +32,8 @@ static void extract(const struct elf_image *img, const struct elf_image *alt, bo
         ck_assert_int_eq(code_map_from_image(img, &code, &err), ST_OK);
         symbol_table_builder_init(&b);
         if (ours) {
-                st = dwarf_extract(img, alt, &code, &b, &summary, &err);
+                st = dwarf_extract(&(struct dwarf_input){ .img = img, .altlink = alt, .code = &code }, &b, &summary,
+                                   &err);
                 ret->quality = summary.quality;
                 ret->damaged = summary.damaged_units;
         } else {

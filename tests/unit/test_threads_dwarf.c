@@ -18,7 +18,8 @@ static struct symbol_table extract_self(void)
         ck_assert_msg(elf_image_open("/proc/self/exe", &img, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(code_map_from_image(&img, &code, &err), ST_OK);
         symbol_table_builder_init(&b);
-        ck_assert_msg(dwarf_extract(&img, NULL, &code, &b, &summary, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(dwarf_extract(&(struct dwarf_input){ .img = &img, .code = &code }, &b, &summary, &err) == ST_OK,
+                      "%s", err.text);
         ck_assert_uint_eq(summary.damaged_units, 0);
         ck_assert_int_eq(symbol_table_builder_finish(&b, &t, &err), ST_OK);
         symbol_table_builder_deinit(&b);
