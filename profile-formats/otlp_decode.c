@@ -297,12 +297,13 @@ static enum status add_otlp_type(struct otlp_decoder *d, const struct otlp_value
 {
         struct profile *p = d->p;
         struct profile_type named = { .id = remove_type_label(p, &c->labels), .unit = sample->unit, .period = period };
+        const struct profile_type_parts parts = { .sample_type = profile_text(p, sample->type),
+                                                  .sample_unit = profile_text(p, sample->unit),
+                                                  .period_type = profile_text(p, period_type->type),
+                                                  .period_unit = profile_text(p, period_type->unit),
+                                                  .period = period };
 
-        if (named.id)
-                return profile_add_type(p, &named, &c->type, err);
-        return profile_type_add(p, NULL, profile_text(p, sample->type), profile_text(p, sample->unit),
-                                profile_text(p, period_type->type), profile_text(p, period_type->unit), period,
-                                &c->type, err);
+        return named.id ? profile_add_type(p, &named, &c->type, err) : profile_type_add(p, &parts, &c->type, err);
 }
 
 static enum status read_otlp_profile(struct otlp_decoder *d, struct reader r, const struct sample_labels *outer,

@@ -451,7 +451,11 @@ static enum status add_event_type(struct perf_decoder *d, struct perf_text event
                                            has_period ? "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
                                                       : "process_cpu:samples:count:cpu:nanoseconds",
                                            0, &d->sample.type, err);
-        return profile_type_add(d->p, "perf", name, has_period ? "count" : "samples", "", "", 0, &d->sample.type, err);
+        return profile_type_add(d->p,
+                                &(struct profile_type_parts){ .name = "perf",
+                                                              .sample_type = name,
+                                                              .sample_unit = has_period ? "count" : "samples" },
+                                &d->sample.type, err);
 }
 
 static enum status open_perf_sample(struct perf_decoder *d, struct perf_header *h, struct error *err)

@@ -452,13 +452,17 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
         if (!st && d->counts[PPROF_SAMPLE] && d->counts[PPROF_SAMPLE_TYPE] == 0)
                 st = error_set(err, ST_BAD_DATA, "pprof file has samples, but no sample type");
         for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE_TYPE]; i++) {
+                struct profile_type_parts parts = { .name = name, .period = d->period };
                 struct pprof_value_type t = { 0 };
 
                 st = read_pprof_value_type(d, open_pprof_part(d, PPROF_SAMPLE_TYPE, i), &t, err);
-                if (!st)
-                        st = profile_type_add(p, name, profile_text(p, t.type), profile_text(p, t.unit),
-                                              profile_text(p, d->period_type.type),
-                                              profile_text(p, d->period_type.unit), d->period, &d->types[i], err);
+                if (st)
+                        break;
+                parts.sample_type = profile_text(p, t.type);
+                parts.sample_unit = profile_text(p, t.unit);
+                parts.period_type = profile_text(p, d->period_type.type);
+                parts.period_unit = profile_text(p, d->period_type.unit);
+                st = profile_type_add(p, &parts, &d->types[i], err);
         }
         return st;
 }

@@ -51,25 +51,27 @@ static void append_type_part(struct buf *b, const char *part, bool last)
                 buf_append_u8(b, ':');
 }
 
-enum status profile_type_add(struct profile *p, const char *name, const char *sample_type, const char *sample_unit,
-                             const char *period_type, const char *period_unit, int64_t period, uint32_t *ret,
+enum status profile_type_add(struct profile *p, const struct profile_type_parts *parts, uint32_t *ret,
                              struct error *err)
 {
-        struct profile_type t = { .period = period };
+        const char *period_type = parts->period_type ? parts->period_type : "", *name = parts->name;
+        struct profile_type t = { .period = parts->period };
         _cleanup_buf_ struct buf id;
         enum status st;
 
+        if (!name || !*name)
+                name = guess_profile_name(parts->sample_type, parts->sample_unit, period_type);
         buf_init(&id, LIMIT_LABEL_BYTES);
-        append_type_part(&id, name && *name ? name : guess_profile_name(sample_type, sample_unit, period_type), false);
-        append_type_part(&id, sample_type, false);
-        append_type_part(&id, sample_unit, false);
+        append_type_part(&id, name, false);
+        append_type_part(&id, parts->sample_type, false);
+        append_type_part(&id, parts->sample_unit, false);
         append_type_part(&id, period_type, false);
-        append_type_part(&id, period_unit, true);
+        append_type_part(&id, parts->period_unit ? parts->period_unit : "", true);
         st = buf_status(&id, err, "profile type");
         if (!st)
                 st = profile_add_string(p, (const char *)id.data, id.size, &t.id, err);
         if (!st)
-                st = profile_add_string(p, sample_unit, strlen(sample_unit), &t.unit, err);
+                st = profile_add_string(p, parts->sample_unit, strlen(parts->sample_unit), &t.unit, err);
         if (!st)
                 st = profile_add_type(p, &t, ret, err);
         return st;

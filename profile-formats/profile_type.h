@@ -14,13 +14,16 @@ enum profile_type_part { TYPE_NAME, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT, TYPE_PER
 /** Borrow one part of an id, without a terminating NUL; *n_ret is 0 when the id has fewer parts. */
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret);
 
-/**
- * Add a type given by its sample and period types. With name NULL or "", the name is the usual one for these types
- * ("process_cpu", "memory", "goroutine", "block", "off_cpu", "wall"), else the sample type. Colons inside a part
- * become '_'.
- */
-enum status profile_type_add(struct profile *p, const char *name, const char *sample_type, const char *sample_unit,
-                             const char *period_type, const char *period_unit, int64_t period, uint32_t *ret,
+struct profile_type_parts {
+        const char *name; /* NULL and "": the usual one for these types ("process_cpu", "memory", "goroutine", "block",
+                           * "off_cpu", "wall"), else the sample type */
+        const char *sample_type, *sample_unit;
+        const char *period_type, *period_unit; /* NULL is "" */
+        int64_t period;                        /* in period_unit, 0 when unknown */
+};
+
+/** Add a type given by its parts. Colons inside a part become '_'. */
+enum status profile_type_add(struct profile *p, const struct profile_type_parts *parts, uint32_t *ret,
                              struct error *err) MUST_CHECK;
 
 /** Add a type given by its id of five parts. */

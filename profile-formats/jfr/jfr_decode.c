@@ -566,8 +566,14 @@ static enum status find_event_type(struct jfr_decoder *d, enum jfr_kind kind, un
         enum status st = ST_OK;
 
         if (!d->types[kind][i]) {
-                st = profile_type_add(d->p, rule->name, rule->sample_types[i], rule->units[i], rule->period_type,
-                                      rule->period_unit, is_timed ? choose_period(d) : 0, ret, err);
+                const struct profile_type_parts parts = { .name = rule->name,
+                                                          .sample_type = rule->sample_types[i],
+                                                          .sample_unit = rule->units[i],
+                                                          .period_type = rule->period_type,
+                                                          .period_unit = rule->period_unit,
+                                                          .period = is_timed ? choose_period(d) : 0 };
+
+                st = profile_type_add(d->p, &parts, ret, err);
                 if (!st)
                         d->types[kind][i] = *ret + 1;
         }

@@ -24,8 +24,8 @@ static void add_values(struct profile *p, const uint8_t *data, size_t n, int64_t
 {
         uint32_t type, gauge, location, number;
 
-        must(!profile_type_add(p, "memory", "alloc_space", "bytes", "space", "bytes", 1, &type, NULL));
-        must(!profile_type_add(p, "memory", "inuse_space", "bytes", "space", "bytes", 1, &gauge, NULL));
+        must(!profile_type_add_id(p, "memory:alloc_space:bytes:space:bytes", 1, &type, NULL));
+        must(!profile_type_add_id(p, "memory:inuse_space:bytes:space:bytes", 1, &gauge, NULL));
         for (size_t i = 0; i < n; i++) {
                 const struct profile_location l = { .mapping = PROFILE_NONE,
                                                     .kind = ADDRESS_OBJECT,

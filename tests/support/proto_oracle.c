@@ -416,9 +416,13 @@ static enum status read_oracle_profile(struct otlp_oracle *o, const Otlp__Profil
         if (named)
                 st = profile_add_type(p, &(struct profile_type){ named, unit, from->period }, &s.type, o->err);
         else
-                st = profile_type_add(p, NULL, profile_text(p, type), profile_text(p, unit),
-                                      profile_text(p, period_type), profile_text(p, period_unit), from->period, &s.type,
-                                      o->err);
+                st = profile_type_add(p,
+                                      &(struct profile_type_parts){ .sample_type = profile_text(p, type),
+                                                                    .sample_unit = profile_text(p, unit),
+                                                                    .period_type = profile_text(p, period_type),
+                                                                    .period_unit = profile_text(p, period_unit),
+                                                                    .period = from->period },
+                                      &s.type, o->err);
         for (size_t i = 0; !st && i < from->n_samples; i++)
                 st = read_oracle_sample(o, from->samples[i], &labels, s, time_ns);
         return st;
@@ -691,9 +695,14 @@ static enum status read_pprof_oracle_types(struct pprof_oracle *o, uint32_t *typ
                 if (!st)
                         st = get_pprof_oracle_string(o, f->sample_type[i]->unit, &unit);
                 if (!st)
-                        st = profile_type_add(o->p, NULL, profile_text(o->p, type), profile_text(o->p, unit),
-                                              profile_text(o->p, period_type), profile_text(o->p, period_unit),
-                                              f->period, &types[i], o->err);
+                        st = profile_type_add(
+                                o->p,
+                                &(struct profile_type_parts){ .sample_type = profile_text(o->p, type),
+                                                              .sample_unit = profile_text(o->p, unit),
+                                                              .period_type = profile_text(o->p, period_type),
+                                                              .period_unit = profile_text(o->p, period_unit),
+                                                              .period = f->period },
+                                &types[i], o->err);
         }
         return st;
 }

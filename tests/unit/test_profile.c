@@ -211,15 +211,21 @@ END_TEST
 
 START_TEST(type_ids_are_made_of_five_parts)
 {
+        const struct profile_type_parts memory = { .sample_type = "inuse_space",
+                                                   .sample_unit = "bytes",
+                                                   .period_type = "space",
+                                                   .period_unit = "bytes",
+                                                   .period = 512 },
+                                        colons = { .sample_type = "a:b", .sample_unit = "u" };
         _cleanup_profile_ struct profile p;
         uint32_t t;
         size_t n;
 
         ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
-        ck_assert_int_eq(profile_type_add(&p, NULL, "inuse_space", "bytes", "space", "bytes", 512, &t, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add(&p, &memory, &t, NULL), ST_OK);
         ck_assert_str_eq(profile_text(&p, p.types.items[t].id), "memory:inuse_space:bytes:space:bytes");
         ck_assert_str_eq(profile_text(&p, p.types.items[t].unit), "bytes");
-        ck_assert_int_eq(profile_type_add(&p, NULL, "a:b", "u", "", "", 0, &t, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add(&p, &colons, &t, NULL), ST_OK);
         ck_assert_str_eq(profile_text(&p, p.types.items[t].id), "a_b:a_b:u::");
         ck_assert_mem_eq(profile_type_part("a:b:c:d:e", TYPE_SAMPLE_UNIT, &n), "c", 1);
         ck_assert_uint_eq(n, 1);

@@ -158,6 +158,12 @@ START_TEST(lines_without_counts_count_one)
 }
 END_TEST
 
+static enum status add_plain_type(struct profile *p, const char *sample_type, const char *unit, uint32_t *ret)
+{
+        return profile_type_add(p, &(struct profile_type_parts){ .sample_type = sample_type, .sample_unit = unit }, ret,
+                                NULL);
+}
+
 /* The name that types get, given as "sample_type:unit" pairs that end with NULL. */
 static void check_name(const char *config, const char *want, const char *const *types)
 {
@@ -167,7 +173,7 @@ static void check_name(const char *config, const char *want, const char *const *
 
         ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
         for (; *types; types += 2)
-                ck_assert_int_eq(profile_type_add(&p, NULL, types[0], types[1], "", "", 0, &type, NULL), ST_OK);
+                ck_assert_int_eq(add_plain_type(&p, types[0], types[1], &type), ST_OK);
         if (config)
                 ck_assert_int_eq(json_value_parse(config, strlen(config), &parsed, NULL), ST_OK);
         ck_assert_int_eq(pyroscope_name_types(&p, config ? &parsed : NULL, NULL), ST_OK);
@@ -214,7 +220,7 @@ static struct profile make_heap_profile(int64_t allocated, int64_t in_use)
         for (int i = 0; i < 2; i++) {
                 struct profile_sample s = { .value = values[i], .time_unix_ns = 7 };
 
-                ck_assert_int_eq(profile_type_add(&p, NULL, names[i], "bytes", "", "", 0, &s.type, NULL), ST_OK);
+                ck_assert_int_eq(add_plain_type(&p, names[i], "bytes", &s.type), ST_OK);
                 ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &s.stack, NULL), ST_OK);
                 ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
         }
