@@ -30,7 +30,8 @@ struct debug_files {
 
 /* clang-format off */
 #define DEBUG_FILES_OPTIONS(d)                                                                                         \
-        OPTION_STRING("debug-dir", 0, "DIR", &(d)->directory, "where debug files are (" DEBUG_DIRECTORY ")"),          \
+        OPTION_STRING("debug-dir", 0, "DIR", &(d)->directory,                                                          \
+                      "directory of debug files (default " DEBUG_DIRECTORY ")"),                                       \
         OPTION_FLAG("no-debuginfod", 0, &(d)->no_debuginfod, "do not use the servers in DEBUGINFOD_URLS")
 /* clang-format on */
 
