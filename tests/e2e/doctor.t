@@ -268,7 +268,7 @@ finds 'confined worker' '^ok: a process can confine itself' "  and a process is 
 python3 -c 'import os, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))
 os.execv(sys.argv[1], sys.argv[1:])' "$cairn" doctor --json host >"$tmp/found"
-finds 'file descriptors' '^warning: the hard limit is 1000; .*; LimitNOFILE=65536' "too few descriptors are a warning"
+finds 'file descriptors' '^warning: the hard limit is 1000; .*; set LimitNOFILE=65536' "too few descriptors are a warning"
 doctor --timeout 20 agent
 finds btf '^(ok|warning|error): /sys/kernel/btf/vmlinux: ' "the agent says what it finds"
 finds 'perf events' 'kernel.perf_event_paranoid is ' "  of perf_event_paranoid too"
