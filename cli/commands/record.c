@@ -141,10 +141,9 @@ static enum status parse_record_options(struct record *r, int argc, char **argv,
         const struct option_spec specs[] = {
                 OPTION_LIST("pid", 'p', "PID,...", &r->pids, "record these processes and their new children"),
                 OPTION_FLAG("all", 'a', &r->all, "record the whole host"),
-                OPTION_LIST(
-                        "output", 'o', "FILE", &r->outputs,
-                        "write FILE; its suffix selects the format: .html flame graph, .pb.gz pprof, .folded, "
-                        ".otlp raw samples, .json, .txt table"),
+                OPTION_LIST("output", 'o', "FILE", &r->outputs,
+                            "write FILE; its suffix selects the format: .html flame graph, .pb.gz pprof, .folded, "
+                            ".otlp raw samples, .json, .txt table"),
                 OPTION_UINT("frequency", 'F', "HZ", &r->target.frequency_hz, "samples per second and CPU (default 99)"),
                 OPTION_UINT("duration", 'd', "SECONDS", &r->target.duration_s,
                             "stop after this time (default: at Ctrl-C, or when the processes end)"),
@@ -152,8 +151,7 @@ static enum status parse_record_options(struct record *r, int argc, char **argv,
                               "text, html, pprof, folded, otlp or json; overrides the suffix of FILE"),
                 OPTION_FLAG("json", 0, &r->json, "same as --format json"),
                 OPTION_STRING("limit", 'n', "N", &r->form.limit, "maximum number of rows (default 30, all in json)"),
-                OPTION_STRING("names", 0, "N", &r->form.names,
-                              "short or full (default: short in html, else full)"),
+                OPTION_STRING("names", 0, "N", &r->form.names, "short or full (default: short in html, else full)"),
                 OPTION_STRING("sampler", 0, "KIND", &r->sampler,
                               "bpf, perf, or auto (default): bpf if possible, else perf"),
                 OPTION_STRING("share", 0, "URL", &r->share.server,

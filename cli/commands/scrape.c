@@ -253,8 +253,8 @@ static enum status flush_scrape_sender(const struct scrape_command *c, struct sc
         }
         if (!st && (batches || samples))
                 st = error_set(err, ST_BAD_DATA,
-                               "%" PRIu64 " batches and %" PRIu64 " further samples were lost; see the log",
-                               batches, samples);
+                               "%" PRIu64 " batches and %" PRIu64 " further samples were lost; see the log", batches,
+                               samples);
         return st;
 }
 

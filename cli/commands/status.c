@@ -533,8 +533,7 @@ static enum status watch_status(struct http_client *client, const struct status_
                         fputs(CLEAR_SCREEN, stdout);
                         fflush(stdout);
                 }
-                fprintf(stderr, "cairn status: %s; retrying in %" PRIu64 " s\n", PRINTABLE(err->text),
-                        o->interval_s);
+                fprintf(stderr, "cairn status: %s; retrying in %" PRIu64 " s\n", PRINTABLE(err->text), o->interval_s);
                 wait_for_interval(o->interval_s);
         }
 }

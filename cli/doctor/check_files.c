@@ -201,8 +201,8 @@ void check_certificates(const struct examined *x, struct findings *f)
         }
         if (tls_load(o->tls_cert, o->tls_key, &tls, &err))
                 report_finding(f, FINDING_ERROR, "certificate",
-                               "give --tls-cert and --tls-key a matching pair in PEM, the key without a password",
-                               "%s", err.text);
+                               "give --tls-cert and --tls-key a matching pair in PEM, the key without a password", "%s",
+                               err.text);
         else
                 report_expiry(tls_get_expiry(tls), o->tls_cert, f);
         tls_destroy(tls);

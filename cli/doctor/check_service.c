@@ -105,10 +105,9 @@ void check_running_service(const struct examined *x, struct findings *f)
         struct error err = { 0 };
 
         if (get_from_service(x, "/healthz", &r, &err)) {
-                report_finding(
-                        f, x->expects_service ? FINDING_ERROR : FINDING_SKIPPED, "reachable",
-                        "start it (systemctl start cairn), or name it with --server and its CA with --ca", "%s",
-                        err.text);
+                report_finding(f, x->expects_service ? FINDING_ERROR : FINDING_SKIPPED, "reachable",
+                               "start it (systemctl start cairn), or name it with --server and its CA with --ca", "%s",
+                               err.text);
                 return;
         }
         report_finding(f, FINDING_OK, "reachable", "", "%s answers within %" PRId64 " ms", x->server,
@@ -154,8 +153,8 @@ static void check_upstream(const char *url, const char *header, const char *ca_f
                         "%s: %s", shown, r.code ? "not a debuginfod response" : err.text);
         else
                 report_finding(f, took_ms > SLOW_UPSTREAM_MS ? FINDING_WARNING : FINDING_OK, "upstream",
-                               "put it last: upstreams are tried in order",
-                               "%s answers within %" PRId64 " ms", shown, took_ms);
+                               "put it last: upstreams are tried in order", "%s answers within %" PRId64 " ms", shown,
+                               took_ms);
 }
 
 void check_upstreams(const struct examined *x, struct findings *f)

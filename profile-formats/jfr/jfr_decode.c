@@ -90,7 +90,7 @@ struct jfr_decoder {
         struct number_map chains;
         uint32_t *chain_locations;
         size_t chain_capacity;
-        struct number_map samples; /* by stack, type and labels; numbered as in the profile */
+        struct number_map samples;                  /* by stack, type and labels; numbered as in the profile */
         uint32_t types[JFR_KINDS][TYPES_PER_EVENT]; /* plus one; 0: not added yet */
         uint32_t chunk_number;
         uint32_t no_stack; /* the stack of events without one, plus one */

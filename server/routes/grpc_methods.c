@@ -12,7 +12,7 @@
 #include "server/parca/parca_methods.h"
 #include "server/routes/ingest.h"
 
-#define SERVICE_BYTES 128 /* name of a service in a health check */
+#define SERVICE_BYTES 128           /* name of a service in a health check */
 #define HEALTH_MEMORY_BYTES KiB(64) /* a decoded request, which has at most 1 KiB */
 #define PROFILES_SERVICE "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 #define PARCA_PROFILES "/parca.profilestore.v1alpha1.ProfileStoreService"

@@ -16,12 +16,10 @@ struct heap {
 static void heap_begin(struct heap *h)
 {
         test_profile_init(&h->t, "00112233445566778899aabbccddeeff00112233", "/bin/shop");
-        ck_assert_int_eq(
-                profile_type_add_id(&h->t.p, "memory:alloc_space:bytes:space:bytes", 1, &h->allocated, NULL),
-                ST_OK);
-        ck_assert_int_eq(
-                profile_type_add_id(&h->t.p, "memory:inuse_space:bytes:space:bytes", 1, &h->in_use, NULL),
-                ST_OK);
+        ck_assert_int_eq(profile_type_add_id(&h->t.p, "memory:alloc_space:bytes:space:bytes", 1, &h->allocated, NULL),
+                         ST_OK);
+        ck_assert_int_eq(profile_type_add_id(&h->t.p, "memory:inuse_space:bytes:space:bytes", 1, &h->in_use, NULL),
+                         ST_OK);
 }
 
 static void heap_add(struct heap *h, uint32_t type, uint64_t address, int64_t value, const char *label)
