@@ -409,7 +409,7 @@ static bool is_profile_input(const struct symbolize *s)
         return s->profile.pprof || s->profile.perf_script || s->profile.folded;
 }
 
-/* Options of what is read: a profile, a file or an object of a service. */
+/* Check the options against the input: a profile, a file, or an object of a service. */
 static enum status check_symbolize_options(const struct symbolize *s, const struct option_spec *specs,
                                            const bool *given, struct error *err)
 {
