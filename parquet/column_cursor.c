@@ -13,8 +13,9 @@
 #include "parquet/value_read.h"
 
 #define PIECE_ROWS 2048
-#define EMPTY_PAGES_MAX 1000 /* no known writer emits them; headers are parsed without checking the query's deadline */
-#define RUN_ROWS 32 /* shorter runs are expanded */
+#define EMPTY_PAGES_MAX 1000 /* no known writer emits them; headers are parsed without checking the query's deadline   \
+                              */
+#define RUN_ROWS 32          /* shorter runs are expanded */
 
 /* How the rows of the current page are held. */
 enum page_form {

@@ -452,8 +452,8 @@ enum status footer_read(const uint8_t *data, size_t size, struct arena *a, struc
         memcpy(&footer_size, data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
         footer_size = le32toh(footer_size);
         if (footer_size > size - PARQUET_MAGIC_BYTES - PARQUET_TAIL_BYTES)
-                return error_at(err, ST_BAD_DATA, size - PARQUET_TAIL_BYTES,
-                                "footer size of %u bytes exceeds the file", footer_size);
+                return error_at(err, ST_BAD_DATA, size - PARQUET_TAIL_BYTES, "footer size of %u bytes exceeds the file",
+                                footer_size);
         if (footer_size > LIMIT_PARQUET_FOOTER_BYTES)
                 return error_set(err, ST_TOO_BIG, "footer of %u bytes is too large", footer_size);
         p.pages_end = size - PARQUET_TAIL_BYTES - footer_size;

@@ -80,8 +80,7 @@ enum status part_file_open_column(const struct part_file *f, uint32_t group, con
                 return error_set(err, ST_BAD_DATA, "'%s' has no column '%s'", f->path, column);
         if ((schema->nodes[node].kind != kind && !(is_bytes_kind(schema->nodes[node].kind) && is_bytes_kind(kind))) ||
             schema->nodes[node].max_rep)
-                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column,
-                                 f->path);
+                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column, f->path);
         return parquet_cursor_open(c, f->file, group, node, err);
 }
 

@@ -39,8 +39,7 @@ static struct metric skipped_files =
 static struct metric read_bytes = METRIC_COUNTER("cairn_compaction_read_bytes_total", "Bytes that merges read.", "");
 static struct metric written_bytes =
         METRIC_COUNTER("cairn_compaction_written_bytes_total", "Bytes of the files that merges wrote.", "");
-static struct metric backlog_files =
-        METRIC_GAUGE("cairn_compaction_backlog_files", "Files waiting to be merged.", "");
+static struct metric backlog_files = METRIC_GAUGE("cairn_compaction_backlog_files", "Files waiting to be merged.", "");
 static struct metric backlog_bytes =
         METRIC_GAUGE("cairn_compaction_backlog_bytes", "Bytes of the files waiting to be merged.", "");
 

@@ -451,8 +451,7 @@ enum status delta_encode_commit(struct buf *out, const struct delta_state *s, co
         }
         for (size_t i = 0; i < c->add_count; i++) {
                 if (!is_valid_part_path(c->adds[i].path) || !match_partition_columns(s->metadata, &c->adds[i]))
-                        return error_set(err, ST_USAGE,
-                                         "cannot add file '%s': invalid path or partition values",
+                        return error_set(err, ST_USAGE, "cannot add file '%s': invalid path or partition values",
                                          c->adds[i].path);
                 append_add_action(out, &c->adds[i], !c->rearranges);
         }

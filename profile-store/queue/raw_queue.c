@@ -386,8 +386,7 @@ enum status raw_queue_read(struct raw_queue *q, uint64_t position, struct buf *f
                 if (ret->position == position)
                         return ST_OK;
         }
-        return st ? st
-                  : error_set(err, ST_BAD_DATA, "'%s' no longer has position %ju", path, (uintmax_t)position);
+        return st ? st : error_set(err, ST_BAD_DATA, "'%s' no longer has position %ju", path, (uintmax_t)position);
 }
 
 uint64_t raw_queue_count_bytes(struct raw_queue *q)

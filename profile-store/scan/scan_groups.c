@@ -14,9 +14,9 @@
 struct group_summing {
         struct group_table table;
         struct group_rows *rows;
-        struct arena arena;      /* texts of the table; the calling thread uses the scan's arena */
-        const char *const *keys; /* by->labels in column spelling; borrowed */
-        bool by_ids;             /* they include an id of samples */
+        struct arena arena;                      /* texts of the table; the calling thread uses the scan's arena */
+        const char *const *keys;                 /* by->labels in column spelling; borrowed */
+        bool by_ids;                             /* they include an id of samples */
         char ids[ID_KEYS][2 * ID_BYTES_MAX + 1]; /* of the current sample, as text */
 };
 

@@ -245,8 +245,7 @@ static enum status has_selected_value(const struct scan_chunk *chunk, const char
 
         *ret = false;
         if (parquet_file_schema(chunk->file->file)->nodes[node].column == PARQUET_NO_COLUMN)
-                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column,
-                                 chunk->file->path);
+                return error_set(err, ST_BAD_DATA, "column '%s' of '%s' has the wrong type", column, chunk->file->path);
         parquet_file_stats(chunk->file->file, chunk->group, node, &stats);
         if (stats.has_null_count && stats.null_count == stats.value_count)
                 return ST_OK;
