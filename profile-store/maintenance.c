@@ -10,40 +10,41 @@
 #include "common/metrics.h"
 #include "profile-store/retention.h"
 #include "profile-store/scan/stack_cache.h"
-#include "profile-store/table_clean.h"
+#include "profile-store/table_vacuum.h"
 
 static struct metric removed_files =
         METRIC_COUNTER("cairn_store_removed_files_total",
                        "Files of the tables that were unlinked after the grace period of their removal.", "");
-static struct metric orphans = METRIC_COUNTER("cairn_store_orphans_total",
-                                              "Orphaned files in the table folders that were unlinked.", "");
+static struct metric orphans =
+        METRIC_COUNTER("cairn_store_orphans_total", "Orphaned files in the table folders that were unlinked.", "");
 static struct metric failures =
         METRIC_COUNTER("cairn_store_maintenance_failures_total",
                        "Failed runs of the store's maintenance; each is repeated a minute later.", "");
 
-static struct metric log_files = METRIC_COUNTER(
-        "cairn_store_log_files_total", "Old commits and checkpoints deleted from the tables' logs.", "");
+static struct metric log_files =
+        METRIC_COUNTER("cairn_store_log_files_total", "Old commits and checkpoints deleted from the tables' logs.", "");
 
 /* Runs once an hour. Caller holds the writer lock. */
-static enum status list_and_clean(struct profile_store *s, struct table_cleaning *cleaned, struct error *err)
+static enum status vacuum_orphans_and_logs(struct profile_store *s, struct table_vacuum_counts *cleaned,
+                                           struct error *err)
 {
-        struct delta_log_cleaning logs = { 0 };
-        enum status st = tables_unlink_orphans(&s->logs, cleaned, err);
-        enum status cleaned_logs = tables_clean_logs(&s->logs, &logs, st ? NULL : err);
+        struct delta_log_cleanup logs = { 0 };
+        enum status st = tables_vacuum_orphans(&s->logs, cleaned, err);
+        enum status cleaned_logs = tables_clean_up_logs(&s->logs, &logs, st ? NULL : err);
 
         metric_add(&log_files, (int64_t)logs.files);
         return st ? st : cleaned_logs;
 }
 
 /* Caller holds the writer lock. */
-static enum status clean_tables(struct profile_store *s, struct error *err)
+static enum status vacuum_tables(struct profile_store *s, struct error *err)
 {
         bool lists_folders = monotonic_ns() >= s->next_listing_ns;
-        struct table_cleaning cleaned = { 0 };
-        enum status st = tables_unlink_removed(&s->logs, &cleaned, err);
+        struct table_vacuum_counts cleaned = { 0 };
+        enum status st = tables_vacuum_removed(&s->logs, &cleaned, err);
 
         if (lists_folders) {
-                enum status listed = list_and_clean(s, &cleaned, st ? NULL : err);
+                enum status listed = vacuum_orphans_and_logs(s, &cleaned, st ? NULL : err);
 
                 s->next_listing_ns = monotonic_ns() + LISTING_INTERVAL_S * INT64_C(1000000000);
                 st = st ? st : listed;
@@ -97,7 +98,7 @@ enum status store_maintain(struct profile_store *s, struct error *err)
                 first = first ? first : st;
         }
         if (may_clean) {
-                st = clean_tables(s, first ? NULL : err);
+                st = vacuum_tables(s, first ? NULL : err);
                 first = first ? first : st;
         }
         pthread_mutex_unlock(&s->writer_lock);

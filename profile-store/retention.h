@@ -8,7 +8,7 @@
  *
  * By age and size whole days are removed, so nothing is rewritten: the files of a day are removed from `samples` in one
  * commit, then those of the same days from `stacks`. After a crash between the two the next run removes the stacks of
- * days without samples. The files are unlinked after the grace period (profile-store/table_clean.h). Locations that no
+ * days without samples. The files are unlinked after the grace period (profile-store/table_vacuum.h). Locations that no
  * stack refers to any more are removed later (profile-store/compaction/location_sweep.h).
  *
  * - age: a day is removed when all of it is older. The current time is the earliest that the clock may mean

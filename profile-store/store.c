@@ -19,7 +19,7 @@
 #include "profile-store/part_read.h"
 #include "profile-store/scan/stack_cache.h"
 #include "profile-store/store_internal.h"
-#include "profile-store/table_clean.h"
+#include "profile-store/table_vacuum.h"
 
 /* ---- health ---- */
 
@@ -350,12 +350,12 @@ static void set_options(struct profile_store *s, const struct profile_store_opti
  * files for its own configured time, which a command that opens its directory does not know. Maintenance repeats this
  * and reports failures.
  */
-static void clean_at_open(struct profile_store *s)
+static void vacuum_at_open(struct profile_store *s)
 {
         if (s->options.flush_interval_ms == UINT64_MAX && !s->options.removed_grace_ms)
                 return;
-        (void)!tables_unlink_removed(&s->logs, NULL, NULL);
-        (void)!tables_unlink_orphans(&s->logs, NULL, NULL);
+        (void)!tables_vacuum_removed(&s->logs, NULL, NULL);
+        (void)!tables_vacuum_orphans(&s->logs, NULL, NULL);
 }
 
 static enum status open_writable(struct profile_store *s, struct error *err)
@@ -376,7 +376,7 @@ static enum status open_writable(struct profile_store *s, struct error *err)
         st = head_open(s, err);
         if (st)
                 return st;
-        clean_at_open(s);
+        vacuum_at_open(s);
         if (s->options.flush_interval_ms != UINT64_MAX) {
                 int failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 

@@ -10,7 +10,7 @@
  * first: the stacks and locations of its rows were committed before it. Only retention removes stacks, and after the
  * samples of their days.
  *
- * Removed files are kept for a grace period, for readers of older snapshots (profile-store/table_clean.h).
+ * Removed files are kept for a grace period, for readers of older snapshots (profile-store/table_vacuum.h).
  *
  * Threads: a snapshot may be shared; calls that take struct table_logs must be serialized.
  */
@@ -61,7 +61,7 @@ struct table_logs {
         struct {
                 int64_t latest_ms;      /* Unix time of the latest removal seen that was in the future */
                 int64_t noticed_ns;     /* monotonic time when it was first seen */
-        } future_removals[TABLE_COUNT]; /* table_clean.h */
+        } future_removals[TABLE_COUNT]; /* table_vacuum.h */
 };
 
 /** Open the logs; unless read_only, missing tables are created. A missing one is ST_NOT_FOUND. */

@@ -10,8 +10,8 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-store/delta/delta_checkpoint.h"
-#include "profile-store/delta/delta_clean.h"
 #include "profile-store/delta/delta_encode.h"
+#include "profile-store/delta/delta_log_cleanup.h"
 #include "profile-store/delta/delta_replay.h"
 
 struct delta_table {
@@ -347,13 +347,13 @@ enum status delta_table_set_retention(struct delta_table *t, const struct delta_
         return st;
 }
 
-enum status delta_table_clean_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleaning *ret,
-                                  struct error *err)
+enum status delta_table_clean_up_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleanup *ret,
+                                     struct error *err)
 {
         enum status st;
 
         pthread_mutex_lock(&t->lock);
-        st = delta_clean_log(t->log_dir, &t->state, before_ms, ret, err);
+        st = delta_log_clean_up(t->log_dir, &t->state, before_ms, ret, err);
         pthread_mutex_unlock(&t->lock);
         return st;
 }

@@ -13,7 +13,7 @@
  *
  * Periodically the state is also written as a Parquet checkpoint, so that opening a table reads few files: after
  * DELTA_CHECKPOINT_INTERVAL commits that add and remove a DELTA_CHECKPOINT_SHARE-th of the files. A checkpoint that
- * cannot be written costs time, not data, until delta_table_clean_log() deletes the commits before it.
+ * cannot be written costs time, not data, until delta_table_clean_up_log() deletes the commits before it.
  *
  * Threads: every call may come from any thread; a lock in the table orders
  * them. A snapshot is immutable and may be shared.
@@ -158,7 +158,7 @@ enum status delta_checkpoint(struct delta_table *t, struct error *err) MUST_CHEC
 /** Count files and bytes of the log of the table in dir: commits and checkpoints. */
 enum status delta_log_measure(const char *dir, uint64_t *files_ret, uint64_t *bytes_ret, struct error *err) MUST_CHECK;
 
-struct delta_log_cleaning {
+struct delta_log_cleanup {
         uint64_t files, bytes; /* deleted */
 };
 
@@ -172,8 +172,8 @@ struct delta_log_cleaning {
  * @return ST_OK; ST_BAD_DATA when no such checkpoint yields the current state: nothing is deleted; ST_OS; ST_NO_MEMORY.
  * Memory: another state of the table.
  */
-enum status delta_table_clean_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleaning *ret,
-                                  struct error *err) MUST_CHECK;
+enum status delta_table_clean_up_log(struct delta_table *t, int64_t before_ms, struct delta_log_cleanup *ret,
+                                     struct error *err) MUST_CHECK;
 
 /**
  * The columns with statistics: those of these names, and the first prefix_count of those whose names begin with prefix.

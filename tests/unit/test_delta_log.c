@@ -468,15 +468,15 @@ START_TEST(old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest)
 {
         char *dir = new_dir("clean");
         struct delta_table *t = new_table_with_checkpoints(dir);
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
 
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 0); /* nothing is old */
         age_commits(dir, 0, 3);
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 0); /* the checkpoint at 3 is of a newer commit */
         age_commits(dir, 0, 5);
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 3);
         ck_assert_uint_gt(cleaned.bytes, 100);
         ck_assert(!log_has(dir, 2, ".json") && log_has(dir, 3, ".json") && log_has(dir, 3, ".checkpoint.parquet"));
@@ -484,10 +484,10 @@ START_TEST(old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest)
         delta_table_close(t);
         OK(delta_table_open(dir, &t, &err));
         age_commits(dir, 3, 12);
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 3 + 4); /* 3, 4, 5 and a checkpoint; 6 is the one before the newest */
         ck_assert(!log_has(dir, 5, ".json") && log_has(dir, 6, ".checkpoint.parquet"));
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 3 + 4);
         reads_whole(dir);
         delta_table_close(t);
@@ -499,7 +499,7 @@ static void check_refreshed_past_gap(const char *name, bool has_hint)
 {
         char *dir = new_dir(name);
         struct delta_table *writer = new_table(dir), *idle = NULL;
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
         struct delta_snapshot *before = NULL;
         _cleanup_free_ char *hint = path_join(dir, "_delta_log/_last_checkpoint");
 
@@ -515,7 +515,7 @@ static void check_refreshed_past_gap(const char *name, bool has_hint)
                         OK(delta_checkpoint(writer, &err));
         }
         age_commits(dir, 0, 9);
-        OK(delta_table_clean_log(writer, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(writer, 2000000, &cleaned, &err));
         ck_assert(!log_has(dir, 2, ".json") && log_has(dir, 9, ".json"));
         if (!has_hint)
                 ck_assert_int_eq(unlink(hint), 0);
@@ -568,11 +568,11 @@ START_TEST(commits_stay_that_only_a_damaged_checkpoint_stands_for)
 {
         char *dir = new_dir("clean-damaged");
         struct delta_table *t = new_table_with_checkpoints(dir);
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
 
         age_commits(dir, 0, 12);
         damage(dir, "_delta_log/00000000000000000006.checkpoint.parquet");
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err)); /* up to the one before it */
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err)); /* up to the one before it */
         ck_assert_uint_eq(cleaned.files, 3);
         ck_assert(log_has(dir, 3, ".json") && log_has(dir, 3, ".checkpoint.parquet"));
         damage(dir, "_delta_log/00000000000000000009.checkpoint.parquet");
@@ -586,14 +586,14 @@ START_TEST(a_checkpoint_of_another_state_is_not_relied_on)
 {
         char *dir = new_dir("clean-other");
         struct delta_table *t = new_table_with_checkpoints(dir);
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
         struct error err = { 0 };
         _cleanup_free_ char *from = path_join(dir, "_delta_log/00000000000000000003.checkpoint.parquet");
         _cleanup_free_ char *to = path_join(dir, "_delta_log/00000000000000000006.checkpoint.parquet");
 
         age_commits(dir, 0, 12);
         ck_assert_int_eq(rename(from, to), 0);
-        ck_assert_int_eq(delta_table_clean_log(t, 2000000, &cleaned, &err), ST_BAD_DATA);
+        ck_assert_int_eq(delta_table_clean_up_log(t, 2000000, &cleaned, &err), ST_BAD_DATA);
         ck_assert_uint_eq(cleaned.files, 0);
         ck_assert_ptr_nonnull(strstr(err.text, "checkpoint 6 of"));
         delta_table_close(t);
@@ -605,11 +605,11 @@ START_TEST(a_damaged_newest_checkpoint_is_replaced)
 {
         char *dir = new_dir("clean-newest");
         struct delta_table *t = new_table_with_checkpoints(dir);
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
 
         age_commits(dir, 0, 12);
         damage(dir, "_delta_log/00000000000000000009.checkpoint.parquet");
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert(log_has(dir, 11, ".checkpoint.parquet"));
         ck_assert_uint_eq(cleaned.files, 6 + 1);
         for (unsigned v = 6; v <= 11; v++)
@@ -624,13 +624,13 @@ START_TEST(a_hint_that_names_a_deleted_checkpoint_is_replaced)
 {
         char *dir = new_dir("clean-hint");
         struct delta_table *t = new_table_with_checkpoints(dir);
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
         _cleanup_free_ char *hint = path_join(dir, "_delta_log/_last_checkpoint");
         _cleanup_buf_ struct buf text;
 
         age_commits(dir, 0, 12);
         OK(file_write_durable(hint, "{\"version\":3,\"size\":5}", 22, &err));
-        OK(delta_table_clean_log(t, 2000000, &cleaned, &err));
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 6 + 1);
         buf_init(&text, KiB(1));
         OK(file_read(hint, &text, &err));

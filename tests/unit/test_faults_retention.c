@@ -11,7 +11,7 @@
 #include "profile-store/retention.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
-#include "profile-store/table_clean.h"
+#include "profile-store/table_vacuum.h"
 #include "tests/faults/fault_fs.h"
 #include "tests/faults/fault_loop.h"
 #include "tests/support/profiles.h"
@@ -69,9 +69,9 @@ static enum status write_samples_checkpoint(struct error *err)
 /* As if all commits were of yesterday. */
 static enum status clean_samples_log(struct error *err)
 {
-        struct delta_log_cleaning cleaned = { 0 };
+        struct delta_log_cleanup cleaned = { 0 };
 
-        return delta_table_clean_log(store->logs.logs[TABLE_SAMPLES], INT64_MAX, &cleaned, err);
+        return delta_table_clean_up_log(store->logs.logs[TABLE_SAMPLES], INT64_MAX, &cleaned, err);
 }
 
 /* As if the grace period were over. */
@@ -81,7 +81,7 @@ static enum status unlink_removed(struct error *err)
         enum status st;
 
         store->logs.grace_ms = -60000;
-        st = tables_unlink_removed(&store->logs, NULL, err);
+        st = tables_vacuum_removed(&store->logs, NULL, err);
         store->logs.grace_ms = grace_ms;
         return st;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile-store/table_clean.h"
+#include "profile-store/table_vacuum.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -45,8 +45,8 @@ static bool is_grace_over(struct table_logs *l, enum table t, const struct delta
         return monotonic_ns() - l->future_removals[t].noticed_ns > l->grace_ms * 1000000;
 }
 
-static enum status unlink_table_removed(struct table_logs *l, enum table t, int64_t now_ms, struct table_cleaning *ret,
-                                        struct error *err)
+static enum status vacuum_table_removed(struct table_logs *l, enum table t, int64_t now_ms,
+                                        struct table_vacuum_counts *ret, struct error *err)
 {
         _cleanup_free_ char *path = make_table_path(l, t, "");
         _cleanup_close_ int folder = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -82,14 +82,14 @@ static enum status unlink_table_removed(struct table_logs *l, enum table t, int6
         return st;
 }
 
-enum status tables_unlink_removed(struct table_logs *l, struct table_cleaning *ret, struct error *err)
+enum status tables_vacuum_removed(struct table_logs *l, struct table_vacuum_counts *ret, struct error *err)
 {
         int64_t now_ms = stable_unix_ms();
-        struct table_cleaning unused = { 0 };
+        struct table_vacuum_counts unused = { 0 };
         enum status first = ST_OK;
 
         for (int t = 0; t < TABLE_COUNT; t++) {
-                enum status st = unlink_table_removed(l, t, now_ms, ret ? ret : &unused, first ? NULL : err);
+                enum status st = vacuum_table_removed(l, t, now_ms, ret ? ret : &unused, first ? NULL : err);
 
                 first = first ? first : st;
         }
@@ -100,8 +100,8 @@ enum status tables_unlink_removed(struct table_logs *l, struct table_cleaning *r
 
 struct orphan_search {
         const struct delta_snapshot *live, *removed;
-        int64_t before_s; /* files with an older mtime are unlinked, */
-        int64_t opened_s; /* but those younger than this */
+        int64_t before_s;      /* files with an older mtime are unlinked, */
+        int64_t opened_s;      /* but those younger than this */
         int64_t open_before_s; /* only if older than this */
         uint64_t found;
         int failure; /* errno of the first unlink that failed */
@@ -186,7 +186,7 @@ static void unlink_subfolder_orphans(struct orphan_search *o, int table)
         }
 }
 
-static enum status unlink_table_orphans(struct table_logs *l, enum table t, struct orphan_search *o, struct error *err)
+static enum status vacuum_table_orphans(struct table_logs *l, enum table t, struct orphan_search *o, struct error *err)
 {
         _cleanup_free_ char *path = make_table_path(l, t, "");
         _cleanup_close_ int folder = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -213,7 +213,7 @@ static enum status unlink_table_orphans(struct table_logs *l, enum table t, stru
         return st;
 }
 
-enum status tables_unlink_orphans(struct table_logs *l, struct table_cleaning *ret, struct error *err)
+enum status tables_vacuum_orphans(struct table_logs *l, struct table_vacuum_counts *ret, struct error *err)
 {
         int64_t now_s = stable_unix_s(), age_s = l->grace_ms / 1000;
         enum status first = ST_OK;
@@ -223,7 +223,7 @@ enum status tables_unlink_orphans(struct table_logs *l, struct table_cleaning *r
                 struct orphan_search o = { .before_s = now_s - age_s,
                                            .opened_s = l->opened_s,
                                            .open_before_s = now_s - ORPHAN_OPEN_S };
-                enum status st = unlink_table_orphans(l, t, &o, first ? NULL : err);
+                enum status st = vacuum_table_orphans(l, t, &o, first ? NULL : err);
 
                 first = first ? first : st;
                 if (ret)
@@ -236,14 +236,14 @@ enum status tables_unlink_orphans(struct table_logs *l, struct table_cleaning *r
 
 #define S_PER_DAY 86400
 
-enum status tables_clean_logs(struct table_logs *l, struct delta_log_cleaning *ret, struct error *err)
+enum status tables_clean_up_logs(struct table_logs *l, struct delta_log_cleanup *ret, struct error *err)
 {
         int64_t s = stable_unix_s() - l->grace_ms / 1000;
         enum status first = ST_OK;
 
         s -= s % S_PER_DAY;
         for (int t = 0; t < TABLE_COUNT; t++) {
-                enum status st = delta_table_clean_log(l->logs[t], s * 1000, ret, first ? NULL : err);
+                enum status st = delta_table_clean_up_log(l->logs[t], s * 1000, ret, first ? NULL : err);
 
                 first = first ? first : st;
         }

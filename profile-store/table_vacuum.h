@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CAIRN_PROFILE_STORE_TABLE_CLEAN_H
-#define CAIRN_PROFILE_STORE_TABLE_CLEAN_H
+#ifndef CAIRN_PROFILE_STORE_TABLE_VACUUM_H
+#define CAIRN_PROFILE_STORE_TABLE_VACUUM_H
 
 /**
  * @file
- * Unlinks the files of the tables that no reader needs.
+ * Vacuum of the tables: unlinks files that no reader needs.
  *
  * - A removed file is unlinked once its removal, by the time in the log, is older than the grace period (struct
  *   table_logs). Then the log forgets it: its next checkpoint omits it. A crash between the two repeats the unlink.
@@ -24,21 +24,21 @@
 #define ORPHAN_LEAST_S 900
 #define ORPHAN_OPEN_S 86400
 
-struct table_cleaning {
+struct table_vacuum_counts {
         uint64_t removed_files, removed_bytes; /* unlinked after their grace period */
         uint64_t orphans;                      /* unlinked */
 };
 
 /** Files that cannot be unlinked are kept for the next call; returns the first failure. ret may be NULL. */
-enum status tables_unlink_removed(struct table_logs *l, struct table_cleaning *ret, struct error *err) MUST_CHECK;
+enum status tables_vacuum_removed(struct table_logs *l, struct table_vacuum_counts *ret, struct error *err) MUST_CHECK;
 
 /**
  * Delete the commits and checkpoints of the logs that are older than the grace period and the midnight (UTC) before it,
- * except those needed by readers of the current versions (delta_table_clean_log()).
+ * except those needed by readers of the current versions (delta_table_clean_up_log()).
  */
-enum status tables_clean_logs(struct table_logs *l, struct delta_log_cleaning *ret, struct error *err) MUST_CHECK;
+enum status tables_clean_up_logs(struct table_logs *l, struct delta_log_cleanup *ret, struct error *err) MUST_CHECK;
 
 /** Lists every folder of the tables, after loading commits of other writers. ret may be NULL. */
-enum status tables_unlink_orphans(struct table_logs *l, struct table_cleaning *ret, struct error *err) MUST_CHECK;
+enum status tables_vacuum_orphans(struct table_logs *l, struct table_vacuum_counts *ret, struct error *err) MUST_CHECK;
 
 #endif

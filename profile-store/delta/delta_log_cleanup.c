@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile-store/delta/delta_clean.h"
+#include "profile-store/delta/delta_log_cleanup.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -148,7 +148,7 @@ static bool is_needless(const struct log_file *f, int64_t cutoff)
 }
 
 static enum status delete_log_files(int folder, const char *log_dir, const struct log_files *l, int64_t cutoff,
-                                    struct delta_log_cleaning *ret, struct error *err)
+                                    struct delta_log_cleanup *ret, struct error *err)
 {
         for (size_t i = 0; i < l->count && l->items[i].version <= cutoff; i++) {
                 const char *name = l->items[i].name;
@@ -168,8 +168,8 @@ static enum status delete_log_files(int folder, const char *log_dir, const struc
         return ST_OK;
 }
 
-enum status delta_clean_log(const char *log_dir, struct delta_state *s, int64_t before_ms,
-                            struct delta_log_cleaning *ret, struct error *err)
+enum status delta_log_clean_up(const char *log_dir, struct delta_state *s, int64_t before_ms,
+                               struct delta_log_cleanup *ret, struct error *err)
 {
         _cleanup_(log_files_deinit) struct log_files l = { .newest_checkpoint = -1 };
         _cleanup_close_ int folder = open(log_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
