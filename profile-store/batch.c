@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/debug_check.h"
 #include "common/limits.h"
 #include "profile-store/key_map.h"
 
@@ -320,7 +321,7 @@ void batch_check(const struct batch *b)
 {
         assert(atomic_load(&b->references) > 0);
         assert(!b->sample_count == (b->oldest_us > b->newest_us));
-#if KEY_MAP_CHECKS
+#if DEBUG_CHECKS
         for (uint32_t i = 0; i < b->sample_count; i++) {
                 const struct batch_sample *s = &b->samples[i];
 

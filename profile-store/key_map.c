@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/debug_check.h"
 #include "common/hash_table.h"
 #include "common/huge_pages.h"
 
@@ -138,7 +139,7 @@ static enum status grow_key_map(struct key_map *m, size_t capacity, struct error
 
 void key_map_check(const struct key_map *m)
 {
-#if KEY_MAP_CHECKS
+#if DEBUG_CHECKS
         size_t used = 0;
 
         assert((m->capacity & (m->capacity - 1)) == 0);

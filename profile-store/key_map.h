@@ -22,13 +22,6 @@
 #include "common/hash.h"
 #include "common/memory_budget.h"
 
-/* Checks of whole structures: in builds without optimization or with AddressSanitizer. */
-#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
-#define KEY_MAP_CHECKS 1
-#else
-#define KEY_MAP_CHECKS 0
-#endif
-
 struct key_map_slot {
         struct hash128 key;
         uint64_t value;

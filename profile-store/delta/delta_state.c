@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "common/debug_check.h"
 #include "common/limits.h"
 
 struct counted_snapshot {
@@ -114,7 +115,7 @@ static void check_file_set(const struct delta_file_set *set)
 {
         assert(set->by_path.count == set->count);
         assert(set->count <= set->capacity);
-#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
+#if DEBUG_CHECKS
         for (size_t i = 0; i < set->count; i++) {
                 uint32_t number;
 
