@@ -16,7 +16,7 @@ struct verify {
         const struct verify_options *o;
         struct table_logs logs;
         struct tables *tables;
-        struct verify_result result;
+        struct store_verify_result result;
         uint64_t done_files, all_files;
         bool *unreadable[TABLE_COUNT]; /* per part: already reported as missing or unreadable */
         bool vanished;                 /* a file was removed during the check */
@@ -522,7 +522,8 @@ static enum status verify_location_references(struct verify *v, struct error *er
         return verify_references(v, &r, err);
 }
 
-enum status verify_tables(const char *dir, const struct verify_options *o, struct verify_result *ret, struct error *err)
+enum status verify_tables(const char *dir, const struct verify_options *o, struct store_verify_result *ret,
+                          struct error *err)
 {
         struct verify v = { .o = o };
         enum status st = table_logs_open(dir, true, 0, &v.logs, err);

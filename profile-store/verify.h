@@ -26,7 +26,7 @@ struct verify_options {
         void *context;
 };
 
-struct verify_result {
+struct store_verify_result {
         uint64_t files, rows, bytes;
         uint64_t problems;
 };
@@ -36,7 +36,7 @@ struct verify_result {
  * @return ST_OK, also when problems were reported; ST_NOT_FOUND without tables; ST_BAD_DATA for a damaged log; ST_BUSY
  *         when the service removed files during the check: run it again.
  */
-enum status verify_tables(const char *dir, const struct verify_options *o, struct verify_result *ret,
+enum status verify_tables(const char *dir, const struct verify_options *o, struct store_verify_result *ret,
                           struct error *err) MUST_CHECK;
 
 #endif

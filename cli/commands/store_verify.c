@@ -61,7 +61,7 @@ enum status store_verify_command(const struct store_command *c, const char *argu
         const struct verify_options o = { .report = print_problem,
                                           .progress = print_verify_progress,
                                           .context = &output };
-        struct verify_result r = { 0 };
+        struct store_verify_result r = { 0 };
         char bytes[40];
         enum status st = profile_store_check_exists(c->dir, err);
 

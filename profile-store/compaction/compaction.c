@@ -293,7 +293,7 @@ static enum status merge_and_commit(struct running_merge *r, const struct tables
 {
         struct profile_store *s = r->c->s;
         const struct compaction_job *job = r->job;
-        const struct merge_request request = {
+        const struct part_merge_request request = {
                 .logs = &s->logs,
                 .table = job->partition.table,
                 .columns = job->partition.table == TABLE_SAMPLES ? &tables->columns : NULL,
@@ -451,7 +451,7 @@ enum status compaction_write_kept_rows(struct compaction *c, const struct tables
                                       .parts = removal->parts,
                                       .part_count = removal->part_count };
         struct running_merge r = { .c = c, .job = &job, .removal = removal };
-        const struct merge_request request = {
+        const struct part_merge_request request = {
                 .logs = &c->s->logs,
                 .table = removal->table,
                 .columns = removal->table == TABLE_SAMPLES ? &tables->columns : NULL,

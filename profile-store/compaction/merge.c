@@ -23,7 +23,7 @@ struct merge_run {
 };
 
 struct merge {
-        const struct merge_request *request;
+        const struct part_merge_request *request;
         struct merge_schema schema;
         struct part_file *files; /* one a part */
         bool *splits;            /* parts whose row groups are merged as if each were a part of its own */
@@ -48,7 +48,7 @@ struct merge {
 
 static enum status open_merge_files(struct merge *m, struct error *err)
 {
-        const struct merge_request *q = m->request;
+        const struct part_merge_request *q = m->request;
         enum status st = ST_OK;
 
         for (size_t i = 0; !st && i < q->part_count; i++) {
@@ -162,7 +162,7 @@ static enum status begin_output(struct merge *m, struct error *err)
         const struct part_limits limits = { .max_rows = UINT64_MAX,
                                             .use = MEMORY_COMPACTION,
                                             .group_bytes = OUTPUT_GROUP_BYTES };
-        const struct merge_request *q = m->request;
+        const struct part_merge_request *q = m->request;
         struct table_add *adds = reallocarray(m->result.adds, m->result.add_count + 1, sizeof *adds);
         enum status st;
 
@@ -593,7 +593,7 @@ static void forget_outputs(struct merge *m)
 
 static enum status prepare_merge(struct merge *m, struct error *err)
 {
-        const struct merge_request *q = m->request;
+        const struct part_merge_request *q = m->request;
         uint64_t rows = 0;
         enum status st = merge_schema_init(&m->schema, q->table, q->columns, err);
 
@@ -630,7 +630,7 @@ static void merge_deinit(struct merge *m)
         merge_schema_deinit(&m->schema);
 }
 
-enum status merge_parts(const struct merge_request *q, struct merge_result *ret, size_t *failed_part_ret,
+enum status merge_parts(const struct part_merge_request *q, struct merge_result *ret, size_t *failed_part_ret,
                         struct error *err)
 {
         struct merge m = { .request = q, .failed_part = MERGE_NO_PART };

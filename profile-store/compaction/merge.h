@@ -20,7 +20,7 @@
 
 struct part_file;
 
-struct merge_request {
+struct part_merge_request {
         const struct table_logs *logs; /* for paths only; nothing is committed */
         enum table table;
         const struct label_columns *columns; /* of the table; samples only */
@@ -54,7 +54,7 @@ struct merge_result {
  *         not have; ST_BUSY or ST_TOO_BIG when memory is refused: merge fewer parts; ST_OS when writing fails; any
  *         status returned by `proceed`. No file is left after a failure.
  */
-enum status merge_parts(const struct merge_request *request, struct merge_result *ret, size_t *failed_part_ret,
+enum status merge_parts(const struct part_merge_request *request, struct merge_result *ret, size_t *failed_part_ret,
                         struct error *err) MUST_CHECK;
 
 /** Free the result; its files are kept. */

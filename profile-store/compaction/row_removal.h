@@ -18,7 +18,7 @@ struct row_removal {
         struct table_part **parts; /* of one partition; borrowed */
         size_t part_count;
         uint32_t done_rules; /* rules that select no row of the outputs */
-        /* As merge_request.select_dropped. NULL: the parts are removed whole, without being read. */
+        /* As part_merge_request.select_dropped. NULL: the parts are removed whole, without being read. */
         enum status (*select)(void *context, const struct part_file *f, uint32_t group, uint8_t *rows,
                               struct error *err);
         bool (*proceed)(void *context); /* false ends the work with ST_BUSY; may be NULL */

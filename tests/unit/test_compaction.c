@@ -794,14 +794,14 @@ static enum status merge_part_list(struct table_part *const *parts, size_t count
 {
         uint64_t bytes = 0;
         size_t failed;
-        const struct merge_request request = { .logs = &fixture.store->logs,
-                                               .table = TABLE_SAMPLES,
-                                               .columns = &fixture.store->tables->columns,
-                                               .parts = parts,
-                                               .part_count = count,
-                                               .output_count = outputs,
-                                               .proceed = go_on,
-                                               .context = &bytes };
+        const struct part_merge_request request = { .logs = &fixture.store->logs,
+                                                    .table = TABLE_SAMPLES,
+                                                    .columns = &fixture.store->tables->columns,
+                                                    .parts = parts,
+                                                    .part_count = count,
+                                                    .output_count = outputs,
+                                                    .proceed = go_on,
+                                                    .context = &bytes };
         enum status st = merge_parts(&request, ret, &failed, err);
 
         if (!st)
@@ -949,15 +949,15 @@ START_TEST(rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order)
         struct table_rows before = read_part_rows(part), after;
         struct row_selector *selector;
         uint64_t bytes = 0;
-        struct merge_request request = { .logs = &fixture.store->logs,
-                                         .table = TABLE_SAMPLES,
-                                         .columns = &fixture.store->tables->columns,
-                                         .parts = &part,
-                                         .part_count = 1,
-                                         .output_count = 1,
-                                         .proceed = go_on,
-                                         .context = &bytes,
-                                         .select_dropped = select_row_groups };
+        struct part_merge_request request = { .logs = &fixture.store->logs,
+                                              .table = TABLE_SAMPLES,
+                                              .columns = &fixture.store->tables->columns,
+                                              .parts = &part,
+                                              .part_count = 1,
+                                              .output_count = 1,
+                                              .proceed = go_on,
+                                              .context = &bytes,
+                                              .select_dropped = select_row_groups };
         struct merge_result m;
         size_t failed, found = 0;
         struct error err = { 0 };
@@ -1012,15 +1012,15 @@ START_TEST(of_rows_with_one_id_the_one_that_is_not_dropped_is_kept)
                 uint64_t bytes = 0,
                          rows = fixture.store->tables->parts[TABLE_STACKS][1]->rows; /* the copy has no statistics */
                 char dropped[16];
-                const struct merge_request request = { .logs = &fixture.store->logs,
-                                                       .table = TABLE_STACKS,
-                                                       .parts = fixture.store->tables->parts[TABLE_STACKS],
-                                                       .part_count = 2,
-                                                       .output_count = 1,
-                                                       .proceed = go_on,
-                                                       .context = &bytes,
-                                                       .select_dropped = select_file,
-                                                       .drop_context = dropped };
+                const struct part_merge_request request = { .logs = &fixture.store->logs,
+                                                            .table = TABLE_STACKS,
+                                                            .parts = fixture.store->tables->parts[TABLE_STACKS],
+                                                            .part_count = 2,
+                                                            .output_count = 1,
+                                                            .proceed = go_on,
+                                                            .context = &bytes,
+                                                            .select_dropped = select_file,
+                                                            .drop_context = dropped };
                 struct merge_result m;
                 size_t failed;
                 struct error err = { 0 };
@@ -1065,13 +1065,13 @@ START_TEST(a_merge_that_is_stopped_leaves_nothing_behind)
 
         fill_store(0, 4);
         {
-                const struct merge_request request = { .logs = &fixture.store->logs,
-                                                       .table = TABLE_SAMPLES,
-                                                       .columns = &fixture.store->tables->columns,
-                                                       .parts = fixture.store->tables->parts[TABLE_SAMPLES],
-                                                       .part_count = 2,
-                                                       .output_count = 1,
-                                                       .proceed = stop_at_once };
+                const struct part_merge_request request = { .logs = &fixture.store->logs,
+                                                            .table = TABLE_SAMPLES,
+                                                            .columns = &fixture.store->tables->columns,
+                                                            .parts = fixture.store->tables->parts[TABLE_SAMPLES],
+                                                            .part_count = 2,
+                                                            .output_count = 1,
+                                                            .proceed = stop_at_once };
 
                 ck_assert_int_eq(merge_parts(&request, &m, &failed, &err), ST_BUSY);
         }

@@ -115,7 +115,7 @@ static void report_problem(void *context, const char *table, const char *file, c
 static void check_all_references(const char *dir)
 {
         const struct verify_options o = { .report = report_problem };
-        struct verify_result r;
+        struct store_verify_result r;
         struct error err = { 0 };
 
         must(verify_tables(dir, &o, &r, &err) == ST_OK, "%s", err.text);

@@ -99,7 +99,7 @@ static void fail_at_problem(void *context, const char *table, const char *file, 
 static void check_references(void)
 {
         const struct verify_options o = { .report = fail_at_problem };
-        struct verify_result r;
+        struct store_verify_result r;
         struct error err;
 
         check_ok(verify_tables(fixture.dir, &o, &r, &err), &err);

@@ -41,7 +41,7 @@ static void note_progress(void *context, uint64_t done, uint64_t all)
 static enum status verify_store(struct check *c, struct error *err)
 {
         const struct verify_options o = { .report = note_problem, .progress = note_progress, .context = c };
-        struct verify_result r;
+        struct store_verify_result r;
         enum status st = verify_tables(fixture.dir, &o, &r, err);
 
         ck_assert_uint_eq(r.problems, c->problem_count);
