@@ -13,9 +13,10 @@
 #include "parquet/value_read.h"
 
 #define PIECE_ROWS 2048
-#define EMPTY_PAGES_MAX 1000 /* no known writer emits them; headers are parsed without checking the query's deadline   \
-                              */
-#define RUN_ROWS 32          /* shorter runs are expanded */
+#define EMPTY_PAGES_MAX                                                                                                \
+        1000        /* no known writer emits them; headers are parsed without checking the query's deadline            \
+                     */
+#define RUN_ROWS 32 /* shorter runs are expanded */
 
 /* How the rows of the current page are held. */
 enum page_form {
@@ -68,7 +69,7 @@ static void reset_cursor(struct parquet_cursor *c)
                 free(c->column.pages[i]);
         free(c->column.pages);
         c->column.pages = NULL;
-        c->column.page_count = 0;
+        c->column.page_count = c->column.page_capacity = 0;
         c->column.dict_count = 0;
         c->spare += c->kept;
         c->kept = 0;

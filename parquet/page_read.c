@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <libdeflate.h>
 
+#include "common/array.h"
 #include "common/limits.h"
 #include "parquet/format.h"
 #include "parquet/thrift.h"
@@ -123,14 +124,8 @@ static bool page_crc_matches(const struct page_header *h, const uint8_t *stored)
 
 static enum status keep_page_bytes(struct parquet_column *c, void *page)
 {
-        void **pages;
-
-        if ((c->page_count & (c->page_count - 1)) == 0) { /* the array is full at each power of two */
-                pages = realloc(c->pages, (c->page_count ? c->page_count * 2 : 1) * sizeof *pages);
-                if (!pages)
-                        return ST_NO_MEMORY;
-                c->pages = pages;
-        }
+        if (!array_reserve(&c->pages, &c->page_capacity, c->page_count))
+                return ST_NO_MEMORY;
         c->pages[c->page_count++] = page;
         return ST_OK;
 }

@@ -94,7 +94,7 @@ struct parquet_column {
         uint32_t dict_count;
 
         void **pages; /* owned unpacked pages */
-        size_t page_count;
+        size_t page_count, page_capacity;
 };
 
 /**

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/stable_clock.h"
 #include "common/limits.h"
@@ -56,11 +57,11 @@ struct flush {
         struct memory_reservation memory;               /* of the arrays below and of called functions */
         uint64_t unresolved_counts[SYMBOL_STATE_COUNT]; /* new locations by state */
         struct build_id *missing_ids;                   /* of new locations that lack debuginfo */
-        size_t missing_count;
+        size_t missing_count, missing_capacity;
         struct sample_row *samples; /* sorted by day, then in the order of a part */
         size_t sample_count;
         struct table_add *adds; /* of the current commit */
-        size_t add_count;
+        size_t add_count, add_capacity;
 };
 
 static void clear_table_adds(struct flush *f)
@@ -69,7 +70,7 @@ static void clear_table_adds(struct flush *f)
                 table_add_deinit(&f->adds[i]);
         free(f->adds);
         f->adds = NULL;
-        f->add_count = 0;
+        f->add_count = f->add_capacity = 0;
 }
 
 static void flush_deinit(struct flush *f)
@@ -93,21 +94,22 @@ static enum status reserve_flush_memory(struct flush *f, size_t bytes, struct er
 static enum status append_table_add(struct flush *f, const int64_t *day, unsigned number, struct table_add **ret,
                                     struct error *err)
 {
-        struct table_add *more = reallocarray(f->adds, f->add_count + 1, sizeof *more);
         char name[96], suffix[16] = "";
+        struct table_add *add;
 
-        if (!more)
+        if (!array_reserve(&f->adds, &f->add_capacity, f->add_count))
                 return error_no_memory(err);
-        f->adds = more;
+        add = &f->adds[f->add_count];
         if (number)
                 snprintf(suffix, sizeof suffix, "-%u", number);
         snprintf(name, sizeof name, "part-%020" PRIu64 "-%020" PRIu64 "%s.parquet", f->first, f->last, suffix);
-        more[f->add_count] = (struct table_add){ .name = day ? make_day_path(*day, name) : strdup(name),
-                                                 .has_day = day,
-                                                 .day = day ? *day : 0 };
-        if (!more[f->add_count].name)
+        *add = (struct table_add){ .name = day ? make_day_path(*day, name) : strdup(name),
+                                   .has_day = day,
+                                   .day = day ? *day : 0 };
+        if (!add->name)
                 return error_no_memory(err);
-        *ret = &more[f->add_count++];
+        f->add_count++;
+        *ret = add;
         return ST_OK;
 }
 
@@ -189,20 +191,16 @@ static void drop_known_locations(struct new_locations *n)
 /* rows are sorted by build-id. Collect the objects that lack debuginfo, each once per call. */
 static enum status append_missing_ids(struct flush *f, const struct location_row *rows, size_t count, struct error *err)
 {
-        struct build_id *ids;
-
         if (!f->s->options.missing_debuginfo)
                 return ST_OK;
-        ids = reallocarray(f->missing_ids, f->missing_count + count + 1, sizeof *ids);
-        if (!ids)
+        if (!array_reserve_many(&f->missing_ids, &f->missing_capacity, f->missing_count, count))
                 return error_no_memory(err);
-        f->missing_ids = ids;
         for (size_t i = 0; i < count; i++) {
                 const struct build_id *id = rows[i].shown.build_id;
 
                 if ((rows[i].state == SYMBOL_NO_DEBUGINFO || rows[i].state == SYMBOL_STRIPPED) &&
-                    (!f->missing_count || !build_id_equal(&ids[f->missing_count - 1], id)))
-                        ids[f->missing_count++] = *id;
+                    (!f->missing_count || !build_id_equal(&f->missing_ids[f->missing_count - 1], id)))
+                        f->missing_ids[f->missing_count++] = *id;
         }
         return ST_OK;
 }
@@ -651,7 +649,7 @@ struct flush_run {
         size_t batch_count;
         uint64_t sealed; /* the queue is durable up to this position */
         struct build_id *missing_ids;
-        size_t missing_count;
+        size_t missing_count, missing_capacity;
         bool wrote;
 };
 
@@ -664,15 +662,11 @@ static void flush_run_deinit(struct flush_run *r)
 /* Add the objects of a group to those of the flush. Each is new to one group only. */
 static enum status take_missing_ids(struct flush_run *r, const struct flush *f, struct error *err)
 {
-        struct build_id *more;
-
         if (!f->missing_count)
                 return ST_OK;
-        more = reallocarray(r->missing_ids, r->missing_count + f->missing_count, sizeof *more);
-        if (!more)
+        if (!array_reserve_many(&r->missing_ids, &r->missing_capacity, r->missing_count, f->missing_count))
                 return error_no_memory(err);
-        r->missing_ids = more;
-        memcpy(more + r->missing_count, f->missing_ids, f->missing_count * sizeof *more);
+        memcpy(r->missing_ids + r->missing_count, f->missing_ids, f->missing_count * sizeof *r->missing_ids);
         r->missing_count += f->missing_count;
         return ST_OK;
 }

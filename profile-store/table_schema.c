@@ -4,6 +4,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "common/array.h"
+
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 const char *table_name(enum table t)
@@ -26,13 +28,10 @@ bool label_columns_contain(const struct label_columns *c, const char *name)
 
 enum status label_columns_add(struct label_columns *c, const char *name, size_t n, struct error *err)
 {
-        char **more = reallocarray(c->names, c->count + 1, sizeof *more);
-
-        if (!more)
+        if (!array_reserve(&c->names, &c->capacity, c->count))
                 return error_no_memory(err);
-        c->names = more;
-        more[c->count] = strndup(name, n);
-        if (!more[c->count])
+        c->names[c->count] = strndup(name, n);
+        if (!c->names[c->count])
                 return error_no_memory(err);
         c->count++;
         return ST_OK;

@@ -22,7 +22,7 @@ const char *table_name(enum table t);
 /** Labels with a column, in column order; all others are in labels_rest. */
 struct label_columns {
         char **names; /* column spelling without the prefix; owned */
-        size_t count;
+        size_t count, capacity;
 };
 
 enum status label_columns_add(struct label_columns *c, const char *name, size_t n, struct error *err) MUST_CHECK;

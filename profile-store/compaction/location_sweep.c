@@ -476,13 +476,10 @@ static bool may_proceed_with_sweep(void *context)
 
 static enum status append_merge_result(struct merge_result *to, struct merge_result *from, struct error *err)
 {
-        struct table_add *adds = reallocarray(to->adds, to->add_count + from->add_count + 1, sizeof *adds);
-
-        if (!adds)
+        if (!array_reserve_many(&to->adds, &to->add_capacity, to->add_count, from->add_count))
                 return error_no_memory(err);
         if (from->add_count)
-                memcpy(adds + to->add_count, from->adds, from->add_count * sizeof *adds);
-        to->adds = adds;
+                memcpy(to->adds + to->add_count, from->adds, from->add_count * sizeof *to->adds);
         to->add_count += from->add_count;
         to->rows_read += from->rows_read;
         to->rows_written += from->rows_written;

@@ -163,20 +163,19 @@ static enum status begin_output(struct merge *m, struct error *err)
                                             .use = MEMORY_COMPACTION,
                                             .group_bytes = OUTPUT_GROUP_BYTES };
         const struct part_merge_request *q = m->request;
-        struct table_add *adds = reallocarray(m->result.adds, m->result.add_count + 1, sizeof *adds);
+        struct table_add *add;
         enum status st;
 
-        if (!adds)
+        if (!array_reserve(&m->result.adds, &m->result.add_capacity, m->result.add_count))
                 return error_no_memory(err);
-        m->result.adds = adds;
-        adds += m->result.add_count;
-        *adds = (struct table_add){ .name = make_output_name(q->parts[0]),
-                                    .has_day = q->parts[0]->has_day,
-                                    .day = q->parts[0]->day };
+        add = &m->result.adds[m->result.add_count];
+        *add = (struct table_add){ .name = make_output_name(q->parts[0]),
+                                   .has_day = q->parts[0]->has_day,
+                                   .day = q->parts[0]->day };
         free(m->path);
-        m->path = adds->name ? make_table_path(q->logs, q->table, adds->name) : NULL;
+        m->path = add->name ? make_table_path(q->logs, q->table, add->name) : NULL;
         if (!m->path) {
-                table_add_deinit(adds);
+                table_add_deinit(add);
                 return error_no_memory(err);
         }
         m->is_writing = true;
@@ -187,7 +186,7 @@ static enum status begin_output(struct merge *m, struct error *err)
         if (st) {
                 part_writer_deinit(&m->output);
                 m->is_writing = false;
-                table_add_deinit(adds);
+                table_add_deinit(add);
         }
         return st;
 }

@@ -41,7 +41,7 @@ struct part_merge_request {
 
 struct merge_result {
         struct table_add *adds; /* owned; the files are durable and not committed */
-        size_t add_count;
+        size_t add_count, add_capacity;
         uint64_t rows_read, rows_written; /* the difference: duplicates and dropped rows */
         uint64_t bytes_read, bytes_written;
 };

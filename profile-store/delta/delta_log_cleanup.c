@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/text.h"
@@ -21,7 +22,7 @@ struct log_file {
 
 struct log_files {
         struct log_file *items; /* by version */
-        size_t count;
+        size_t count, capacity;
         int64_t newest_checkpoint; /* -1: none */
 };
 
@@ -49,20 +50,18 @@ static int compare_log_files(const void *a, const void *b)
 static enum status append_log_file(struct log_files *l, const char *name, int64_t version, const char *suffix,
                                    struct error *err)
 {
-        struct log_file *more = l->items;
+        struct log_file *f;
 
-        if ((l->count & (l->count - 1)) == 0) /* capacity is exhausted at each power of two */
-                more = reallocarray(l->items, l->count ? l->count * 2 : 1, sizeof *more);
-        if (!more)
+        if (!array_reserve(&l->items, &l->capacity, l->count))
                 return error_no_memory(err);
-        l->items = more;
-        more[l->count] = (struct log_file){ .name = strdup(name),
-                                            .version = version,
-                                            .is_commit = strcmp(suffix, DELTA_COMMIT_SUFFIX) == 0,
-                                            .is_checkpoint = strcmp(suffix, DELTA_CHECKPOINT_SUFFIX) == 0 };
-        if (!more[l->count].name)
+        f = &l->items[l->count];
+        *f = (struct log_file){ .name = strdup(name),
+                                .version = version,
+                                .is_commit = strcmp(suffix, DELTA_COMMIT_SUFFIX) == 0,
+                                .is_checkpoint = strcmp(suffix, DELTA_CHECKPOINT_SUFFIX) == 0 };
+        if (!f->name)
                 return error_no_memory(err);
-        if (more[l->count].is_checkpoint && version > l->newest_checkpoint)
+        if (f->is_checkpoint && version > l->newest_checkpoint)
                 l->newest_checkpoint = version;
         l->count++;
         return ST_OK;

@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/debug_check.h"
 #include "common/limits.h"
 
@@ -56,7 +57,6 @@ static bool find_file_number(const struct delta_file_set *set, const char *path,
 static enum status reserve_files(struct delta_file_set *set, size_t more, struct error *err)
 {
         uint32_t count = set->by_path.count;
-        struct delta_counted_file **items;
         enum status st = ST_OK;
 
         if (more > LIMIT_DELTA_FILES - set->count)
@@ -66,15 +66,9 @@ static enum status reserve_files(struct delta_file_set *set, size_t more, struct
                 st = hash_table_reserve(&set->by_path, err);
         }
         set->by_path.count = count;
-        if (st || set->count + more <= set->capacity)
+        if (st)
                 return st;
-        more += set->count / 2;
-        items = reallocarray(set->items, set->count + more, sizeof(struct delta_counted_file *));
-        if (!items)
-                return error_no_memory(err);
-        set->items = items;
-        set->capacity = set->count + more;
-        return ST_OK;
+        return array_reserve_many(&set->items, &set->capacity, set->count, more) ? ST_OK : error_no_memory(err);
 }
 
 /* The last file is moved into the gap. */
@@ -155,17 +149,14 @@ void delta_state_check(const struct delta_state *s)
 
 enum status delta_state_prepare(struct delta_state *s, struct delta_actions *a, bool strict, struct error *err)
 {
-        struct delta_txn *txns;
         enum status st = reserve_files(&s->live, a->add_count, err);
 
         if (!st)
                 st = reserve_files(&s->removed, a->remove_count, err);
         if (st)
                 return st;
-        txns = realloc(s->txns, (s->txn_count + a->txn_count + 1) * sizeof *txns);
-        if (!txns)
+        if (!array_reserve_many(&s->txns, &s->txn_capacity, s->txn_count, a->txn_count))
                 return error_no_memory(err);
-        s->txns = txns;
         for (size_t i = 0; strict && i < a->remove_count; i++) {
                 if (!delta_state_find(s, a->removes[i]->file.path))
                         return error_set(err, ST_NOT_FOUND, "cannot remove file '%s': not in the table",

@@ -28,7 +28,7 @@ struct delta_state {
         struct json_object *metadata; /* owned */
         bool has_protocol;
         struct delta_txn *txns;
-        size_t txn_count;
+        size_t txn_count, txn_capacity;
         struct delta_snapshot *snapshot; /* of this version if it was requested before; one reference */
 };
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
@@ -28,7 +29,7 @@ struct batch_ids {
         char *dir;
         pthread_mutex_t lock;           /* protects the members below; not held during the I/O of an addition */
         struct generation *generations; /* by number; ids are added to the last one */
-        size_t count;
+        size_t count, capacity;
         size_t id_count;
 };
 
@@ -41,11 +42,8 @@ static char *make_generation_path(const struct batch_ids *ids, uint64_t number)
 
 static enum status add_generation(struct batch_ids *ids, uint64_t number, struct error *err)
 {
-        struct generation *more = reallocarray(ids->generations, ids->count + 1, sizeof *more);
-
-        if (!more)
+        if (!array_reserve(&ids->generations, &ids->capacity, ids->count))
                 return error_no_memory(err);
-        ids->generations = more;
         ids->generations[ids->count++] = (struct generation){ .number = number };
         return ST_OK;
 }

@@ -27,7 +27,7 @@ struct raw_queue {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         struct raw_queue_segment *segments; /* by position; the last one is open for writing while fd >= 0 */
-        size_t segment_count;
+        size_t segment_count, segment_capacity;
         int fd;
         uint64_t written, synced;   /* positions */
         bool syncing;               /* a thread is in fdatasync() without the lock; fd must stay open */
@@ -46,11 +46,8 @@ static char *make_segment_path(const char *dir, uint64_t first, const char *suff
 
 static enum status append_segment(struct raw_queue *q, struct raw_queue_segment segment, struct error *err)
 {
-        struct raw_queue_segment *more = reallocarray(q->segments, q->segment_count + 1, sizeof *more);
-
-        if (!more)
+        if (!array_reserve(&q->segments, &q->segment_capacity, q->segment_count))
                 return error_no_memory(err);
-        q->segments = more;
         q->segments[q->segment_count++] = segment;
         return ST_OK;
 }
@@ -604,7 +601,7 @@ enum status raw_queue_refresh(struct raw_queue *q, raw_queue_replay *replay, voi
         enum status st;
 
         q->segments = NULL;
-        q->segment_count = 0;
+        q->segment_count = q->segment_capacity = 0;
         st = list_queue_segments(q, true, err);
         for (size_t i = 0; !st && i < q->segment_count; i++) {
                 struct raw_queue_segment *segment = &q->segments[i];
