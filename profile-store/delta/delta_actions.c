@@ -120,20 +120,15 @@ static enum status append_counted_file(struct delta_counted_file ***list, size_t
         return ST_OK;
 }
 
-enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
-                                   const char *stats, const struct delta_partition *partitions, size_t partition_count,
-                                   struct error *err)
+enum status delta_actions_add_file(struct delta_actions *a, const struct delta_file *from, struct error *err)
 {
-        const struct delta_file from = {
-                .path = path, .stats = stats, .partitions = partitions, .partition_count = partition_count
-        };
         struct delta_counted_file *f;
-        enum status st = append_counted_file(&a->adds, &a->add_count, &a->add_capacity, &from, &f, err);
+        enum status st = append_counted_file(&a->adds, &a->add_count, &a->add_capacity, from, &f, err);
 
         if (st)
                 return st;
-        f->file.size = size;
-        f->file.modified_ms = modified_ms;
+        f->file.size = from->size;
+        f->file.modified_ms = from->modified_ms;
         return ST_OK;
 }
 
@@ -250,15 +245,17 @@ static bool get_partition_values(struct json_object *o, struct delta_partition r
 static enum status parse_add_action(struct delta_actions *a, struct json_object *o, struct error *err)
 {
         struct delta_partition partitions[PARTITIONS_MAX];
-        const char *path = delta_json_get_string(o, "path");
-        int64_t size, modified_ms;
-        size_t count;
+        struct delta_file f = { .path = delta_json_get_string(o, "path"),
+                                .stats = delta_json_get_string(o, "stats"),
+                                .partitions = partitions };
+        int64_t size;
 
-        if (!path || !get_json_int(o, "size", &size) || size < 0 ||
-            !get_json_int(o, "modificationTime", &modified_ms) || !get_partition_values(o, partitions, &count))
+        if (!f.path || !get_json_int(o, "size", &size) || size < 0 ||
+            !get_json_int(o, "modificationTime", &f.modified_ms) ||
+            !get_partition_values(o, partitions, &f.partition_count))
                 return error_set(err, ST_BAD_DATA, "an add action is malformed");
-        return delta_actions_add_file(a, path, (uint64_t)size, modified_ms, delta_json_get_string(o, "stats"),
-                                      partitions, count, err);
+        f.size = (uint64_t)size;
+        return delta_actions_add_file(a, &f, err);
 }
 
 /* All members but the path are optional (PROTOCOL.md, "Add File and Remove File"). */

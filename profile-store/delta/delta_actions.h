@@ -49,10 +49,8 @@ void delta_actions_deinit(struct delta_actions *a);
  */
 enum status delta_actions_parse(const char *text, size_t n, struct delta_actions *ret, struct error *err) MUST_CHECK;
 
-/** Add a file to a. The path is percent-decoded and must stay inside the table. */
-enum status delta_actions_add_file(struct delta_actions *a, const char *path, uint64_t size, int64_t modified_ms,
-                                   const char *stats, const struct delta_partition *partitions, size_t partition_count,
-                                   struct error *err) MUST_CHECK;
+/** Add an add of f to a. The path is percent-decoded and must stay inside the table. */
+enum status delta_actions_add_file(struct delta_actions *a, const struct delta_file *f, struct error *err) MUST_CHECK;
 /**
  * Add a remove to a, with the known fields of f: size and partitions may be absent. The path is checked as that of an
  * add.

@@ -371,10 +371,10 @@ static char *copy_text_value(const struct checkpoint_group *g, enum checkpoint_c
         return b->size && memchr(b->data, 0, b->size) ? NULL : arena_strndup(a, (const char *)b->data, b->size);
 }
 
-/* Read the partition values of a row into the arena. */
+/* Set the partition values of a file from a row; they are allocated in the arena. */
 static enum status read_partition_values(const struct checkpoint_group *g, enum checkpoint_column keys,
                                          enum checkpoint_column values, uint64_t row, struct arena *a,
-                                         struct delta_partition **ret, size_t *count_ret, struct error *err)
+                                         struct delta_file *f, struct error *err)
 {
         struct delta_partition *partitions;
         uint64_t first, value_first;
@@ -391,30 +391,29 @@ static enum status read_partition_values(const struct checkpoint_group *g, enum 
                 if (!partitions[i].key)
                         return error_set(err, ST_BAD_DATA, "a partition without a name");
         }
-        *ret = partitions;
-        *count_ret = count;
+        f->partitions = partitions;
+        f->partition_count = count;
         return ST_OK;
 }
 
 static enum status read_add_action(const struct checkpoint_group *g, uint64_t row, struct arena *a,
                                    struct delta_actions *ret, struct error *err)
 {
-        const char *path = copy_text_value(g, ADD_PATH, row, a);
-        int64_t size = 0, modified_ms = 0;
-        struct delta_partition *partitions;
+        struct delta_file f = { .path = copy_text_value(g, ADD_PATH, row, a) };
+        int64_t size = 0;
         enum status st;
-        size_t count;
 
-        if (!path)
+        if (!f.path)
                 return ST_OK;
         if (!get_int_value(g, ADD_SIZE, row, &size) || size < 0)
                 return error_set(err, ST_BAD_DATA, "an add action is malformed");
-        (void)get_int_value(g, ADD_TIME, row, &modified_ms);
-        st = read_partition_values(g, ADD_KEY, ADD_VALUE, row, a, &partitions, &count, err);
+        f.size = (uint64_t)size;
+        (void)get_int_value(g, ADD_TIME, row, &f.modified_ms);
+        st = read_partition_values(g, ADD_KEY, ADD_VALUE, row, a, &f, err);
         if (st)
                 return st;
-        return delta_actions_add_file(ret, path, (uint64_t)size, modified_ms, copy_text_value(g, ADD_STATS, row, a),
-                                      partitions, count, err);
+        f.stats = copy_text_value(g, ADD_STATS, row, a);
+        return delta_actions_add_file(ret, &f, err);
 }
 
 static enum status read_remove_action(const struct checkpoint_group *g, uint64_t row, struct arena *a,
@@ -422,7 +421,6 @@ static enum status read_remove_action(const struct checkpoint_group *g, uint64_t
 {
         struct delta_file f = { .path = copy_text_value(g, REMOVE_PATH, row, a) };
         int64_t size = 0, data_change = 1;
-        struct delta_partition *partitions = NULL;
         enum status st;
 
         if (!f.path)
@@ -432,8 +430,7 @@ static enum status read_remove_action(const struct checkpoint_group *g, uint64_t
         (void)get_int_value(g, REMOVE_TIME, row, &f.removed_ms);
         (void)get_int_value(g, REMOVE_DATA_CHANGE, row, &data_change);
         f.removal_changes_data = data_change;
-        st = read_partition_values(g, REMOVE_KEY, REMOVE_VALUE, row, a, &partitions, &f.partition_count, err);
-        f.partitions = partitions;
+        st = read_partition_values(g, REMOVE_KEY, REMOVE_VALUE, row, a, &f, err);
         return st ? st : delta_actions_remove_file(ret, &f, err);
 }
 
