@@ -324,37 +324,43 @@ static int compare_stack_ids(const void *a, const void *b)
         return memcmp((*x)->id.bytes, (*y)->id.bytes, sizeof(*x)->id.bytes);
 }
 
-/* Collect the distinct stacks of one day's samples that the day lacks. ids: receives the ids of all of them. */
-static enum status collect_day_stacks(struct flush *f, size_t first, size_t end, int64_t day, struct key_map *ids,
-                                      const struct batch_stack **stacks, size_t *count_ret, struct error *err)
+/* The samples of one day in a group. */
+struct flush_day {
+        int64_t day;
+        size_t first, end;     /* samples [first, end) */
+        struct key_map stacks; /* ids of the stacks of these samples, to KNOWN_ROW if the day has them already */
+};
+
+/* Collect the distinct stacks of the day's samples that the table lacks. stacks: room for one per sample. */
+static enum status collect_day_stacks(struct flush *f, struct flush_day *d, const struct batch_stack **stacks,
+                                      size_t *count_ret, struct error *err)
 {
         size_t count = 0, kept = 0;
         enum status st = ST_OK;
 
-        for (size_t i = first; !st && i < end; i++) {
+        for (size_t i = d->first; !st && i < d->end; i++) {
                 const struct batch_stack *stack = &f->samples[i].batch->stacks[f->samples[i].sample->stack];
                 bool added;
 
-                st = key_map_put(ids, &stack->id, 0, &added, NULL, err);
+                st = key_map_put(&d->stacks, &stack->id, 0, &added, NULL, err);
                 if (!st && added)
                         stacks[count++] = stack;
         }
         if (st)
                 return st;
         f->blames_batches = false;
-        st = known_rows_mark_stacks(&f->s->known, f->s->tables, day, ids, err);
+        st = known_rows_mark_stacks(&f->s->known, f->s->tables, d->day, &d->stacks, err);
         f->blames_batches = !st;
         for (size_t i = 0; !st && i < count; i++) {
-                if (*key_map_find(ids, &stacks[i]->id) != KNOWN_ROW)
+                if (*key_map_find(&d->stacks, &stacks[i]->id) != KNOWN_ROW)
                         stacks[kept++] = stacks[i];
         }
         *count_ret = kept;
         return st;
 }
 
-/* Write the stacks of samples [first, end), all of one day, that the day lacks. */
-static enum status write_day_stacks(struct flush *f, size_t first, size_t end, int64_t day, struct key_map *ids,
-                                    struct error *err)
+/* Write the stacks of the day's samples that the table lacks. */
+static enum status write_day_stacks(struct flush *f, struct flush_day *d, struct error *err)
 {
         const struct part_limits limits = { .max_rows = f->s->options.part_rows, .use = MEMORY_FLUSH };
         _cleanup_memory_ struct memory_reservation memory = { .use = MEMORY_FLUSH };
@@ -363,12 +369,12 @@ static enum status write_day_stacks(struct flush *f, size_t first, size_t end, i
         unsigned number = 0;
         enum status st = check_stopping(f->s, err);
 
-        if (!st && memory_reserve(&memory, (end - first) * sizeof *stacks, err))
+        if (!st && memory_reserve(&memory, (d->end - d->first) * sizeof *stacks, err))
                 st = ST_NO_MEMORY;
-        if (!st && !(stacks = calloc(end - first, sizeof *stacks)))
+        if (!st && !(stacks = calloc(d->end - d->first, sizeof *stacks)))
                 st = error_no_memory(err);
         if (!st)
-                st = collect_day_stacks(f, first, end, day, ids, stacks, &count, err);
+                st = collect_day_stacks(f, d, stacks, &count, err);
         if (st || !count)
                 return st;
         qsort(stacks, count, sizeof *stacks, compare_stack_ids);
@@ -377,7 +383,7 @@ static enum status write_day_stacks(struct flush *f, size_t first, size_t end, i
                 struct table_add *add;
 
                 n = count - done;
-                st = append_table_add(f, &day, number++, &add, err);
+                st = append_table_add(f, &d->day, number++, &add, err);
                 if (st)
                         break;
                 path = make_table_path(&f->s->logs, TABLE_STACKS, add->name);
@@ -401,43 +407,36 @@ static size_t find_day_end(const struct flush *f, size_t first)
         return end;
 }
 
-struct day_keys {
-        int64_t day;
-        struct key_map keys;
-};
-
-static void day_keys_free(struct day_keys *days, size_t count)
+static void free_flush_days(struct flush_day *days, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                key_map_deinit(&days[i].keys);
+                key_map_deinit(&days[i].stacks);
         free(days);
 }
 
 static enum status flush_stacks(struct flush *f, struct error *err)
 {
-        struct day_keys *fresh = NULL;
-        size_t count = 0;
+        struct flush_day *days = NULL;
+        size_t count = 0, capacity = 0;
         enum status st = ST_OK;
 
         for (size_t first = 0, end; !st && first < f->sample_count; first = end) {
-                struct day_keys *more = reallocarray(fresh, count + 1, sizeof *more);
-
                 end = find_day_end(f, first);
-                if (!more) {
+                if (!array_reserve(&days, &capacity, count)) {
                         st = error_no_memory(err);
                         break;
                 }
-                fresh = more;
-                fresh[count] =
-                        (struct day_keys){ .day = get_row_day(&f->samples[first]), .keys.memory.use = MEMORY_FLUSH };
-                count++;
-                st = write_day_stacks(f, first, end, fresh[count - 1].day, &fresh[count - 1].keys, err);
+                days[count] = (struct flush_day){ .day = get_row_day(&f->samples[first]),
+                                                  .first = first,
+                                                  .end = end,
+                                                  .stacks.memory.use = MEMORY_FLUSH };
+                st = write_day_stacks(f, &days[count++], err);
         }
         if (!st && f->add_count)
                 st = commit_adds(f, (struct table_change){ .table = TABLE_STACKS }, err);
         for (size_t i = 0; !st && i < count; i++)
-                known_rows_add_stacks(&f->s->known, fresh[i].day, &fresh[i].keys);
-        day_keys_free(fresh, count);
+                known_rows_add_stacks(&f->s->known, days[i].day, &days[i].stacks);
+        free_flush_days(days, count);
         return st;
 }
 
