@@ -289,6 +289,9 @@ enum status head_open(struct profile_store *s, struct error *err)
         _cleanup_free_ char *dir = path_join(s->dir, "queue");
         _cleanup_free_ char *ids_dir = path_join(s->dir, "queue/batch-ids");
         struct replay r = { .s = s };
+        const struct raw_queue_options options = {
+                .read_only = s->options.read_only, .flushed = s->flushed, .replay = replay_record, .context = &r
+        };
         enum status st = ST_OK;
 
         if (!dir || !ids_dir)
@@ -297,8 +300,7 @@ enum status head_open(struct profile_store *s, struct error *err)
         if (!s->options.read_only)
                 st = batch_ids_open(ids_dir, &s->ids, err);
         if (!st)
-                st = raw_queue_open(dir, s->options.read_only, s->flushed, replay_record, &r, &s->queue, &s->report,
-                                    err);
+                st = raw_queue_open(dir, &options, &s->queue, &s->report, err);
         metric_add(&torn_bytes, (int64_t)s->report.torn_bytes);
         metric_add(&damaged, (int64_t)s->report.damaged_segments);
         if (!st && !s->options.read_only)

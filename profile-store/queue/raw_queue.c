@@ -532,27 +532,29 @@ static enum status replay_segment(struct opening *o, struct raw_queue_segment *s
         return unlink(path) < 0 ? error_os(err, errno, "cannot unlink '%s'", path) : ST_OK;
 }
 
-enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
-                           struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err)
+enum status raw_queue_open(const char *dir, const struct raw_queue_options *options, struct raw_queue **ret,
+                           struct raw_queue_report *report_ret, struct error *err)
 {
         struct raw_queue *q = calloc(1, sizeof *q);
-        struct opening o = { .q = q, .read_only = read_only, .replay = replay, .context = context };
+        struct opening o = {
+                .q = q, .read_only = options->read_only, .replay = options->replay, .context = options->context
+        };
         size_t kept = 0;
         enum status st = ST_OK;
 
         if (!q)
                 return error_no_memory(err);
         q->fd = -1;
-        q->written = flushed;
+        q->written = options->flushed;
         pthread_mutex_init(&q->lock, NULL);
         pthread_cond_init(&q->changed, NULL);
         q->dir = strdup(dir);
         if (!q->dir)
                 st = error_no_memory(err);
-        if (!st && !read_only)
+        if (!st && !o.read_only)
                 st = file_make_dirs(dir, err);
         if (!st)
-                st = list_queue_segments(q, read_only, err);
+                st = list_queue_segments(q, o.read_only, err);
         for (size_t i = 0; !st && i < q->segment_count; i++) {
                 bool keep = false;
 

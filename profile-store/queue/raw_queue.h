@@ -36,12 +36,20 @@ struct raw_queue_report {
         uint64_t damaged_segments; /* with missing synced bytes; their remains are kept as NAME.damaged */
 };
 
+struct raw_queue_options {
+        bool read_only;
+        uint64_t flushed; /* positions up to this one are in the tables; new ones start after it */
+        raw_queue_replay *replay;
+        void *context; /* for replay */
+};
+
 /**
  * Open, replay and (unless read_only) truncate a torn tail.
- * @param flushed  positions up to this one are in the tables; new ones start after it.
+ * @param options     used during the call only.
+ * @param report_ret  may be NULL.
  */
-enum status raw_queue_open(const char *dir, bool read_only, uint64_t flushed, raw_queue_replay *replay, void *context,
-                           struct raw_queue **ret, struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
+enum status raw_queue_open(const char *dir, const struct raw_queue_options *options, struct raw_queue **ret,
+                           struct raw_queue_report *report_ret, struct error *err) MUST_CHECK;
 /**
  * Replay records written since; for a queue opened read-only. Segments of unchanged size are not read.
  * @return ST_BAD_DATA also when a segment is shorter than before; after a failure close the queue.

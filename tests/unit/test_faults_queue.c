@@ -29,11 +29,12 @@ static enum status append_record(struct raw_record *r, struct error *err)
 
 static void set_up(void)
 {
+        const struct raw_queue_options options = { .replay = ignore_record };
         struct raw_queue_report report;
 
         snprintf(dir, sizeof dir, "/dev/shm/cairn-queue-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
-        ck_assert_int_eq(raw_queue_open(dir, false, 0, ignore_record, NULL, &queue, &report, NULL), ST_OK);
+        ck_assert_int_eq(raw_queue_open(dir, &options, &queue, &report, NULL), ST_OK);
         fault_fs_watch(dir);
 }
 

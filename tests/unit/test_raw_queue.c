@@ -42,14 +42,13 @@ static void remove_dir(void)
 
 static struct raw_queue *open_queue(uint64_t flushed, struct replayed *replayed, struct raw_queue_report *report)
 {
+        const struct raw_queue_options options = { .flushed = flushed, .replay = keep, .context = replayed };
         struct raw_queue *q = NULL;
         struct raw_queue_report ignored;
         struct error err;
 
         *replayed = (struct replayed){ 0 };
-        ck_assert_msg(raw_queue_open(dir, false, flushed, keep, replayed, &q, report ? report : &ignored, &err) ==
-                              ST_OK,
-                      "%s", err.text);
+        ck_assert_msg(raw_queue_open(dir, &options, &q, report ? report : &ignored, &err) == ST_OK, "%s", err.text);
         return q;
 }
 

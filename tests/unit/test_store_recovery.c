@@ -96,6 +96,7 @@ START_TEST(a_batch_that_cannot_be_read_is_set_aside_and_the_others_live)
 {
         _cleanup_free_ char *queue = NULL, *aside = NULL;
         struct raw_record junk = { .payload = (const uint8_t *)"not a batch", .payload_size = 11 };
+        const struct raw_queue_options options = { .replay = ignore };
         struct raw_queue *q;
         struct error err;
 
@@ -103,7 +104,7 @@ START_TEST(a_batch_that_cannot_be_read_is_set_aside_and_the_others_live)
         store_fixture_append(&fixture, 0, 0x1000);
         profile_store_close(fixture.store);
         queue = store_fixture_path(&fixture, "queue");
-        check_ok(raw_queue_open(queue, false, 0, ignore, NULL, &q, NULL, &err), &err);
+        check_ok(raw_queue_open(queue, &options, &q, NULL, &err), &err);
         check_ok(raw_queue_write(q, &junk, &err), &err);
         check_ok(raw_queue_sync(q, junk.position, &err), &err);
         raw_queue_close(q);

@@ -229,19 +229,20 @@ START_TEST(the_longest_queue_segment_is_replayed_and_a_longer_record_is_refused)
         size_t first = LIMIT_QUEUE_SEGMENT_BYTES - RAW_SEGMENT_HEADER_BYTES - RAW_RECORD_HEADER_BYTES - 1;
         uint8_t *payload = calloc(1, LIMIT_QUEUE_RECORD_BYTES + 1);
         struct raw_record longer = { .payload = payload, .payload_size = LIMIT_QUEUE_RECORD_BYTES + 1 };
+        const struct raw_queue_options options = { .replay = count_payload };
         struct raw_queue_report report;
         struct raw_queue *q;
         struct error err;
 
         make_dir();
-        check_ok(raw_queue_open(dir, false, 0, count_payload, NULL, &q, &report, &err), &err);
+        check_ok(raw_queue_open(dir, &options, &q, &report, &err), &err);
         write_record(q, payload, first);
         write_record(q, payload, LIMIT_QUEUE_RECORD_BYTES);
         ck_assert_int_eq(raw_queue_write(q, &longer, &err), ST_TOO_BIG);
         check_ok(raw_queue_sync(q, 2, &err), &err);
         raw_queue_close(q);
         replayed_bytes = 0;
-        check_ok(raw_queue_open(dir, false, 0, count_payload, NULL, &q, &report, &err), &err);
+        check_ok(raw_queue_open(dir, &options, &q, &report, &err), &err);
         ck_assert_uint_eq(replayed_bytes, first + LIMIT_QUEUE_RECORD_BYTES);
         ck_assert_uint_eq(report.torn_bytes + report.damaged_segments, 0);
         raw_queue_close(q);
