@@ -204,8 +204,7 @@ static enum status read_key_runs(struct group_keys *k, struct key_column *c, con
 {
         const struct scan_chunk *chunk = k->chunk;
         struct key_visit v = { .keys = k, .column = c, .id = kind == PARQUET_BINARY ? scan_find_id_key(column) : NULL };
-        enum status st =
-                scan_open_column(chunk->thread, CURSOR_KEY, chunk->file, chunk->group, column, kind, &v.cursor, err);
+        enum status st = scan_open_chunk_column(chunk, CURSOR_KEY, column, kind, &v.cursor, err);
 
         if (k->text_numbers)
                 memset(k->text_numbers, 0, k->text_number_capacity * sizeof *k->text_numbers);

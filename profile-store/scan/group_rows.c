@@ -310,15 +310,12 @@ static enum status sum_range_groups(struct group_rows *g, const struct row_range
 static enum status open_value_columns(struct group_rows *g, struct error *err)
 {
         const struct scan_chunk *chunk = g->chunk;
-        enum status st = scan_open_column(chunk->thread, CURSOR_VALUE, chunk->file, chunk->group, "value",
-                                          PARQUET_INT64, &g->values.cursor, err);
+        enum status st = scan_open_chunk_column(chunk, CURSOR_VALUE, "value", PARQUET_INT64, &g->values.cursor, err);
 
         if (!st && group_by_sums_stacks(g->by))
-                st = scan_open_column(chunk->thread, CURSOR_STACK, chunk->file, chunk->group, "stack_id",
-                                      PARQUET_BINARY, &g->stacks.cursor, err);
+                st = scan_open_chunk_column(chunk, CURSOR_STACK, "stack_id", PARQUET_BINARY, &g->stacks.cursor, err);
         else if (!st && !g->by->totals)
-                st = scan_open_column(chunk->thread, CURSOR_TIME, chunk->file, chunk->group, "time", PARQUET_TIMESTAMP,
-                                      &g->times.cursor, err);
+                st = scan_open_chunk_column(chunk, CURSOR_TIME, "time", PARQUET_TIMESTAMP, &g->times.cursor, err);
         return st;
 }
 

@@ -423,7 +423,8 @@ static enum status filter_by_text(struct text_filter *f, const struct part_file 
                                   const char *column, struct error *err)
 {
         struct scan_thread *t = f->thread;
-        enum status st = scan_open_column(t, CURSOR_FILTER, file, group, column, PARQUET_STRING, &f->cursor, err);
+        const struct scan_column texts = { file, group, column, PARQUET_STRING };
+        enum status st = scan_open_column(t, CURSOR_FILTER, &texts, &f->cursor, err);
 
         if (st)
                 return st;
@@ -579,12 +580,13 @@ static enum status filter_by_id(struct scan_thread *t, const struct row_filter *
                                 uint32_t group, size_t i, const struct id_key *key, struct error *err)
 {
         struct id_filter id = { .thread = t, .matcher = &r->filter->matchers[i], .size = key->size };
+        const struct scan_column ids = { f, group, key->name, PARQUET_BINARY };
         struct row_ranges all;
         enum status st;
 
         if (!group_has_ids(f, group, key))
                 return filter_by_label(t, r, f, group, i, err);
-        st = scan_open_column(t, CURSOR_FILTER, f, group, key->name, PARQUET_BINARY, &id.cursor, err);
+        st = scan_open_column(t, CURSOR_FILTER, &ids, &id.cursor, err);
         scan_clear_verdicts(t);
         id.skips_nulls = group_lacks_matches(t, r, f, group, i);
         if (!st)
@@ -651,8 +653,9 @@ static enum status filter_by_time(struct scan_thread *t, const struct row_filter
                                   uint32_t group, struct error *err)
 {
         struct time_filter time = { .filter = r, .kept = &t->narrowed };
+        const struct scan_column times = { f, group, "time", PARQUET_TIMESTAMP };
         struct parquet_cursor *c;
-        enum status st = scan_open_column(t, CURSOR_TIME, f, group, "time", PARQUET_TIMESTAMP, &c, err);
+        enum status st = scan_open_column(t, CURSOR_TIME, &times, &c, err);
 
         if (!st)
                 st = scan_visit_pieces(t, c, &t->selected, filter_time_piece, &time, err);

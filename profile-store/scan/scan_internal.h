@@ -128,13 +128,20 @@ enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter 
 
 /* ---- columns ---- */
 
-/*
- * Open a cursor of the thread on a column of a row group. ST_BAD_DATA when the column is missing, in a list or of
- * another kind.
- */
-enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
-                             const char *column, enum parquet_kind kind, struct parquet_cursor **ret,
-                             struct error *err) MUST_CHECK;
+/* A column of a row group, outside of lists. */
+struct scan_column {
+        const struct part_file *file;
+        uint32_t group;
+        const char *name;
+        enum parquet_kind kind;
+};
+
+/* Open a cursor of the thread on a column. ST_BAD_DATA when the column is missing, in a list or of another kind. */
+enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct scan_column *column,
+                             struct parquet_cursor **ret, struct error *err) MUST_CHECK;
+/* The same for a column of the chunk's row group. */
+enum status scan_open_chunk_column(const struct scan_chunk *chunk, enum scan_cursor which, const char *name,
+                                   enum parquet_kind kind, struct parquet_cursor **ret, struct error *err) MUST_CHECK;
 
 /* A row group, and the memory reserved for columns that are read whole. */
 struct column_source {

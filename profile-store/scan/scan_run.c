@@ -70,8 +70,8 @@ static enum status reserve_cursor_memory(void *context, size_t n, struct error *
         return st;
 }
 
-enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct part_file *f, uint32_t group,
-                             const char *column, enum parquet_kind kind, struct parquet_cursor **ret, struct error *err)
+enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, const struct scan_column *column,
+                             struct parquet_cursor **ret, struct error *err)
 {
         enum status st;
 
@@ -79,12 +79,20 @@ enum status scan_open_column(struct scan_thread *t, enum scan_cursor which, cons
                 t->cursors[which] = parquet_cursor_create(reserve_cursor_memory, t);
         if (!t->cursors[which])
                 return error_no_memory(err);
-        st = part_file_open_column(f, group, column, kind, t->cursors[which], err);
+        st = part_file_open_column(column->file, column->group, column->name, column->kind, t->cursors[which], err);
         if (st)
                 return st;
         *ret = t->cursors[which];
         t->meter->bytes += parquet_cursor_chunk_bytes(*ret);
         return ST_OK;
+}
+
+enum status scan_open_chunk_column(const struct scan_chunk *chunk, enum scan_cursor which, const char *name,
+                                   enum parquet_kind kind, struct parquet_cursor **ret, struct error *err)
+{
+        const struct scan_column column = { chunk->file, chunk->group, name, kind };
+
+        return scan_open_column(chunk->thread, which, &column, ret, err);
 }
 
 void column_source_deinit(struct column_source *s)
@@ -209,8 +217,7 @@ enum status scan_visit_texts(const struct scan_chunk *chunk, const char *column,
 {
         struct scan_thread *t = chunk->thread;
         struct text_visit v = { .thread = t, .visit = visit, .context = context };
-        enum status st =
-                scan_open_column(t, CURSOR_KEY, chunk->file, chunk->group, column, PARQUET_STRING, &v.cursor, err);
+        enum status st = scan_open_chunk_column(chunk, CURSOR_KEY, column, PARQUET_STRING, &v.cursor, err);
 
         if (st)
                 return st;

@@ -290,11 +290,9 @@ static enum status sum_group(struct stack_summing *s, const struct scan_chunk *c
         if (!st)
                 st = scan_visit_texts(chunk, "profile_type", add_type, s, err);
         if (!st)
-                st = scan_open_column(t, CURSOR_STACK, chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &g.stacks,
-                                      err);
+                st = scan_open_chunk_column(chunk, CURSOR_STACK, "stack_id", PARQUET_BINARY, &g.stacks, err);
         if (!st)
-                st = scan_open_column(t, CURSOR_VALUE, chunk->file, chunk->group, "value", PARQUET_INT64, &g.values,
-                                      err);
+                st = scan_open_chunk_column(chunk, CURSOR_VALUE, "value", PARQUET_INT64, &g.values, err);
         if (!st)
                 st = scan_visit_pieces(t, g.stacks, chunk->rows, sum_piece, &g, err);
         return st ? st : add_group_totals(&g, err);
@@ -450,13 +448,11 @@ static enum status visit_chunk_samples(void *context, const struct scan_chunk *c
         v->next_row = 0;
         if (chunk->batch)
                 return visit_batch_samples(v, chunk, err);
-        st = scan_open_column(t, CURSOR_STACK, chunk->file, chunk->group, "stack_id", PARQUET_BINARY, &v->stacks, err);
+        st = scan_open_chunk_column(chunk, CURSOR_STACK, "stack_id", PARQUET_BINARY, &v->stacks, err);
         if (!st)
-                st = scan_open_column(t, CURSOR_VALUE, chunk->file, chunk->group, "value", PARQUET_INT64, &v->values,
-                                      err);
+                st = scan_open_chunk_column(chunk, CURSOR_VALUE, "value", PARQUET_INT64, &v->values, err);
         if (!st)
-                st = scan_open_column(t, CURSOR_TIME, chunk->file, chunk->group, "time", PARQUET_TIMESTAMP, &v->times,
-                                      err);
+                st = scan_open_chunk_column(chunk, CURSOR_TIME, "time", PARQUET_TIMESTAMP, &v->times, err);
         return st ? st : scan_visit_pieces(t, v->stacks, chunk->rows, visit_sample_piece, v, err);
 }
 
