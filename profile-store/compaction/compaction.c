@@ -74,7 +74,7 @@ struct compaction {
         size_t unmergeable_count, unmergeable_capacity;
         unsigned memory_shift; /* memory was refused: merges are planned with the limit divided by 2^memory_shift */
         uint64_t calls;
-        int64_t told_backlog_files, told_backlog_bytes; /* this store's share of the metrics */
+        int64_t published_backlog_files, published_backlog_bytes; /* this store's share of the metrics */
         int64_t paid_ns; /* rate limit: monotonic time until which past reads and writes are paid for */
 
         pthread_mutex_t wake_lock;
@@ -128,7 +128,7 @@ static bool is_postponed_partition(const void *context, const struct compaction_
 }
 
 /* All zero when the file does not exist. */
-static struct stat look_at_file(const char *path)
+static struct stat stat_part_file(const char *path)
 {
         struct stat ret = { 0 };
 
@@ -152,7 +152,7 @@ bool compaction_leaves_part(struct compaction *c, const struct table_part *part)
 
                 if (strcmp(u->path, part->path) != 0)
                         continue;
-                now = look_at_file(part->path);
+                now = stat_part_file(part->path);
                 if (is_same_file_state(&now, &u->seen))
                         return true;
                 free(u->path);
@@ -236,7 +236,7 @@ static enum status skip_unmergeable_part(struct compaction *c, const struct tabl
                 free(path);
                 return error_no_memory(err);
         }
-        c->unmergeable[c->unmergeable_count++] = (struct unmergeable_part){ path, look_at_file(path) };
+        c->unmergeable[c->unmergeable_count++] = (struct unmergeable_part){ path, stat_part_file(path) };
         metric_add(&skipped_files, 1);
         log_error("store", "cannot merge '%s' with other files, skipping it: %s", part->path, why->text);
         return ST_OK;
@@ -530,10 +530,10 @@ enum round { ROUND_MERGED, ROUND_NOTHING_DUE, ROUND_GAVE_WAY, ROUND_FAILED, ROUN
 /* Update the metrics, which sum up all stores. Caller holds c->lock. */
 static void publish_backlog(struct compaction *c, int64_t files, int64_t bytes)
 {
-        metric_add(&backlog_files, files - c->told_backlog_files);
-        metric_add(&backlog_bytes, bytes - c->told_backlog_bytes);
-        c->told_backlog_files = files;
-        c->told_backlog_bytes = bytes;
+        metric_add(&backlog_files, files - c->published_backlog_files);
+        metric_add(&backlog_bytes, bytes - c->published_backlog_bytes);
+        c->published_backlog_files = files;
+        c->published_backlog_bytes = bytes;
 }
 
 /* Run one merge; a partition that failed is postponed. Caller holds c->lock. */

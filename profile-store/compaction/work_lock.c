@@ -47,7 +47,7 @@ bool work_lock_acquire(struct work_lock *l, bool (*may_wait)(void *context), voi
                 pthread_mutex_lock(&l->mutex);
                 if (waits && (l->is_held || l->first != &me))
                         condition_wait_until(&l->changed, &l->mutex,
-                                             monotonic_ns() + INT64_C(1000000) * WORK_LOCK_LOOK_MS);
+                                             monotonic_ns() + INT64_C(1000000) * WORK_LOCK_POLL_MS);
         }
         *find_waiter_link(l, &me) = me.next;
         l->is_held |= waits;

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#define WORK_LOCK_LOOK_MS 50 /* poll interval of a waiter */
+#define WORK_LOCK_POLL_MS 50 /* poll interval of a waiter */
 
 struct work_waiter;
 
