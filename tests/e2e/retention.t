@@ -56,7 +56,7 @@ answers 400 'an object' "what is not an object is refused" -H 'Content-Type: app
         --data '["size=1"]' "$url/api/v1/debuginfo/gc"
 is "$(debuginfo list --json | jq -c '[.objects[] | .build_id[-2:]]')" '["02"]' "  and removes nothing"
 debuginfo gc --retain 'size=lots' >"$tmp/out" 2>&1
-is $? 2 "a rule that is none is refused"
+is $? 64 "a rule that is none is refused"
 like "$(cat "$tmp/out")" "size=lots" "and named"
 
 "$cairn" debuginfo rm "$(id 02)" --data "$data" >"$tmp/out" 2>&1
