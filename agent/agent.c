@@ -23,7 +23,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/service_notify.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define FLUSH_DEADLINE_MS 15000

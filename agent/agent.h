@@ -15,7 +15,7 @@
 #include "agent/processes/labels.h"
 #include "agent/sampling/sampler.h"
 #include "agent/processes/process_filter.h"
-#include "common/configuration.h"
+#include "common/config/configuration.h"
 #include "common/error.h"
 #include "relabel/relabel_rules.h"
 #include "sandbox/fork_server.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "agent/sampling/sampler.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 enum doctor_state {
         DOCTOR_OK,

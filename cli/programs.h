@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
 
 /** The path of a program in the folder of the running one. ST_NOT_FOUND when it is not installed there. */

@@ -9,7 +9,7 @@
  *
  * Threads: one at a time.
  */
-#include "common/configuration.h"
+#include "common/config/configuration.h"
 #include "query/sample_rules.h"
 #include "server/server.h"
 #include "server/upstream_list.h"

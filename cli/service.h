@@ -5,7 +5,7 @@
 /**
  * @file Connection of a command to the service: URL, token, CA certificates.
  */
-#include "common/options.h"
+#include "common/config/options.h"
 #include "http/client.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:7700"

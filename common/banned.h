@@ -4,7 +4,7 @@
 
 /*
  * Banned calls without a safe use; the build includes this header before every source file. Use snprintf, buf_printf,
- * memcpy with a known size, strtoull through common/options.h, gmtime_r.
+ * memcpy with a known size, strtoull through common/config/options.h, gmtime_r.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef CAIRN_COMMON_BASE64_H
 #define CAIRN_COMMON_BASE64_H
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 /**
  * Decode n characters of base64, standard or URL-safe alphabet, padded or not, and append the bytes.

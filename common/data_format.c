@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "common/utf8.h"
 
 #define FILE_BYTES_MAX 4096 /* later formats may have more lines */

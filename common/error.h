@@ -25,7 +25,7 @@ enum status {
         ST_OS = -6,      /* see os_errno */
         ST_BUSY = -7,    /* try again later */
         ST_USAGE = -8,   /* the caller's or the user's request is wrong */
-        ST_TIMEOUT = -9, /* deadline passed or work cancelled (common/deadline.h) */
+        ST_TIMEOUT = -9, /* deadline passed or work cancelled (common/threads/deadline.h) */
 };
 
 struct error {

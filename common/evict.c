@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/evict.h"
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 #include <fts.h>
 #include <stdlib.h>

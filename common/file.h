@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
 
 /** Read a whole file into buf (its max is the limit): ST_NOT_FOUND when absent, ST_TOO_BIG, ST_OS. */

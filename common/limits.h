@@ -10,7 +10,7 @@
 #define MiB(n) ((size_t)(n) << 20)
 #define GiB(n) ((size_t)(n) << 30)
 
-/* The service's memory (common/memory_budget.h) */
+/* The service's memory (common/memory/memory_budget.h) */
 #define LIMIT_MEMORY_LEAST_BYTES MiB(256) /* minimum of --memory; below, requests of usual size would be refused */
 
 /* HTTP */

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "common/utf8.h"

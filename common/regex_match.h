@@ -25,7 +25,7 @@
 
 #include "common/error.h"
 #include "common/limits.h"
-#include "common/work_meter.h"
+#include "common/threads/work_meter.h"
 
 struct regex_match;
 

@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 #define INTERVAL_LEAST_MS 10
 #define INTERVAL_MOST_MS 86400000 /* a shorter interval than required is harmless */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/options.h"
+#include "common/config/options.h"
 
 static const char *program_name;
 

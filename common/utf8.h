@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 /** Length of the valid UTF-8 sequence at the start of s (1 to 4); 0 if there is none. Source: RFC 3629. */
 size_t utf8_sequence_length(const char *s, size_t n);

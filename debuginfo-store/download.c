@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 
 #define CANCEL_POLL_NS 100000000
 

@@ -20,7 +20,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "debuginfo-store/federation_internal.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 
 bool fetch_resource_is_part(const char *resource)
 {

@@ -20,7 +20,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "debuginfo-store/fetch_internal.h"
 
 /* ---- URLs ---- */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/buf.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/reader.h"

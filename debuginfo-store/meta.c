@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/lmdb_env.h"

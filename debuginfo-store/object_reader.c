@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/metrics.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"
 

@@ -21,11 +21,11 @@
 #include <zstd_errors.h>
 
 #include "common/clock.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
-#include "common/sha256.h"
+#include "common/memory/memory_budget.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/partial.h"
 #include "debuginfo-store/seekable.h"
 #include "debuginfo-store/store_internal.h"

@@ -14,7 +14,7 @@
 #include "common/evict.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/store_internal.h"
 
 #define EVICT_EACH_BYTES (LIMIT_PIECES_BYTES / 16)

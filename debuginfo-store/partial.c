@@ -14,7 +14,7 @@
 #include "common/cleanup.h"
 #include "common/stable_clock.h"
 #include "common/limits.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/store_internal.h"
 
 static char *format_partial_path(const struct debuginfo_store *store, const struct object_claim *claim)

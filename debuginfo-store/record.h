@@ -9,7 +9,7 @@
  *
  * Threads: any.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "debuginfo-store/store.h"
 
 #define RECORD_KEY_MAX (1 + BUILD_ID_MAX + 1)

@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 static const struct unit times[] = { { 's', 1 },      { 'm', 60 },       { 'h', 3600 }, { 'd', 86400 },
                                      { 'w', 604800 }, { 'y', 31536000 }, { 0 } };

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/arena.h"
-#include "common/array.h"
+#include "common/memory/arena.h"
+#include "common/memory/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "disassembler/code_ranges.h"

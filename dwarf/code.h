@@ -9,7 +9,7 @@
  *
  * Threads: a reader and its results belong to one thread at a time; any number of readers work on one object.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "dwarf/line.h"
 
 #define DWARF_NO_SCOPE UINT32_MAX

@@ -7,7 +7,7 @@
  * Line tables: rows of addresses with a file and a line, and the files.
  * Source: DWARF 5, 6.2; DWARF 4, 6.2 for versions 2 to 4.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "dwarf/context.h"
 #include "dwarf/regions.h"
 

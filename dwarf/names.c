@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/hash_table.h"
+#include "common/memory/array.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "dwarf/reader_internal.h"
 

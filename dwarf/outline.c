@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/search.h"
 
 void dwarf_outline_deinit(struct dwarf_outline *o)

@@ -4,7 +4,7 @@
 
 /* State of a reader, shared by reader.c, walk.c, names.c, types.c, folded_functions.c and explain.c. */
 #include "common/limits.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "dwarf/code.h"
 #include "dwarf/outline.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "dwarf/ranges.h"
 #include "dwarf/reader_internal.h"
 

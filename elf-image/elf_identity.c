@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 
 #define HTL_PIECE_BYTES 4096
 #define HTL_HASH_BYTES 16

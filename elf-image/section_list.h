@@ -9,7 +9,7 @@
  *
  * Threads: any.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "elf-image/elf_image.h"
 
 /**

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/compress.h"
-#include "common/content_coding.h"
+#include "common/compress/compress.h"
+#include "common/compress/content_coding.h"
 #include "common/log.h"
 #include "grpc/grpc_internal.h"
 

@@ -23,7 +23,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/metrics.h"
-#include "common/time_slice.h"
+#include "common/threads/time_slice.h"
 #include "grpc/grpc_internal.h"
 #include "grpc/transport.h"
 #include "http/connections.h"

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
-#include "common/deadline.h"
+#include "common/memory/buf.h"
+#include "common/threads/deadline.h"
 #include "common/error.h"
 #include "grpc/grpc_status.h"
 #include "http/server.h"

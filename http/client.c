@@ -14,7 +14,7 @@
 #include "common/tenant_name.h"
 #include "common/clock.h"
 #include "common/file.h"
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 #include "http/client_internal.h"
 

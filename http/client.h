@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 

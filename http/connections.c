@@ -20,7 +20,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "common/metrics.h"
 #include "http/peer_key.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 static bool address_is_loopback(const struct sockaddr *a)
 {

@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 
 #define MAPPED_IPV4 0xffff00000000u /* ::ffff:0:0/96, RFC 4291, 2.5.5.2 */
 

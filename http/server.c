@@ -2,7 +2,7 @@
 /* Request phases, on the byte threads (libmicrohttpd's callbacks). */
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "http/server_internal.h"
 
 /* Find the route, and answer requests that can be decided by their headers. */

@@ -28,8 +28,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/buf.h"
-#include "common/deadline.h"
+#include "common/memory/buf.h"
+#include "common/threads/deadline.h"
 #include "common/error.h"
 
 struct http_server;

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "common/clock.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/metrics.h"
 
 #define BUSY_TEXT "the service is out of memory for this request (cairn_memory_bytes in /metrics); retry later"

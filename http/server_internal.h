@@ -27,7 +27,7 @@
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "common/request_id.h"
-#include "common/stream_compressor.h"
+#include "common/compress/stream_compressor.h"
 #include "http/connections.h"
 #include "http/handler_pool.h"
 #include "http/server.h"

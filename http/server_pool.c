@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/time_slice.h"
-#include "common/work_meter.h"
+#include "common/threads/time_slice.h"
+#include "common/threads/work_meter.h"
 
 static struct metric waits = METRIC_GAUGE("cairn_http_waiting", "Requests waiting for an upstream or a worker.", "");
 static _Thread_local struct handler_pool *pool_of_thread;

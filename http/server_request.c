@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <netdb.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/log.h"
 #include "http/peer_key.h"
 #include "http/server_internal.h"

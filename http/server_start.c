@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
-#include "common/time_slice.h"
+#include "common/threads/condition.h"
+#include "common/threads/time_slice.h"
 #include "http/listen.h"
 
 #define STOP_GRACE_S 5 /* for clients still sending or reading when the server stops */

@@ -12,7 +12,7 @@
  */
 #include <zstd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
 #include "parquet/column_builder.h"
 #include "parquet/value_stats.h"

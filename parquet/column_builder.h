@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "parquet/dictionary.h"
 #include "parquet/schema.h"
 

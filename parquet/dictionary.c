@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 void byte_dict_init(struct byte_dict *d, size_t max_bytes)
 {

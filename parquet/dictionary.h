@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 
 struct byte_dict_entry {
         uint64_t offset; /* into bytes */

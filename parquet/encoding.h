@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/reader.h"
 
 /** Number of bits that hold any value of [0, max]. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "parquet/schema.h"
 
 /* A min or max in PLAIN encoding, as in the file, without the length of a byte array. */

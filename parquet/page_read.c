@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <libdeflate.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "parquet/format.h"
 #include "parquet/thrift.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/error.h"
 
 enum parquet_kind {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 void debounce_deinit(struct debounce *d)
 {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/build_id.h"
 #include "common/error.h"
 

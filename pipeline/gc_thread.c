@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/stable_clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "common/tenant_name.h"

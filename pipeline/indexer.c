@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"

@@ -8,13 +8,13 @@
 #include <sys/mman.h>
 
 #include "common/cleanup.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "profile-formats/jfr/jfr_chunk.h"
 #include "profile-formats/jfr/jfr_decode.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "sandbox/worker.h"
 
 static enum status make_job_file(const char *dir, const void *data, size_t n, int *ret, struct error *err)

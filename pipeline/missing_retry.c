@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "common/cleanup.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/log.h"
 #include "profile-store/scan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/resymbolize_report.h"
 
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/metrics.h"
 #include "profile-store/scan.h"
 

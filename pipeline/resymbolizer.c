@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"

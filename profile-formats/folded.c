@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/hash.h"
+#include "common/memory/array.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/profile.h"

@@ -17,7 +17,7 @@
  * Threads: no shared state.
  * Source: Brendan Gregg's FlameGraph, stackcollapse-*.pl.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "profile-formats/profile.h"
 
 /**

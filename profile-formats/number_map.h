@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 
 struct number_key {
         uint32_t parts[6];

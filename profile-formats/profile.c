@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "profile-formats/sample_labels.h"

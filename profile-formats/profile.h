@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/build_id.h"
 #include "common/error.h"
 

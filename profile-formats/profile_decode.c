@@ -5,10 +5,10 @@
 
 #include "common/utf8.h"
 #include "profile-formats/folded.h"
-#include "profile-formats/otlp.h"
-#include "profile-formats/otlp_json.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/perf_script.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/speedscope.h"
 
 enum profile_format { FORMAT_PPROF, FORMAT_OTLP, FORMAT_SPEEDSCOPE, FORMAT_PERF, FORMAT_FOLDED };

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 
 const char *profile_type_part(const char *id, enum profile_type_part part, size_t *n_ret)

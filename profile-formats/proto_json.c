@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/json_out.h"
-#include "profile-formats/json_wire.h"
+#include "common/json/json_out.h"
+#include "profile-formats/otlp/json_wire.h"
 #include "profile-formats/wire.h"
 
 #define NAME_BYTES 64 /* of a field, in either spelling */

@@ -20,8 +20,8 @@
  */
 #include <protobuf-c/protobuf-c.h>
 
-#include "common/arena.h"
-#include "common/buf.h"
+#include "common/memory/arena.h"
+#include "common/memory/buf.h"
 
 /** Messages inside one another, the outermost included. */
 #define PROTO_DEPTH_MAX 32

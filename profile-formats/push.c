@@ -5,8 +5,8 @@
 
 #include "common/limits.h"
 #include "common/text.h"
-#include "profile-formats/json_wire.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/otlp/json_wire.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_copy.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/proto_message.h"

@@ -14,7 +14,7 @@
  * Threads: no shared state.
  * Source: grafana/pyroscope api/push/v1/push.proto; parca-dev/parca parca/profilestore/v1alpha1/profilestore.proto.
  */
-#include "common/deadline.h"
+#include "common/threads/deadline.h"
 #include "profile-formats/profile.h"
 
 /**

@@ -11,7 +11,7 @@
  * Threads: no shared state.
  * Source: grafana/pyroscope pkg/og/convert/pprof/profile.go, pkg/ingester/pyroscope/ingest_adapter.go.
  */
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 #include "profile-formats/profile.h"
 
 /**

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/json_value.h"
+#include "common/memory/array.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "profile-formats/profile_type.h"

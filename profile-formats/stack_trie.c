@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "common/array.h"
-#include "common/buf.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "profile-formats/profile_type.h"

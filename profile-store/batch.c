@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/debug_check.h"
 #include "common/limits.h"
 #include "profile-store/key_map.h"

@@ -13,7 +13,7 @@
  */
 #include <stdatomic.h>
 
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "profile-store/identity.h"
 
 struct batch_location {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 enum status report_full_arena(const struct arena *a, size_t n, const char *what, struct error *err)
 {

@@ -16,8 +16,8 @@
  *
  * Threads: belongs to one thread.
  */
-#include "common/arena.h"
-#include "common/hash_table.h"
+#include "common/memory/arena.h"
+#include "common/hash/hash_table.h"
 #include "profile-store/scan.h"
 
 struct frame_chain {

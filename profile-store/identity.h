@@ -9,8 +9,8 @@
  *
  * Threads: no shared state.
  */
-#include "common/buf.h"
-#include "common/hash.h"
+#include "common/memory/buf.h"
+#include "common/hash/hash.h"
 #include "profile-formats/profile.h"
 
 struct sent_frame { /* a frame resolved by the sender */

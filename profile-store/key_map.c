@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/debug_check.h"
-#include "common/hash_table.h"
-#include "common/huge_pages.h"
+#include "common/hash/hash_table.h"
+#include "common/memory/huge_pages.h"
 
 #define CAPACITY_MIN 64
 

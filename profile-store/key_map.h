@@ -19,8 +19,8 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "common/hash.h"
-#include "common/memory_budget.h"
+#include "common/hash/hash.h"
+#include "common/memory/memory_budget.h"
 
 struct key_map_slot {
         struct hash128 key;

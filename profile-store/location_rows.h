@@ -16,7 +16,7 @@
  *
  * Threads: one at a time.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "profile-store/batch.h"
 #include "profile-store/scan.h"
 #include "symbol-index/lookup.h"

@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/metrics.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "profile-store/frame_chains.h"
 #include "symbol-index/symbol_state.h"

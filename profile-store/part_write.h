@@ -14,8 +14,8 @@
  *
  * Threads: no shared state.
  */
-#include "common/buf.h"
-#include "common/memory_budget.h"
+#include "common/memory/buf.h"
+#include "common/memory/memory_budget.h"
 #include "parquet/writer.h"
 #include "profile-store/batch.h"
 #include "profile-store/location_rows.h"

@@ -5,12 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/json_out.h"
+#include "common/memory/array.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "common/stable_clock.h"
 #include "profile-store/compaction/label_expiry.h"
 #include "profile-store/compaction/location_sweep.h"

@@ -20,7 +20,7 @@
  * - labels: samples that a rule selects are removed from the files of a day when all of it is older than the rule's age
  *   (profile-store/compaction/label_expiry.h), before the size is checked.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "profile-store/store.h"
 #include "profile-store/tables.h"
 

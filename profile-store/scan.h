@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "common/work_meter.h"
+#include "common/threads/work_meter.h"
 #include "profile-store/store.h"
 
 struct store_scan;

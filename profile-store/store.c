@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/stable_clock.h"

@@ -20,7 +20,7 @@
 
 #include "common/build_id.h"
 #include "common/error.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "profile-formats/profile.h"
 #include "symbol-index/lookup.h"
 

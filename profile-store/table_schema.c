@@ -4,7 +4,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

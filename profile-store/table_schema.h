@@ -9,7 +9,7 @@
  *
  * Threads: immutable.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/error.h"
 #include "parquet/schema.h"
 

@@ -10,7 +10,7 @@
  * pages of 64 numbers, are reserved from the same budget until view_texts_deinit().
  * Threads: one.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "profile-store/scan.h"
 #include "symbol-index/lookup.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/views.h"
 #include "symbol-index/symbol_state.h"
 

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "common/search.h"
 #include "common/text.h"
 #include "common/utf8.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/source_lines.h"
 #include "query/unit_text.h"
 #include "query/views.h"

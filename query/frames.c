@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/hash.h"
+#include "common/memory/array.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
-#include "common/work_threads.h"
+#include "common/threads/work_threads.h"
 #include "symbol-index/short_name.h"
 
 #define UNCOUNTED_FRAMES 1024 /* up to this many, memory is not charged to the budget */

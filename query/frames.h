@@ -12,8 +12,8 @@
  *
  * Threads: one table belongs to one thread.
  */
-#include "common/arena.h"
-#include "common/work_meter.h"
+#include "common/memory/arena.h"
+#include "common/threads/work_meter.h"
 #include "profile-formats/number_map.h"
 #include "profile-store/scan.h"
 

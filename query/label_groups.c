@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/hash.h"
+#include "common/memory/array.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/frames.h"
 
 enum status label_list_parse(const char *text, struct label_list *ret, struct error *err)

@@ -9,9 +9,9 @@
  *
  * Threads: belongs to one thread.
  */
-#include "common/arena.h"
-#include "common/json_out.h"
-#include "common/work_meter.h"
+#include "common/memory/arena.h"
+#include "common/json/json_out.h"
+#include "common/threads/work_meter.h"
 #include "profile-formats/number_map.h"
 #include "profile-store/scan_groups.h"
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "common/utf8.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/source_lines.h"
 #include "query/unit_text.h"
 #include "query/views.h"

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "common/hash_table.h"
-#include "common/huge_pages.h"
+#include "common/hash/hash_table.h"
+#include "common/memory/huge_pages.h"
 #include "common/limits.h"
-#include "common/work_threads.h"
+#include "common/threads/work_threads.h"
 
 #define UNCOUNTED_FRAMES 1024  /* up to this many, memory is not charged to the budget */
 #define SLICE_FRAMES 262144    /* a slice ends with the location that reaches it */

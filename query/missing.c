@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/query_call.h"
 #include "query/source_lines.h"
 #include "query/type_plan.h"

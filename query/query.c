@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json_out.h"
-#include "common/memory_budget.h"
+#include "common/json/json_out.h"
+#include "common/memory/memory_budget.h"
 #include "common/utf8.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/query_call.h"
 #include "query/type_plan.h"
 

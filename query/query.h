@@ -11,10 +11,10 @@
  *
  * Threads: any number of concurrent calls on one store.
  */
-#include "common/arena.h"
-#include "common/buf.h"
+#include "common/memory/arena.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
-#include "common/work_meter.h"
+#include "common/threads/work_meter.h"
 #include "disassembler/disassembly.h"
 #include "profile-store/scan.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/options.h"
+#include "common/config/options.h"
 #include "query/unit_text.h"
 
 const char *query_param_get(const struct query_param_source *params, const char *prefix, const char *name)

@@ -13,7 +13,7 @@
  *
  * Threads: one at a time.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "profile-store/store.h"
 #include "query/selector.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "common/regex_match.h"

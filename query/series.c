@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/utf8.h"
 #include "profile-store/scan_groups.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/label_groups.h"
 #include "query/series.h"
 #include "query/unit_text.h"

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/array.h"
-#include "common/json_out.h"
+#include "common/memory/array.h"
+#include "common/json/json_out.h"
 #include "common/utf8.h"
-#include "query/csv.h"
+#include "query/formats/csv.h"
 #include "query/query_call.h"
 #include "query/type_plan.h"
 #include "query/unit_text.h"

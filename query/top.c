@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/huge_pages.h"
-#include "common/work_threads.h"
+#include "common/memory/huge_pages.h"
+#include "common/threads/work_threads.h"
 
 #define PREFETCH_DISTANCE 8        /* locations; processing that many takes about as long as one memory access */
 #define UNCOUNTED_NAMES 1024       /* up to this many, memory is not charged to the budget */

@@ -7,7 +7,7 @@
  * Cost per function: flat counts stacks where it is the leaf, cumulative those that contain it anywhere. A function
  * that occurs several times in a stack (recursion) counts once. Private to query/.
  */
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "query/merged_profile.h"
 
 struct top_row {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 #define UNCOUNTED_NODES 1024 /* up to this many, memory is not charged to the budget */
 

@@ -11,8 +11,8 @@
  *
  * Threads: one tree belongs to one thread.
  */
-#include "common/hash_table.h"
-#include "common/memory_budget.h"
+#include "common/hash/hash_table.h"
+#include "common/memory/memory_budget.h"
 #include "query/merged_profile.h"
 
 struct tree_node {

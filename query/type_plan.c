@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/utf8.h"
 #include "profile-formats/profile_type.h"
 

@@ -12,7 +12,7 @@
  *
  * Threads: one plan belongs to one thread.
  */
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "profile-store/scan_groups.h"
 #include "query/request.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/regex_match.h"
-#include "query/firefox.h"
+#include "query/formats/firefox.h"
 #include "query/top.h"
 
 /* ---- loading ---- */

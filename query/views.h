@@ -4,7 +4,7 @@
 
 /** @file Common part of the operations on stacks: one selection or two, loaded with the request's filters. Private to
  * query/. */
-#include "query/flame.h"
+#include "query/formats/flame.h"
 #include "query/query_call.h"
 
 struct loaded_sides {

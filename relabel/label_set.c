@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 

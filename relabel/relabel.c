@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 

@@ -10,7 +10,7 @@
  * Source: Prometheus 3, "Configuration", relabel_config.
  */
 #include "common/cleanup.h"
-#include "common/yaml_fields.h"
+#include "common/config/yaml_fields.h"
 #include "relabel/relabel.h"
 
 /** Zeroed: no rules, everything is kept. */

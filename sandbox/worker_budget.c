@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
-#include "common/memory_budget.h"
+#include "common/threads/condition.h"
+#include "common/memory/memory_budget.h"
 #include "common/metrics.h"
 
 #define POLL_NS 50000000

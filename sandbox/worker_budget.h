@@ -5,8 +5,8 @@
 /**
  * @file
  * Memory budget of workers: the data limits (RLIMIT_DATA) of all concurrent workers add up to at most W, the limit of
- * the process's own memory budget (common/memory_budget.h), which does not include workers. So the service and its
- * workers use at most 2 W. Without a limit (programs other than `cairn serve`) nothing is bounded here.
+ * the process's own memory budget (common/memory/memory_budget.h), which does not include workers. So the service and
+ * its workers use at most 2 W. Without a limit (programs other than `cairn serve`) nothing is bounded here.
  *
  * A worker gets the limit of its job, at most W/2; W/4 if the job sets none or a client waits for it. A worker with
  * more than W/4 is large: only one large worker runs at a time, and while one runs or waits the others share W/2. So a

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/array.h"
-#include "common/hash.h"
+#include "common/memory/array.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
 

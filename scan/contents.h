@@ -9,7 +9,7 @@
  *
  * Threads: a value belongs to one thread.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/build_id.h"
 #include "elf-image/quality.h"
 

@@ -7,7 +7,7 @@
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/lmdb_env.h"
 #include "common/reader.h"

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/limits.h"

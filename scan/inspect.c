@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "archive/members.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "dwarf/source_names.h"

@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "sandbox/worker.h"

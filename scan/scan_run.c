@@ -11,7 +11,7 @@
 #include "archive/members.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "elf-image/elf_image.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/text.h"

@@ -15,8 +15,8 @@
  *
  * Threads: one at a time.
  */
-#include "common/hash.h"
-#include "common/memory_budget.h"
+#include "common/hash/hash.h"
+#include "common/memory/memory_budget.h"
 #include "profile-formats/profile.h"
 
 struct counter_total {

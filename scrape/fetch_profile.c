@@ -9,7 +9,7 @@
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "http/client.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-formats/sample_labels.h"
 #include "scrape/cpu_turn.h"

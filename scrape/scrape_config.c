@@ -4,13 +4,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "common/text.h"
 #include "common/utf8.h"
-#include "common/yaml_fields.h"
+#include "common/config/yaml_fields.h"
 #include "query/unit_text.h"
 
 #define DEFAULT_INTERVAL_MS 15000

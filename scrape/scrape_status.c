@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"

@@ -8,7 +8,7 @@
  *
  * Threads: any.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "http/server.h"
 #include "scrape/scraper.h"
 

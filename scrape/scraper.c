@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/clock.h"
 #include "common/limits.h"
 #include "common/log.h"

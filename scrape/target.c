@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "common/hash.h"
+#include "common/memory/buf.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "common/utf8.h"

@@ -122,7 +122,7 @@ compile_commands.json: generated $(WEB_PARTS) ## write the compilation database 
 	$(Q)$(MAKE) -s -n -B V=1 all tests-built bench-built | scripts/compile-commands.py $@
 
 FILES ?=
-check-tidy: compile_commands.json ## run clang-tidy's bug-finding checks on the programs' sources (FILES="common/buf.c" for some; minutes)
+check-tidy: compile_commands.json ## run clang-tidy's bug-finding checks on the programs' sources (FILES="common/memory/buf.c" for some; minutes)
 	$(Q)scripts/tidy.sh $(JOBS) $(FILES)
 
 lint: ## run static checks: cppcheck, shellcheck, manual pages, licence lines

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 
 #define NS_PER_S INT64_C(1000000000)

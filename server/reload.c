@@ -9,7 +9,7 @@
 #include "common/metrics.h"
 #include "common/service_notify.h"
 #include "server/access/tenant_config.h"
-#include "server/routes/query_work.h"
+#include "server/routes/profiles/query_work.h"
 #include "server/server_internal.h"
 
 /* Parts that are reloaded, and can fail, independently. */

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/clock.h"
 #include "common/metrics.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "http/server.h"
 #include "server/server_internal.h"
 

@@ -13,7 +13,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"
-#include "server/routes/ingest.h"
+#include "server/routes/profiles/ingest.h"
 
 #define FREQUENCY_HZ 49 /* not in phase with periodic work each 10 or 20 ms */
 #define INTERVAL_MAX_S 10

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 
 #define BUCKETS 4096
 #define KEY_SIZE (SENDER_HOST_SIZE + SENDER_AGENT_SIZE + SENDER_ADDRESS_SIZE)

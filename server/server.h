@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/configuration.h"
+#include "common/config/configuration.h"
 #include "debuginfo-store/retention.h"
 #include "profile-store/store.h"
 #include "sandbox/fork_server.h"

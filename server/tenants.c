@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/log.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "common/metrics.h"
 #include "common/utf8.h"
 

@@ -12,7 +12,7 @@
  *
  * Threads: any number, with a stack of 2 MiB or more; a scratch buffer belongs to one thread.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 /**
  * @param scratch its content is replaced.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "symbol-index/index_internal.h"
 #include "symbol-index/index_object.h"

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/huge_pages.h"
+#include "common/memory/huge_pages.h"
 #include "common/limits.h"
 #include "symbol-index/lookup_internal.h"
 

@@ -4,8 +4,8 @@
 
 #include <lmdb.h>
 
-#include "common/arena.h"
-#include "common/hash_table.h"
+#include "common/memory/arena.h"
+#include "common/hash/hash_table.h"
 #include "symbol-index/index_internal.h"
 #include "symbol-index/index_object.h"
 

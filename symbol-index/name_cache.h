@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 #define NAME_CACHE_SLOTS 32768
 #define NAME_CACHE_NAME_BYTES 1024

@@ -17,7 +17,7 @@
  *
  * Threads: no shared state; a scratch buffer belongs to one thread.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 /**
  * @param name          readable: the result of symbol_demangle(), or a name sent by a client.

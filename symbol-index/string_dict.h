@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
 
 struct symbol_index;

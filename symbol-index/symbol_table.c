@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "common/search.h"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/cleanup.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "symbol-index/block_bits.h"
 #include "symbol-index/index_internal.h"
 

@@ -14,7 +14,7 @@
  * Threads: one source belongs to one thread; the section bytes are borrowed.
  * Source: DWARF 5, 6.4.1; LSB 5.0 Core, 10.6 (.eh_frame, .eh_frame_hdr).
  */
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/reader.h"
 #include "elf-image/elf_image.h"
 #include "unwind-tables/cfi_arch.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 /* Compared byte by byte. */
 _Static_assert(sizeof(struct unwind_rule) == 24, "struct unwind_rule has no padding");

@@ -18,7 +18,7 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "unwind-tables/row.h"
 
 #define UNWIND_RULES_RECENT 128 /* a power of two */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "unwind-tables/cfi_program.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/utf8.h"
-#include "common/configuration.h"
+#include "common/config/configuration.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "common/standard_output.h"
 #include "common/tenant_name.h"
 #include "http/client.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "common/json_out.h"
-#include "common/json_value.h"
+#include "common/json/json_out.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 
 /* ---- the response ---- */

@@ -6,7 +6,7 @@
 
 #include "common/utf8.h"
 #include "common/file.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 
 #define SIZE_TEXT_MAX 32

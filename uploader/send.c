@@ -9,7 +9,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 
 #define SLICE_BYTES KiB(256)
 #define COMPRESSION_LEVEL 3

@@ -5,7 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "elf-image/elf_image.h"
 #include "uploader/send.h"
 #include "uploader/split.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <libdeflate.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "uploader/elf_headers.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "dwarf/split_units.h"
 #include "elf-image/elf_identity.h"
 #include "uploader/split.h"

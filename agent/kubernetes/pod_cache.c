@@ -10,7 +10,7 @@
 #include "agent/id_table.h"
 #include "agent/sending/service_thread.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/text.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/buf.h"
-#include "common/json_scan.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
+#include "common/json/json_scan.h"
 #include "common/limits.h"
 #include "common/search.h"
 #include "common/utf8.h"

@@ -2,7 +2,7 @@
 #include "agent/processes/kallsyms.h"
 
 #include "agent/processes/text_line.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/search.h"
 

@@ -23,7 +23,7 @@
 #include "agent/processes/process.h"
 #include "common/error.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 /* In output order. */
 enum label_key {

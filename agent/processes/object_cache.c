@@ -13,7 +13,7 @@
 #include "agent/processes/open_in_root.h"
 #include "agent/processes/mount_probe.h"
 #include "agent/processes/vdso.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 

@@ -12,7 +12,7 @@
 #include "agent/processes/object_cache.h"
 #include "agent/processes/process_read.h"
 #include "agent/processes/vdso.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/limits.h"

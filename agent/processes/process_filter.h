@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "agent/processes/cgroup.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 struct process_filter { /* lists are borrowed */
         struct option_list exclude_process, only_process;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "agent/processes/text_line.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 
 #define HOST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */

@@ -15,7 +15,7 @@
 
 #include "agent/sampling/perf_record.h"
 #include "agent/processes/text_line.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/open_files.h"

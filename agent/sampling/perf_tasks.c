@@ -12,7 +12,7 @@
 
 #include "agent/processes/process_read.h"
 #include "agent/processes/text_line.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 
 void perf_threads_deinit(struct perf_threads *t)

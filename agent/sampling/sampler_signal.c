@@ -24,7 +24,7 @@
 
 #include "agent/processes/process_read.h"
 #include "agent/sampling/sampler_internal.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/clock.h"
 #include "common/limits.h"
 

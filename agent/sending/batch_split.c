@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_copy.h"
 
 #define GZIP_LEVEL 4

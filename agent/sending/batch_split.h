@@ -12,8 +12,8 @@
  *
  * Threads: no shared state.
  */
-#include "common/buf.h"
-#include "common/hash.h"
+#include "common/memory/buf.h"
+#include "common/hash/hash.h"
 #include "profile-formats/profile.h"
 
 struct batch_part {

@@ -11,13 +11,13 @@
 #include "agent/sending/service_thread.h"
 #include "agent/sending/outbox.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "http/client.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_copy.h"
 
 /* ---- one attempt to send a batch, and the meaning of the response (OTLP 1.8.0, "Response" and "Failures") ---- */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "agent/sending/spool_file.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 struct spool;
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/hash.h"
+#include "common/memory/array.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 
 static int read_copied_stack(void *ctx, __u64 addr, __u64 *ret)

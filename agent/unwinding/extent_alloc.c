@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 bool extent_alloc_init(struct extent_alloc *r, uint32_t count, uint32_t boundary)
 {

@@ -14,7 +14,7 @@
 
 #include "agent/privileges.h"
 #include "agent/unwinding/unwind_result.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "sandbox/worker.h"
 

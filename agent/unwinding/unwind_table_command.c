@@ -4,9 +4,9 @@
 #include <inttypes.h>
 
 #include "common/utf8.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "unwind-tables/table.h"
 
 #define OUT_BYTES KiB(256)

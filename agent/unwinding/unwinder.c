@@ -13,7 +13,7 @@
 #include "agent/unwinding/unwind_eviction.h"
 #include "agent/unwinding/unwind_result.h"
 #include "agent/unwinding/unwinder_internal.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/search.h"
 
 /* ---- tables, by number ---- */

@@ -4,7 +4,7 @@
 
 /* The tables of an unwinder, shared by unwinder.c and unwind_eviction.c. */
 #include "agent/unwinding/unwinder.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 
 enum table_state { TABLE_UNKNOWN, TABLE_WAITING, TABLE_READY, TABLE_SAME, TABLE_NONE, TABLE_FREE };
 

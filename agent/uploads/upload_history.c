@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 
 #define SECOND_NS INT64_C(1000000000)

@@ -21,7 +21,7 @@
 #include "agent/uploads/upload_history.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "http/client.h"

@@ -10,7 +10,7 @@
  * argv as they come. The result is the exit code (enum exit_code).
  */
 #include "common/error.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 int command_resymbolize(int argc, char **argv);
 int command_store(int argc, char **argv);

@@ -13,14 +13,14 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/file.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "http/client.h"
 #include "pipeline/index_state.h"
 #include "server/data_lock.h"
-#include "server/routes/debuginfo_list.h"
-#include "server/routes/gc_answer.h"
+#include "server/routes/debuginfo/debuginfo_list.h"
+#include "server/routes/debuginfo/gc_answer.h"
 
 /* ---- list, show ---- */
 

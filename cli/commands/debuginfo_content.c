@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "debuginfo-store/store.h"

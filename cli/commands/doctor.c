@@ -11,7 +11,7 @@
 #include "cli/service.h"
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "http/listen.h"

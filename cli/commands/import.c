@@ -7,10 +7,10 @@
 #include "cli/commands/command.h"
 #include "cli/commands/profile_input.h"
 #include "common/utf8.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "http/client.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "query/unit_text.h"
 
 static const struct usage usage = {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/symbols/object_directory.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "symbol-index/index_load.h"

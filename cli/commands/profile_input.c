@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "pipeline/jfr_job.h"

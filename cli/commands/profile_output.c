@@ -13,8 +13,8 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
-#include "profile-formats/otlp.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/pprof/pprof.h"
 
 static const char *const names[] = { "text", "json", "html", "folded", "pprof", "otlp" };
 

@@ -9,7 +9,7 @@
  */
 #include <stdbool.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "profile-formats/profile.h"
 
 enum profile_shape {

@@ -11,7 +11,7 @@
 #include "cli/commands/record_report.h"
 #include "cli/commands/record_run.h"
 #include "cli/commands/share_link.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "symbolizer/extraction/debug_file_search.h"
 

@@ -8,7 +8,7 @@
  * recorded files. All three use the same query code, so equal data gives equal bytes.
  */
 #include "cli/service.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "symbol-index/lookup.h"
 
 struct query_options {

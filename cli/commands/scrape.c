@@ -5,7 +5,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/service.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/open_files.h"

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 #include "common/utf8.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/pprof/pprof.h"
 
 #define PATH_CHARS 256
 #define REQUEST_TIMEOUT_MS 120000

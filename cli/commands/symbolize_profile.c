@@ -7,15 +7,15 @@
 
 #include "cli/symbols/profile_symbols.h"
 #include "cli/commands/profile_input.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/perf_script.h"
-#include "profile-formats/pprof.h"
-#include "profile-formats/pprof_symbols.h"
+#include "profile-formats/pprof/pprof.h"
+#include "profile-formats/pprof/pprof_symbols.h"
 
 /* ---- pprof ---- */
 

@@ -8,7 +8,7 @@
  * or folded stacks.
  */
 #include "cli/symbols/object_finder.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 struct symbolize_profile {
         const char *pprof, *perf_script, *folded; /* the input, one of them; "-" is standard input */

@@ -8,7 +8,7 @@
 
 #include "cli/doctor/findings.h"
 #include "cli/programs.h"
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 
 /* Without root a failure is only a warning: the unit runs the agent as root. */

@@ -16,7 +16,7 @@
 #include "cli/doctor/findings.h"
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "sandbox/landlock.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"

@@ -5,7 +5,7 @@
 
 #include "cli/service.h"
 #include "cli/symbols/answer_source.h"
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/build_id.h"
 #include "common/limits.h"
 #include "common/text.h"

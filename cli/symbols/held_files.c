@@ -10,7 +10,7 @@
 
 #include "agent/processes/open_in_root.h"
 #include "agent/processes/object_cache.h"
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/open_files.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "elf-image/elf_image.h"
 

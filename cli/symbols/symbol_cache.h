@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "symbolizer/extraction/extract.h"
 #include "symbolizer/formats/symcache.h"
 

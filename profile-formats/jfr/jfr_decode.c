@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/buf.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 #include "profile-formats/jfr/jfr_chunk.h"
 #include "profile-formats/jfr/jfr_labels.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "profile-formats/proto/jfr_labels.pb-c.h"
 #include "profile-formats/proto_message.h"

@@ -9,9 +9,9 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/metrics.h"

@@ -5,7 +5,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 
 #define NO_SET UINT32_MAX

@@ -13,7 +13,7 @@
  * Memory: the columns of one row group, reserved for MEMORY_COMPACTION. Columns without a value are not read.
  * Threads: one.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "profile-store/part_read.h"
 #include "profile-store/table_schema.h"
 

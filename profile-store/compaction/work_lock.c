@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 
 struct work_waiter {
         struct work_waiter *next;

@@ -5,7 +5,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "common/limits.h"
 #include "common/text.h"

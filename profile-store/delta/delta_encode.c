@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "common/clock.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 
 /* ---- schemaString ---- */

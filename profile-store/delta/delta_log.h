@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/error.h"
 #include "parquet/schema.h"
 #include "parquet/writer.h"

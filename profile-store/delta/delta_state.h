@@ -9,7 +9,7 @@
  *
  * Threads: a state belongs to one thread at a time; a snapshot is immutable.
  */
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "profile-store/delta/delta_actions.h"
 
 /* Files, looked up by path. */

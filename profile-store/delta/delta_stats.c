@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "profile-store/delta/delta_actions.h"
 #include "profile-store/delta/delta_log.h"
 

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/buf.h"
+#include "common/memory/array.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"

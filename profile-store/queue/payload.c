@@ -4,7 +4,7 @@
 #include <zstd.h>
 
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 
 #define LEVEL 1 /* read at most once, after a crash */
 

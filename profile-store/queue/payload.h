@@ -9,7 +9,7 @@
  *
  * Threads: no shared state.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "profile-formats/profile.h"
 
 enum status payload_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/file.h"
 #include "common/limits.h"
 

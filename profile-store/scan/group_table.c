@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 
 #define UNCOUNTED_ENTRIES 1024 /* smaller arrays are not reserved: small queries need no budget */

@@ -11,8 +11,8 @@
  *     group_table_collect_label(t, name, value, err);      one of all labels, in any order
  *     group_table_find_or_add(t, &kind, &group, err);
  */
-#include "common/arena.h"
-#include "common/buf.h"
+#include "common/memory/arena.h"
+#include "common/memory/buf.h"
 #include "profile-store/key_map.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan_groups.h"

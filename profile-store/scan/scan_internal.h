@@ -6,7 +6,7 @@
  * A scan visits chunks: each batch of the head and each row group of a samples
  * part, with the rows that a filter selects.
  */
-#include "common/work_threads.h"
+#include "common/threads/work_threads.h"
 #include "profile-store/part_read.h"
 #include "profile-store/scan.h"
 #include "profile-store/store_internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "profile-store/scan/scan_internal.h"
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "profile-store/identity.h"
 #include "profile-store/scan/scan_internal.h"
 #include "profile-store/scan/stack_cache.h"

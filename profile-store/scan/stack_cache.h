@@ -9,7 +9,7 @@
  *
  * Memory: up to LIMIT_STACK_CACHE_BYTES and a quarter of the caches' share of the budget. Threads: any.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "profile-store/key_map.h"
 
 struct stack_cache;

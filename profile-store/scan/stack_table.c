@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash_table.h"
-#include "common/huge_pages.h"
+#include "common/hash/hash_table.h"
+#include "common/memory/huge_pages.h"
 
 #define LEAST_SLOTS 1024 /* these, and half as many items, are not reserved: small queries need no budget */
 

@@ -10,7 +10,7 @@
  * Memory: 40 bytes per stack, up to twice that while growing, and 8 to 16 bytes of slots; reserved from the budget for
  * queries. Threads: one at a time.
  */
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "profile-store/scan.h"
 
 struct stack_total {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 
 #define ROOT_NAME "total"

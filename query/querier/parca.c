@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/proto/parca_query.pb-c.h"
 #include "query/querier/flamebearer.h"

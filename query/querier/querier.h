@@ -9,9 +9,9 @@
  *
  * Threads: any number of concurrent calls on one store.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/error.h"
-#include "common/work_meter.h"
+#include "common/threads/work_meter.h"
 #include "profile-formats/proto_message.h"
 #include "profile-store/store.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "profile-store/scan_groups.h"
 #include "query/querier/querier_call.h"
 

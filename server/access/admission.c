@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "common/clock.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/metrics.h"
 #include "server/access/rate_limit.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 
 #define RATE_MAX 1000000
 

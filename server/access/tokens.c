@@ -8,8 +8,8 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/options.h"
-#include "common/sha256.h"
+#include "common/config/options.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/store.h"
 
 #define MAX_TOKENS 1000

@@ -15,7 +15,7 @@
  * Threads: any, except load and destroy.
  */
 #include "common/error.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "http/server.h"
 #include "server/access/rate_limit.h"
 #include "server/access/tenant_config.h"

@@ -7,7 +7,7 @@
 #include "common/metrics.h"
 #include "query/querier/querier.h"
 #include "server/connect/connect_unary.h"
-#include "server/routes/query_work.h"
+#include "server/routes/profiles/query_work.h"
 #include "server/server_internal.h"
 
 #define MAX_REQUEST_BYTES KiB(256) /* a selector has at most 8 KiB, a call site 512 names */

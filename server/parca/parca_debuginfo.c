@@ -13,7 +13,7 @@
 #include "profile-formats/proto/parca_debuginfo.pb-c.h"
 #include "server/parca/grpc_unary.h"
 #include "server/parca/parca_methods.h"
-#include "server/routes/receive_upload.h"
+#include "server/routes/debuginfo/receive_upload.h"
 
 #define REQUEST_MEMORY_BYTES KiB(64) /* decoded from a message of at most a few KiB */
 #define UPLOAD_ID_BYTES 192

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/metrics.h"
 #include "grpc/message_reader.h"
 #include "query/querier/querier.h"
 #include "server/parca/grpc_unary.h"
 #include "server/parca/parca_methods.h"
-#include "server/routes/query_work.h"
+#include "server/routes/profiles/query_work.h"
 #include "server/server_internal.h"
 #include "server/tenants.h"
 

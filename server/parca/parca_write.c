@@ -4,7 +4,7 @@
 #include "profile-formats/push.h"
 #include "server/parca/grpc_unary.h"
 #include "server/parca/parca_methods.h"
-#include "server/routes/ingest.h"
+#include "server/routes/profiles/ingest.h"
 
 static enum status ingest_write_raw(struct grpc_call *call, struct ingest_batch *batch, struct error *err)
 {

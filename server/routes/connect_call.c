@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/connect_call.h"
 
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 
 #define PROTO_TYPE "application/proto"
 #define JSON_TYPE "application/json"

@@ -5,12 +5,12 @@
  */
 #include <string.h>
 
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "profile-formats/proto/grpc_health.pb-c.h"
 #include "profile-formats/proto_message.h"
 #include "server/grpc_listener.h"
 #include "server/parca/parca_methods.h"
-#include "server/routes/ingest.h"
+#include "server/routes/profiles/ingest.h"
 
 #define SERVICE_BYTES 128           /* name of a service in a health check */
 #define HEALTH_MEMORY_BYTES KiB(64) /* a decoded request, which has at most 1 KiB */

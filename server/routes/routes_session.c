@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/json_out.h"
-#include "common/json_value.h"
+#include "common/json/json_out.h"
+#include "common/json/json_value.h"
 #include "common/metrics.h"
 #include "server/access/identify.h"
 #include "server/server_internal.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/metrics.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "server/access/identify.h"
 #include "server/routes/status_report.h"
 #include "server/server_internal.h"

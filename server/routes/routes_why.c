@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/metrics.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "server/server_internal.h"
 #include "server/routes/why.h"
 #include "symbolizer/explain/explain.h"

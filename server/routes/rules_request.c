@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/routes/rules_request.h"
 
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 
 #define RULE_TEXT_BYTES 1024
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/metrics.h"
 #include "profile-store/scan.h"
 

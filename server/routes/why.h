@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "debuginfo-store/store.h"
 #include "symbolizer/extraction/extract.h"
 #include "symbol-index/lookup.h"

@@ -5,13 +5,13 @@
 
 #include "common/clock.h"
 #include "common/file.h"
-#include "common/json_out.h"
-#include "common/memory_budget.h"
+#include "common/json/json_out.h"
+#include "common/memory/memory_budget.h"
 #include "common/metrics.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_decode.h"
 #include "query/query.h"
-#include "server/routes/query_work.h"
+#include "server/routes/profiles/query_work.h"
 #include "server/server_internal.h"
 #include "server/share/share_store.h"
 

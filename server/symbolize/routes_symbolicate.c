@@ -9,7 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "common/metrics.h"
 #include "http/server.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/json_scan.h"
+#include "common/memory/array.h"
+#include "common/json/json_scan.h"
 #include "common/limits.h"
 #include "common/text.h"
 #include "common/utf8.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/build_id.h"
 #include "common/error.h"
 

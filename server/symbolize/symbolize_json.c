@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "server/symbolize/symbolize_stream.h"
 
 /* a result without its frames and state: address and member names */

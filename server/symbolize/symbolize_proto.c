@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/number_table.h"
+#include "common/hash/number_table.h"
 #include "common/utf8.h"
 #include "profile-formats/proto/symbolize.pb-c.h"
 #include "profile-formats/proto_message.h"

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "common/array.h"
-#include "common/json_scan.h"
+#include "common/memory/array.h"
+#include "common/json/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/proto/symbolize.pb-c.h"
 #include "profile-formats/proto_message.h"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/arena.h"
-#include "common/array.h"
-#include "common/json_out.h"
+#include "common/memory/arena.h"
+#include "common/memory/array.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
-#include "common/number_table.h"
+#include "common/hash/number_table.h"
 #include "common/utf8.h"
 
 #define CACHE_LINE 64

@@ -14,7 +14,7 @@
  */
 #include <stdatomic.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "symbolizer/extraction/extract.h"
 
 #define EXPLAIN_ADDRESSES_MAX 64 /* of one report */

@@ -3,7 +3,7 @@
 #define CAIRN_SYMBOLIZER_EXPLAIN_EXPLAIN_INTERNAL_H
 
 /* Shared by the files that write a report. */
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "symbolizer/extraction/extract_observer.h"
 
 /** A chain of a table: what was found for an address. */

@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 /**
  * Append a report ("second_opinion" of docs/formats/why.md). libdw reads the files from memory and opens none.

@@ -7,7 +7,7 @@
  * The open files of one extraction: the executable, the file with the best
  * symbols, and their companions. Private to the extraction.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "dwarf/package.h"
 #include "elf-image/elf_image.h"
 #include "symbolizer/extraction/extract.h"

@@ -8,7 +8,7 @@
  * functions that .dynsym lacks.
  * Source: GDB manual, "Debugging information in a special section".
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "elf-image/elf_image.h"
 
 /**

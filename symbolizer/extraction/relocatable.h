@@ -14,7 +14,7 @@
  *
  * Source: gABI "Relocation"; psABI of x86-64 4.4, ELF for the Arm 64-bit architecture 5.7.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "elf-image/elf_image.h"
 
 /**

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "common/reader.h"
 #include "symbolizer/formats/portable_symbols_internal.h"

@@ -15,10 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
-#include "common/hash.h"
-#include "common/hash_table.h"
+#include "common/hash/hash.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/table/huge_array.h"

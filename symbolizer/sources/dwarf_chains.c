@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
 #include "symbolizer/table/huge_array.h"

@@ -11,7 +11,7 @@
  *
  * Threads: one at a time.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "dwarf/code.h"
 #include "symbolizer/table/symbol_table_builder.h"
 

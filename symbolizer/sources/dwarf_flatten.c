@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "symbolizer/table/huge_array.h"
 
 /* ---- from scopes and rows to ranges ---- */

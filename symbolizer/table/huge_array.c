@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/huge_pages.h"
+#include "common/memory/huge_pages.h"
 
 #define FIRST_COUNT 64
 #define BIG_BYTES MiB(1)

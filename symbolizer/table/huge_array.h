@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Growable arrays as common/array.h, with transparent huge pages from a megabyte
+ * Growable arrays as common/memory/array.h, with transparent huge pages from a megabyte
  * on: for large arrays that are written once from start to end, first touches of
  * small pages cost a tenth of the time. Growth is by whole huge pages, in
  * smaller steps. Growing copies the array; where peak memory matters more than
- * time, use common/array.h.
+ * time, use common/memory/array.h.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 
 /** Make room for one more element after the first `count`, or for `more` of them; false without memory. */
 #define huge_array_reserve(array, capacity, count)                                                                     \

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
-#include "common/huge_pages.h"
+#include "common/hash/hash.h"
+#include "common/memory/huge_pages.h"
 #include "common/limits.h"
 #include "common/sort.h"
 #include "symbolizer/table/interval_overlay.h"

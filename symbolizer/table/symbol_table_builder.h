@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "symbol-index/symbol_table.h"
 
 /** Hash table of numbers; the caller compares the elements. Hot: its slots are prefetched and in huge pages. */

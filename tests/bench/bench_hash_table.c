@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "common/clock.h"
-#include "common/hash_table.h"
+#include "common/hash/hash_table.h"
 #include "common/limits.h"
 #include "profile-formats/profile.h"
 

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/otlp_profiles.pb-c.h"
 #include "profile-formats/proto/pprof.pb-c.h"

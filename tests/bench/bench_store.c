@@ -11,9 +11,9 @@
 #include <zstd.h>
 
 #include "common/clock.h"
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
 #include "tests/support/profiles.h"

@@ -2,7 +2,7 @@
 #ifndef CAIRN_TESTS_FAULTS_POWER_CUT_INTERNAL_H
 #define CAIRN_TESTS_FAULTS_POWER_CUT_INTERNAL_H
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "tests/faults/fault_log.h"
 #include "tests/faults/power_cut.h"
 

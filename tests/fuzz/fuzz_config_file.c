@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/config_file.h"
+#include "common/config/config_file.h"
 #include "common/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

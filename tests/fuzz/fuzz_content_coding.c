@@ -2,7 +2,7 @@
 /* Every content coding over the same bytes, with room for 1 MiB. */
 #include <stdlib.h>
 
-#include "common/content_coding.h"
+#include "common/compress/content_coding.h"
 #include "common/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

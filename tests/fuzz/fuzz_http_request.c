@@ -12,7 +12,7 @@
 #include "debuginfo-store/forward_loop.h"
 #include "http/server_internal.h"
 #include "http/trusted_proxy.h"
-#include "server/routes/multipart.h"
+#include "server/routes/debuginfo/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

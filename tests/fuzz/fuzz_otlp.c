@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "tests/support/profile_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile-formats/otlp_json.h"
+#include "profile-formats/otlp/otlp_json.h"
 #include "tests/support/profile_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

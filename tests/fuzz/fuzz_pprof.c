@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
-#include "profile-formats/pprof.h"
-#include "profile-formats/pprof_symbols.h"
+#include "profile-formats/pprof/pprof.h"
+#include "profile-formats/pprof/pprof_symbols.h"
 #include "tests/support/profile_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_accept.h"
 #include "tests/support/profile_walk.h"
 

@@ -11,7 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/file.h"
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 #include "debuginfo-store/retention.h"
 #include "query/sample_rules.h"

@@ -15,7 +15,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/reader.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify_worker.h"

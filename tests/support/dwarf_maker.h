@@ -6,7 +6,7 @@
  * Writes DWARF byte by byte, also wrong: a maker holds the sections of one file
  * and the format in which numbers are written.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "dwarf/object.h"
 
 struct dwarf_maker {

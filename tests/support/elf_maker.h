@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <stdbool.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 struct elf_maker_section {
         const char *name;

@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/reader.h"
 
 struct header {

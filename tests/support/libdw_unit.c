@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/limits.h"
 
 void libdw_unit_init(struct libdw_unit *u, const struct libdw_file *file, struct symbol_table_builder *builder,

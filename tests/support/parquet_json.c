@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "parquet/column_cursor.h"
 #include "parquet/reader.h"

@@ -8,7 +8,7 @@
  * as null. Each column outside of lists and groups is also read by a cursor
  * (parquet/column_cursor.h), which must see the same values.
  */
-#include "common/buf.h"
+#include "common/memory/buf.h"
 
 enum status parquet_json_lines(const char *path, struct buf *ret, struct error *err);
 

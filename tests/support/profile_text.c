@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 
 static int compare_text(const void *a, const void *b)

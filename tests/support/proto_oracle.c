@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/number_map.h"
-#include "profile-formats/otlp.h"
-#include "profile-formats/otlp_fields.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/otlp/otlp_fields.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/otlp_profiles.pb-c.h"
 #include "profile-formats/proto/pprof.pb-c.h"

@@ -17,7 +17,7 @@
  *  5. Of a message field that occurs twice, protobuf-c 1.4 loses numbers when it merges them: the decoder has to agree
  *     on the canonical encoding of the result.
  */
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "profile-formats/profile.h"
 
 /* As otlp_decode() and pprof_decode() of an unpacked file; memory holds the decoded message. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 
 uint64_t random_next(uint64_t *state)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"

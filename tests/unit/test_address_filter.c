@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/array.h"
+#include "common/memory/array.h"
 #include "common/cleanup.h"
 #include "symbolizer/sources/dwarf_extract.h"
 #include "symbolizer/extraction/extract.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/kubernetes/pod_cache.h"
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 

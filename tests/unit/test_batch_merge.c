@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
+#include "profile-formats/otlp/otlp.h"
 #include "profile-formats/profile_accept.h"
 #include "scrape/batch_merge.h"
 #include "tests/support/batch_service.h"

@@ -6,10 +6,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "common/compress.h"
-#include "common/content_coding.h"
+#include "common/compress/compress.h"
+#include "common/compress/content_coding.h"
 #include "common/file.h"
-#include "common/stream_compressor.h"
+#include "common/compress/stream_compressor.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
-#include "common/configuration.h"
+#include "common/memory/buf.h"
+#include "common/config/configuration.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "common/options.h"
+#include "common/config/options.h"
 #include "sandbox/confine_internal.h"
 #include "sandbox/landlock.h"
 #include "sandbox/mount_namespace.h"

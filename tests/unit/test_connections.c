@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "http/connections.h"
 #include "tests/support/suite.h"
 

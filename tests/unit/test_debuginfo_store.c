@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/gc.h"
 #include "elf-image/elf_image.h"
 #include "sandbox/worker.h"

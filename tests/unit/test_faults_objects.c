@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "debuginfo-store/gc.h"
 #include "debuginfo-store/store_internal.h"
 #include "debuginfo-store/verify_worker.h"

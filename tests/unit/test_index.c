@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/file.h"
-#include "common/hash.h"
+#include "common/hash/hash.h"
 #include "common/limits.h"
 #include "symbol-index/index_internal.h"
 #include "symbol-index/index_load.h"

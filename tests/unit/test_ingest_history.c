@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "server/ingest_history.h"
 #include "tests/support/suite.h"
 

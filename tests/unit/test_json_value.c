@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "common/json_value.h"
+#include "common/json/json_value.h"
 #include "common/limits.h"
 #include "tests/support/suite.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/log_limit.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "tests/support/suite.h"
 
 #define LIMIT_BYTES MiB(512)

@@ -5,8 +5,8 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
-#include "profile-formats/otlp_fields.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/otlp/otlp_fields.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"

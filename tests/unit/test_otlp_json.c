@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json_scan.h"
+#include "common/json/json_scan.h"
 #include "common/limits.h"
-#include "profile-formats/json_wire.h"
-#include "profile-formats/otlp_json.h"
+#include "profile-formats/otlp/json_wire.h"
+#include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"

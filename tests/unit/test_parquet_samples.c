@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/file.h"
-#include "common/json_out.h"
+#include "common/json/json_out.h"
 #include "common/limits.h"
 #include "parquet/writer.h"
 #include "tests/support/parquet_json.h"

@@ -2,12 +2,12 @@
 #include <check.h>
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
 #include "profile-formats/perf_script.h"
-#include "profile-formats/pprof.h"
-#include "profile-formats/pprof_fields.h"
+#include "profile-formats/pprof/pprof.h"
+#include "profile-formats/pprof/pprof_fields.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"

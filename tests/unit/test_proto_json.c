@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "profile-formats/proto/connect_upload.pb-c.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/proto/querier.pb-c.h"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "profile-formats/otlp.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/otlp/otlp.h"
+#include "profile-formats/pprof/pprof.h"
 #include "tests/support/proto_oracle.h"
 #include "tests/support/suite.h"
 

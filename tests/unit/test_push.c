@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/limits.h"
 #include "profile-formats/proto/push.pb-c.h"
 #include "profile-formats/push.h"

@@ -4,11 +4,11 @@
 #include <sched.h>
 #include <string.h>
 
-#include "common/compress.h"
+#include "common/compress/compress.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "profile-formats/folded.h"
-#include "profile-formats/pprof.h"
+#include "profile-formats/pprof/pprof.h"
 #include "query/query.h"
 #include "query/unit_text.h"
 #include "tests/support/suite.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "disassembler/disassembly.h"
 #include "query/query.h"
 #include "query/source_lines.h"

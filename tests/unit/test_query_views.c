@@ -7,8 +7,8 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
-#include "profile-formats/pprof.h"
+#include "common/memory/memory_budget.h"
+#include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
 #include "query/query.h"
 #include "common/regex_match.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "profile-store/scan_groups.h"
 #include "profile-store/store_internal.h"
 #include "query/query.h"

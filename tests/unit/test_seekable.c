@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
-#include "common/buf.h"
+#include "common/memory/buf.h"
 #include "common/file.h"
 #include "common/limits.h"
 #include "debuginfo-store/frame_cache.h"

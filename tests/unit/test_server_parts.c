@@ -6,14 +6,14 @@
 #include "common/cleanup.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "server/routes/app_name.h"
+#include "server/routes/profiles/app_name.h"
 #include "pipeline/resymbolizer.h"
 #include "pipeline/id_set.h"
 #include "pipeline/debounce.h"
-#include "server/routes/multipart.h"
+#include "server/routes/debuginfo/multipart.h"
 #include "pipeline/missing_companions.h"
 #include "server/upstream_list.h"
-#include "server/routes/section_table.h"
+#include "server/routes/debuginfo/section_table.h"
 #include "tests/support/suite.h"
 
 static enum status find(const char *type, const char *body, const char *name, const uint8_t **ret, size_t *n,

@@ -7,7 +7,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "profile-store/scan.h"
 #include "profile-store/store.h"
 #include "tests/support/profiles.h"

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-store/queue/quarantine.h"
 #include "profile-store/scan.h"

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "common/json_scan.h"
+#include "common/json/json_scan.h"
 #include "common/limits.h"
 #include "profile-formats/wire.h"
 #include "server/symbolize/symbolicate_request.h"

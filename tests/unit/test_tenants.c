@@ -5,7 +5,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "profile-store/store_internal.h"
 #include "server/tenants.h"
 #include "tests/support/suite.h"

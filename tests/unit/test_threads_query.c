@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/arena.h"
+#include "common/memory/arena.h"
 #include "common/limits.h"
 #include "query/top.h"
 #include "tests/support/suite.h"

@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/condition.h"
+#include "common/threads/condition.h"
 #include "common/file.h"
 #include "elf-image/section_list.h"
 #include "scan/index.h"

@@ -6,7 +6,7 @@
 
 #include "common/file.h"
 #include "common/limits.h"
-#include "common/sha256.h"
+#include "common/hash/sha256.h"
 #include "elf-image/elf_image.h"
 #include "http/server.h"
 #include "tests/support/elf_maker.h"

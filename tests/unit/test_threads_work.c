@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "common/work_threads.h"
+#include "common/threads/work_threads.h"
 #include "tests/support/suite.h"
 
 #define NUMBERS 100000

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
-#include "common/options.h"
+#include "common/memory/memory_budget.h"
+#include "common/config/options.h"
 #include "sandbox/fork_server.h"
 #include "sandbox/sanitizers.h"
 #include "sandbox/worker.h"

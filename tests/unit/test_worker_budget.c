@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "common/limits.h"
-#include "common/memory_budget.h"
+#include "common/memory/memory_budget.h"
 #include "sandbox/worker_budget.h"
 #include "tests/support/suite.h"
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn store compact: merge small files of the tables, at a service or in a data directory. */
+#include <inttypes.h>
+#include <json-c/json.h>
+
+#include "cli/commands/store/store.h"
+#include "common/file.h"
+#include "profile-store/store.h"
+
+static bool show_compaction_progress(void *context, const struct compaction_result *so_far, uint64_t files_due)
+{
+        (void)context;
+        if (isatty(STDERR_FILENO))
+                fprintf(stderr, "\rcairn store compact: %" PRIu64 " files merged into %" PRIu64 ", %" PRIu64 " due ",
+                        so_far->files_before, so_far->files_after, files_due);
+        return true;
+}
+
+/* ---- in a directory ----------------------------------------------------------------------------- */
+
+static enum status compact_directory(const char *profiles, struct compaction_result *ret, struct error *err)
+{
+        const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
+        struct profile_store *store;
+        enum status st = profile_store_check_exists(profiles, err);
+
+        if (!st)
+                st = profile_store_open(profiles, &options, &store, err);
+        if (st)
+                return st;
+        st = profile_store_compact(store, show_compaction_progress, NULL, ret, err);
+        if (ret->merges && isatty(STDERR_FILENO))
+                fputc('\n', stderr);
+        profile_store_close(store);
+        return st;
+}
+
+/* ---- at a service --------------------------------------------------------------------------------- */
+
+static enum status parse_compaction_answer(const struct buf *body, struct compaction_result *ret, struct error *err)
+{
+        const struct {
+                const char *name;
+                uint64_t *to;
+        } members[] = {
+                { "merges", &ret->merges },
+                { "files_before", &ret->files_before },
+                { "files_after", &ret->files_after },
+                { "bytes_read", &ret->bytes_read },
+                { "bytes_written", &ret->bytes_written },
+                { "skipped_files", &ret->skipped_files },
+        };
+        struct json_tokener *tokener = json_tokener_new();
+        struct json_object *answer = NULL, *value;
+        enum status st = ST_OK;
+
+        if (!tokener)
+                return error_no_memory(err);
+        if (body->size <= INT32_MAX)
+                answer = json_tokener_parse_ex(tokener, (const char *)body->data, (int)body->size);
+        for (size_t i = 0; !st && i < sizeof members / sizeof *members; i++) {
+                if (json_object_object_get_ex(answer, members[i].name, &value))
+                        *members[i].to = json_object_get_uint64(value);
+                else
+                        st = error_set(err, ST_BAD_DATA,
+                                       "unexpected response of /api/v1/store/compact; is the server a Cairn service?");
+        }
+        json_object_put(answer);
+        json_tokener_free(tokener);
+        return st;
+}
+
+static enum status compact_at_service(const struct service_options *service, struct compaction_result *ret,
+                                      struct error *err)
+{
+        static const char *const headers[] = { "Content-Type: application/json", NULL };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        /* The service sends nothing until it is done: after idle_timeout_s the request fails. */
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        const struct http_client_request request = { .method = "POST",
+                                                     .path = "/api/v1/store/compact",
+                                                     .headers = headers,
+                                                     .body = "{}",
+                                                     .body_size = 2,
+                                                     .repeatable = true };
+        enum status st = service_connect(service, &how, &client, err);
+
+        if (!st)
+                st = service_send(client, &request, &response, err);
+        return st ? st : parse_compaction_answer(&response.body, ret, err);
+}
+
+enum status store_compact_command(const struct store_command *c, const char *argument, struct error *err)
+{
+        struct compaction_result r = { 0 };
+        char bytes_read[40], bytes_written[40];
+        enum status st = c->at_service ? compact_at_service(&c->service, &r, err) : compact_directory(c->dir, &r, err);
+
+        (void)argument;
+        if (st)
+                return st;
+        if (c->json)
+                printf("{\"merges\":%" PRIu64 ",\"files_before\":%" PRIu64 ",\"files_after\":%" PRIu64
+                       ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64 ",\"skipped_files\":%" PRIu64 "}\n",
+                       r.merges, r.files_before, r.files_after, r.bytes_read, r.bytes_written, r.skipped_files);
+        else
+                printf("%" PRIu64 " merges: %" PRIu64 " files became %" PRIu64 ", %s read, %s written, %" PRIu64
+                       " files skipped\n",
+                       r.merges, r.files_before, r.files_after, format_store_bytes(r.bytes_read, bytes_read),
+                       format_store_bytes(r.bytes_written, bytes_written), r.skipped_files);
+        return ST_OK;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn store expire: remove samples past their retention, at a service or in a directory. */
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <string.h>
+
+#include "cli/commands/store/store.h"
+#include "common/memory/buf.h"
+#include "common/cleanup.h"
+#include "common/json/json_out.h"
+#include "common/limits.h"
+#include "profile-store/retention.h"
+#include "query/sample_rules.h"
+
+static enum status expire_in_directory(const struct store_command *c, struct buf *ret, struct error *err)
+{
+        const struct profile_store_options options = { .size = sizeof options,
+                                                       .read_only = c->dry_run,
+                                                       .flush_interval_ms = UINT64_MAX };
+        _cleanup_sample_rules_ struct sample_rules rules = { 0 };
+        const struct expiry_request request = { .limits = &rules.limits,
+                                                .dry_run = c->dry_run,
+                                                .sweeps_locations = true };
+        struct expiry removed = { 0 };
+        struct profile_store *store;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < c->retain.count && !st; i++)
+                st = sample_rules_add(&rules, c->retain.items[i], err);
+        if (!st && !c->retain.count)
+                st = error_set(err, ST_USAGE,
+                               "a data directory has no retention rules: give --retain-samples, or use --server");
+        if (!st)
+                st = profile_store_check_exists(c->dir, err);
+        if (!st)
+                st = profile_store_open(c->dir, &options, &store, err);
+        if (st)
+                return st;
+        st = profile_store_expire(store, &request, &removed, err);
+        profile_store_close(store);
+        if (!st)
+                st = expiry_write_report(&removed, c->dry_run, ret, err);
+        expiry_deinit(&removed);
+        return st;
+}
+
+static enum status write_expire_request(const struct store_command *c, struct buf *out, struct error *err)
+{
+        struct json_out j;
+
+        json_out_init(&j, out);
+        json_out_object(&j, NULL);
+        json_out_bool(&j, "dry_run", c->dry_run);
+        if (c->retain.count) {
+                json_out_array(&j, "rules");
+                for (size_t i = 0; i < c->retain.count; i++)
+                        json_out_str(&j, NULL, c->retain.items[i]);
+                json_out_array_end(&j);
+        }
+        json_out_object_end(&j);
+        return buf_status(out, err, "the request");
+}
+
+static enum status expire_at_server(const struct store_command *c, struct buf *ret, struct error *err)
+{
+        static const char *const headers[] = { "Content-Type: application/json", NULL };
+        _cleanup_http_client_response_ struct http_client_response response = { 0 };
+        _cleanup_http_client_ struct http_client *client = NULL;
+        _cleanup_buf_ struct buf body;
+        const struct http_client_options how = { .size = sizeof how, .idle_timeout_s = 3600 };
+        enum status st;
+
+        buf_init(&body, LIMIT_HTTP_JSON_BYTES);
+        st = write_expire_request(c, &body, err);
+        if (!st)
+                st = service_connect(&c->service, &how, &client, err);
+        if (!st) {
+                const struct http_client_request request = { .method = "POST",
+                                                             .path = "/api/v1/store/expire",
+                                                             .headers = headers,
+                                                             .body = body.data,
+                                                             .body_size = body.size,
+                                                             .max_response = LIMIT_RESPONSE_BYTES,
+                                                             .repeatable = true };
+
+                st = service_send(client, &request, &response, err);
+        }
+        if (!st)
+                st = buf_append(ret, response.body.data, response.body.size);
+        return st;
+}
+
+static int64_t get_report_number(struct json_object *o, const char *key)
+{
+        return json_object_get_int64(json_object_object_get(o, key));
+}
+
+static const char *get_report_text(struct json_object *o, const char *key)
+{
+        const char *s = json_object_get_string(json_object_object_get(o, key));
+
+        return s ? s : "";
+}
+
+/* Ends a line of the report. */
+static void print_rewritten_files(struct json_object *o, bool dry_run)
+{
+        int64_t files = get_report_number(o, "rewritten");
+
+        if (files)
+                printf(", %s %" PRId64 " files", dry_run ? "would rewrite" : "rewrote", files);
+        printf("\n");
+}
+
+static enum status print_expire_report(struct buf *body, struct error *err)
+{
+        struct json_object *root = buf_cstr(body) ? json_tokener_parse(buf_cstr(body)) : NULL;
+        struct json_object *removed =
+                json_object_is_type(root, json_type_object) ? json_object_object_get(root, "removed") : NULL;
+        bool dry_run;
+
+        if (!json_object_is_type(removed, json_type_array)) {
+                json_object_put(root);
+                return error_set(err, ST_BAD_DATA, "the service's response does not match the request");
+        }
+        dry_run = json_object_get_boolean(json_object_object_get(root, "dry_run"));
+        for (size_t i = 0; i < json_object_array_length(removed); i++) {
+                struct json_object *r = json_object_array_get_idx(removed, i);
+
+                printf("%-10.20s %-10.20s %-6.20s %8" PRId64 " files %12" PRId64 " rows %14" PRId64 " bytes",
+                       get_report_text(r, "date"), get_report_text(r, "table"), get_report_text(r, "reason"),
+                       get_report_number(r, "files"), get_report_number(r, "rows"), get_report_number(r, "bytes"));
+                print_rewritten_files(r, dry_run);
+        }
+        printf("%s %" PRId64 " files, %" PRId64 " rows, %" PRId64 " bytes", dry_run ? "would remove" : "removed",
+               get_report_number(root, "files"), get_report_number(root, "rows"), get_report_number(root, "bytes"));
+        print_rewritten_files(root, dry_run);
+        if (get_report_number(root, "skipped_files"))
+                printf("%" PRId64 " unreadable files were left unchanged\n", get_report_number(root, "skipped_files"));
+        json_object_put(root);
+        return ST_OK;
+}
+
+enum status store_expire_command(const struct store_command *c, const char *argument, struct error *err)
+{
+        _cleanup_buf_ struct buf body;
+        enum status st;
+
+        (void)argument;
+
+        buf_init(&body, LIMIT_RESPONSE_BYTES);
+        st = c->at_service ? expire_at_server(c, &body, err) : expire_in_directory(c, &body, err);
+        if (st || !c->json)
+                return st ? st : print_expire_report(&body, err);
+        printf("%.*s\n", (int)(body.size - (body.size && body.data[body.size - 1] == '\n')), (const char *)body.data);
+        return ST_OK;
+}

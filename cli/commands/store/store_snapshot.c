@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn store snapshot: a consistent copy of a data directory. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/commands/store/store.h"
+#include "pipeline/snapshot.h"
+
+enum status store_snapshot_command(const struct store_command *c, const char *dir, struct error *err)
+{
+        struct snapshot_result r;
+        char bytes[40];
+        enum status st = take_snapshot(c->data, dir, &r, err);
+
+        if (st)
+                return st;
+        if (c->json)
+                printf("{\"linked_files\":%" PRIu64 ",\"copied_files\":%" PRIu64 ",\"copied_bytes\":%" PRIu64
+                       ",\"sample_files\":%" PRIu64 ",\"sample_rows\":%" PRIu64 "}\n",
+                       r.linked_files, r.copied_files, r.copied_bytes, r.sample_files, r.sample_rows);
+        else
+                printf("%s: %" PRIu64 " samples in %" PRIu64 " files; %" PRIu64 " files linked, %" PRIu64
+                       " copied (%s)\n",
+                       dir, r.sample_rows, r.sample_files, r.linked_files, r.copied_files,
+                       format_store_bytes(r.copied_bytes, bytes));
+        return ST_OK;
+}

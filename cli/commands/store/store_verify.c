@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cairn store verify: check the tables, print each problem as it is found. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands/store/store.h"
+#include "common/memory/buf.h"
+#include "common/json/json_out.h"
+#include "common/limits.h"
+#include "common/utf8.h"
+#include "profile-store/store.h"
+#include "profile-store/verify.h"
+
+struct verify_output {
+        bool json, shows_progress;
+        bool comma; /* a problem was printed */
+};
+
+static void clear_verify_progress(const struct verify_output *o)
+{
+        if (o->shows_progress)
+                fprintf(stderr, "\r\033[K");
+}
+
+/* Problems are printed one by one: their number is not bounded. */
+static void print_problem(void *context, const char *table, const char *file, const char *problem)
+{
+        struct verify_output *o = context;
+        struct json_out j;
+        struct buf line;
+
+        clear_verify_progress(o);
+        if (!o->json) {
+                printf("%s/%s: %s\n", table, PRINTABLE(file), PRINTABLE(problem));
+                return;
+        }
+        buf_init(&line, MiB(1));
+        json_out_init(&j, &line);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "table", table);
+        json_out_str(&j, "file", file);
+        json_out_str(&j, "problem", problem);
+        json_out_object_end(&j);
+        printf("%s%.*s", o->comma ? ",\n" : "\n", (int)line.size, (const char *)line.data);
+        o->comma = true;
+        buf_deinit(&line);
+}
+
+static void print_verify_progress(void *context, uint64_t done, uint64_t all)
+{
+        const struct verify_output *o = context;
+
+        if (o->shows_progress)
+                fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " files", done, all);
+}
+
+enum status store_verify_command(const struct store_command *c, const char *argument, struct error *err)
+{
+        struct verify_output output = { .json = c->json, .shows_progress = isatty(STDERR_FILENO) };
+        const struct verify_options o = { .report = print_problem,
+                                          .progress = print_verify_progress,
+                                          .context = &output };
+        struct store_verify_result r = { 0 };
+        char bytes[40];
+        enum status st = profile_store_check_exists(c->dir, err);
+
+        (void)argument;
+        if (st)
+                return st;
+        if (c->json)
+                printf("{\"problems\":[");
+        st = verify_tables(c->dir, &o, &r, err);
+        clear_verify_progress(&output);
+        if (c->json)
+                printf("],\"problem_count\":%" PRIu64 ",\"files\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"bytes\":%" PRIu64
+                       ",\"complete\":%s}\n",
+                       r.problems, r.files, r.rows, r.bytes, st ? "false" : "true");
+        else if (!st || r.files)
+                printf("%" PRIu64 " files, %" PRIu64 " rows, %s checked: %" PRIu64 " problems\n", r.files, r.rows,
+                       format_store_bytes(r.bytes, bytes), r.problems);
+        if (!st && r.problems)
+                st = error_set(err, ST_BAD_DATA,
+                               "the tables in '%s' have problems; restore the named files from a backup or a snapshot",
+                               c->dir);
+        return st;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config/options.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+
+static bool parse_base(const char *text, int base, uint64_t *ret)
+{
+        char *end;
+        unsigned long long v;
+
+        if (!isxdigit((unsigned char)text[0]))
+                return false;
+        errno = 0;
+        v = strtoull(text, &end, base);
+        if (errno || *end)
+                return false;
+        *ret = v;
+        return true;
+}
+
+bool parse_uint(const char *text, uint64_t *ret)
+{
+        if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+                return parse_base(text, 16, ret);
+        return parse_base(text, 10, ret);
+}
+
+bool parse_amount(const char *text, const struct unit *units, bool unit_needed, uint64_t *ret)
+{
+        size_t n = strlen(text);
+        char number[24];
+        uint64_t value, factor = 1;
+
+        if (n == 0 || n >= sizeof number)
+                return false;
+        memcpy(number, text, n + 1);
+        for (; units->letter; units++) {
+                if (number[n - 1] == units->letter) {
+                        factor = units->factor;
+                        number[n - 1] = 0;
+                        break;
+                }
+        }
+        if (unit_needed && !units->letter)
+                return false;
+        return parse_uint(number, &value) && value && !__builtin_mul_overflow(value, factor, ret);
+}
+
+bool parse_bytes(const char *text, uint64_t *ret)
+{
+        static const struct unit sizes[] = {
+                { 'K', KiB(1) }, { 'M', MiB(1) }, { 'G', GiB(1) }, { 'T', GiB(1024) }, { 0 }
+        };
+
+        return parse_amount(text, sizes, false, ret);
+}
+
+bool parse_hex(const char *text, uint64_t *ret)
+{
+        return parse_base(text, 16, ret);
+}
+
+static void print_option(const struct option_spec *s)
+{
+        char left[64];
+        int n = 0;
+
+        n = s->short_name ? snprintf(left, sizeof left, "-%c, ", s->short_name) : snprintf(left, sizeof left, "    ");
+        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s%s", s->name, s->value_name ? " " : "",
+                 s->value_name ? s->value_name : "", s->kind == OPTION_KIND_LIST ? " ..." : "");
+        if (strlen(left) <= 28)
+                printf("  %-28s  %s\n", left, s->help);
+        else
+                printf("  %s\n  %-28s  %s\n", left, "", s->help);
+}
+
+static bool has_word(const char *list, const char *word)
+{
+        size_t n = strlen(word);
+
+        for (const char *at = list; *at; at += strspn(at, " ")) {
+                size_t length = strcspn(at, " ");
+
+                if (length == n && memcmp(at, word, n) == 0)
+                        return true;
+                at += length;
+        }
+        return false;
+}
+
+/* Whether a verb with this page uses the option. */
+static bool is_option_of_page(const struct option_verbs *verbs, const struct usage *page, const char *option)
+{
+        for (size_t i = 0; i < verbs->count; i++)
+                if (verbs->items[i].usage == page && has_word(verbs->items[i].options, option))
+                        return true;
+        return false;
+}
+
+/* @param verbs  only the options of verbs with this page; NULL: all. */
+static void print_usage_options(const struct usage *usage, const struct option_verbs *verbs,
+                                const struct option_spec *specs)
+{
+        printf("\nOptions:\n");
+        for (const struct option_spec *s = specs; s->kind != OPTION_KIND_END; s++)
+                if (!verbs || is_option_of_page(verbs, usage, s->name))
+                        print_option(s);
+        printf("  %-28s  %s\n", "-h, --help", "print this page");
+        if (usage->examples)
+                printf("\nExamples:\n%s\n", usage->examples);
+}
+
+/* Verbs that share a page follow each other. */
+static void print_verbs_page(const struct option_verbs *verbs, const struct option_spec *specs)
+{
+        const struct usage *last = NULL;
+
+        for (size_t i = 0; i < verbs->count; i++)
+                if (verbs->items[i].help && verbs->items[i].usage != last) {
+                        printf("%s%s\n", last ? "       " : "Usage: ", verbs->items[i].usage->synopsis);
+                        last = verbs->items[i].usage;
+                }
+        printf("\n%s\n\nCommands:\n", verbs->usage->about);
+        for (size_t i = 0; i < verbs->count; i++)
+                if (verbs->items[i].help && *verbs->items[i].name)
+                        printf("  %-12s  %s\n", verbs->items[i].name, verbs->items[i].help);
+        printf("'%s COMMAND --help' describes one command.\n", verbs->command);
+        print_usage_options(verbs->usage, NULL, specs);
+}
+
+enum status options_set_value(const struct option_spec *s, const char *value, struct error *err)
+{
+        struct option_list *list = s->target;
+        const char **items;
+
+        switch (s->kind) {
+        case OPTION_KIND_FLAG:
+                *(bool *)s->target = true;
+                return ST_OK;
+        case OPTION_KIND_STRING:
+                *(const char **)s->target = value;
+                return ST_OK;
+        case OPTION_KIND_UINT:
+                if (!parse_uint(value, s->target))
+                        return error_set(err, ST_USAGE, "option '--%s' takes a number, not '%s'", s->name, value);
+                return ST_OK;
+        case OPTION_KIND_LIST:
+                items = reallocarray(list->items, list->count + 1, sizeof *items);
+                if (!items)
+                        return error_no_memory(err);
+                items[list->count++] = value;
+                list->items = items;
+                return ST_OK;
+        case OPTION_KIND_END:
+                break;
+        }
+        return ST_OK;
+}
+
+static const struct option_spec *find_long(const struct option_spec *specs, const char *name, size_t n)
+{
+        for (const struct option_spec *s = specs; s->kind != OPTION_KIND_END; s++)
+                if (strlen(s->name) == n && memcmp(s->name, name, n) == 0)
+                        return s;
+        return NULL;
+}
+
+static const struct option_spec *find_short(const struct option_spec *specs, char c)
+{
+        for (const struct option_spec *s = specs; s->kind != OPTION_KIND_END; s++)
+                if (s->short_name && s->short_name == c)
+                        return s;
+        return NULL;
+}
+
+/* The number of arguments that are the name of the verb; -1: they are not. */
+static int match_verb(const struct option_verb *verb, char **arguments, int count)
+{
+        size_t first = strcspn(verb->name, " ");
+
+        if (!first)
+                return 0;
+        if (!count || strlen(arguments[0]) != first || memcmp(arguments[0], verb->name, first) != 0)
+                return -1;
+        if (!verb->name[first])
+                return 1;
+        return count > 1 && strcmp(arguments[1], verb->name + first + 1) == 0 ? 2 : -1;
+}
+
+/* The verb with the longest name that matches; NULL: none. *words_ret: length of its name. */
+static const struct option_verb *find_verb(const struct option_verbs *verbs, char **arguments, int count,
+                                           int *words_ret)
+{
+        const struct option_verb *found = NULL;
+        int words = -1;
+
+        for (size_t i = 0; i < verbs->count; i++) {
+                int n = match_verb(&verbs->items[i], arguments, count);
+
+                if (n > words) {
+                        words = n;
+                        found = &verbs->items[i];
+                }
+        }
+        *words_ret = words;
+        return found;
+}
+
+/* Print the page of the command, or of the verb that the arguments begin with, and exit. */
+static void print_help(const struct usage *usage, const struct option_verbs *verbs, const struct option_spec *specs,
+                       char **arguments, int count)
+{
+        int words;
+        const struct option_verb *verb = verbs ? find_verb(verbs, arguments, count, &words) : NULL;
+
+        if (verbs && (!verb || !*verb->name)) {
+                print_verbs_page(verbs, specs);
+        } else {
+                const struct usage *page = verb ? verb->usage : usage;
+
+                printf("Usage: %s\n\n%s\n", page->synopsis, page->about);
+                print_usage_options(page, verb ? verbs : NULL, specs);
+        }
+        exit(EXIT_DONE);
+}
+
+/* @param verbs  NULL: a command without verbs. */
+static enum status parse_options(const struct usage *usage, const struct option_verbs *verbs,
+                                 const struct option_spec *specs, int *argc, char ***argv, bool *given,
+                                 struct error *err)
+{
+        char **in = *argv;
+        int kept = 0;
+
+        for (int i = 1; i < *argc; i++) {
+                char *arg = in[i];
+                const struct option_spec *s;
+                const char *value = NULL;
+                enum status st;
+
+                if (strcmp(arg, "--") == 0) {
+                        while (++i < *argc)
+                                in[kept++] = in[i];
+                        break;
+                }
+                if (arg[0] != '-' || arg[1] == 0) {
+                        in[kept++] = arg;
+                        while (usage->command && ++i < *argc)
+                                in[kept++] = in[i];
+                        continue;
+                }
+                if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
+                        print_help(usage, verbs, specs, in, kept);
+                if (arg[1] == '-') {
+                        const char *equals = strchr(arg, '=');
+
+                        s = find_long(specs, arg + 2, equals ? (size_t)(equals - arg - 2) : strlen(arg + 2));
+                        value = equals ? equals + 1 : NULL;
+                } else {
+                        s = find_short(specs, arg[1]);
+                        value = arg[2] ? arg + 2 : NULL;
+                }
+                if (!s)
+                        return error_set(err, ST_USAGE, "unknown option '%s' (try --help)", arg);
+                if (s->kind == OPTION_KIND_FLAG && value)
+                        return error_set(err, ST_USAGE, "option '--%s' takes no value", s->name);
+                if (s->kind != OPTION_KIND_FLAG && !value) {
+                        if (++i >= *argc)
+                                return error_set(err, ST_USAGE, "option '--%s' needs a value: %s", s->name,
+                                                 s->value_name);
+                        value = in[i];
+                }
+                st = options_set_value(s, value, err);
+                if (given)
+                        given[s - specs] = true;
+                if (st)
+                        return st;
+        }
+        in[kept] = NULL;
+        *argc = kept;
+        return ST_OK;
+}
+
+enum status options_parse(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                          struct error *err)
+{
+        return parse_options(usage, NULL, specs, argc, argv, NULL, err);
+}
+
+enum status options_parse_given(const struct usage *usage, const struct option_spec *specs, int *argc, char ***argv,
+                                bool *given, struct error *err)
+{
+        return parse_options(usage, NULL, specs, argc, argv, given, err);
+}
+
+enum status options_check_given(const struct option_spec *specs, const bool *given, const char *used,
+                                const char *subject, struct error *err)
+{
+        for (size_t i = 0; specs[i].kind != OPTION_KIND_END; i++)
+                if (given[i] && !has_word(used, specs[i].name))
+                        return error_set(err, ST_USAGE, "option '--%s' does not apply to '%s' (try --help)",
+                                         specs[i].name, subject);
+        return ST_OK;
+}
+
+/* @param name  NULL: none was given. */
+static enum status refuse_verb(const struct option_verbs *verbs, const char *name, struct error *err)
+{
+        char list[160] = "";
+        size_t n = 0, left = 0;
+
+        for (size_t i = 0; i < verbs->count; i++)
+                left += verbs->items[i].help && *verbs->items[i].name;
+        for (size_t i = 0; i < verbs->count && n < sizeof list; i++)
+                if (verbs->items[i].help && *verbs->items[i].name)
+                        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
+                                              n == 0       ? ""
+                                              : --left > 1 ? ", "
+                                                           : " or ",
+                                              verbs->items[i].name);
+        if (name)
+                return error_set(err, ST_USAGE, "unknown command '%.40s': expected %s", name, list);
+        return error_set(err, ST_USAGE, "expected %s (try --help)", list);
+}
+
+enum status options_parse_verb(const struct option_verbs *verbs, const struct option_spec *specs, int *argc,
+                               char ***argv, const struct option_verb **ret, struct error *err)
+{
+        bool given[OPTION_SPECS_MAX] = { false };
+        const struct option_verb *verb;
+        size_t count = 0;
+        int words;
+        enum status st;
+
+        while (specs[count].kind != OPTION_KIND_END)
+                count++;
+        assert(count <= OPTION_SPECS_MAX);
+        st = parse_options(verbs->usage, verbs, specs, argc, argv, given, err);
+        if (st)
+                return st;
+        verb = find_verb(verbs, *argv, *argc, &words);
+        if (!verb)
+                return refuse_verb(verbs, *argc ? (*argv)[0] : NULL, err);
+        if (*verb->name) {
+                char subject[64];
+
+                snprintf(subject, sizeof subject, "%s %s", verbs->command, verb->name);
+                st = options_check_given(specs, given, verb->options, subject, err);
+        } else {
+                st = options_check_given(specs, given, verb->options, verbs->command, err);
+        }
+        if (st)
+                return st;
+        *argv += words;
+        *argc -= words;
+        *ret = verb;
+        return ST_OK;
+}
+
+static bool are_texts_equal(const char *a, const char *b)
+{
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool option_values_are_equal(const struct option_spec *a, const struct option_spec *b)
+{
+        const struct option_list *x = a->target, *y = b->target;
+        size_t same = 0;
+
+        switch (a->kind) {
+        case OPTION_KIND_FLAG:
+                return *(const bool *)a->target == *(const bool *)b->target;
+        case OPTION_KIND_STRING:
+                return are_texts_equal(*(const char *const *)a->target, *(const char *const *)b->target);
+        case OPTION_KIND_UINT:
+                return *(const uint64_t *)a->target == *(const uint64_t *)b->target;
+        case OPTION_KIND_LIST:
+                while (same < x->count && same < y->count && are_texts_equal(x->items[same], y->items[same]))
+                        same++;
+                return same == x->count && same == y->count;
+        case OPTION_KIND_END:
+                break;
+        }
+        return true;
+}
+
+void options_list_deinit(struct option_list *list)
+{
+        free(list->items);
+        *list = (struct option_list){ 0 };
+}
+
+int exit_code_from_status(enum status st)
+{
+        switch (st) {
+        case ST_OK:
+                return EXIT_DONE;
+        case ST_BAD_DATA:
+        case ST_TOO_BIG:
+        case ST_UNSUPPORTED:
+                return EXIT_BAD_DATA;
+        case ST_USAGE:
+                return EXIT_USAGE;
+        default:
+                return EXIT_FAILED;
+        }
+}

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-formats/pprof/pprof.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/compress/compress.h"
+#include "common/limits.h"
+#include "profile-formats/number_map.h"
+#include "profile-formats/pprof/pprof_fields.h"
+#include "profile-formats/profile.h"
+#include "profile-formats/profile_type.h"
+#include "profile-formats/return_address.h"
+#include "profile-formats/sample_labels.h"
+#include "profile-formats/wire.h"
+
+struct pprof_part {
+        const uint8_t *data;
+        uint32_t size;
+};
+
+struct pprof_function {
+        uint32_t name, linkage_name, file;
+        int64_t start_line; /* 0 unknown */
+};
+
+struct pprof_value_type {
+        uint32_t type, unit;
+};
+
+/*
+ * Tables may come in any order and after the samples, so the entries are collected first. Ids are arbitrary: each table
+ * has a map from id to position.
+ */
+struct pprof_decoder {
+        struct profile *p;
+        struct arena scratch;
+        const uint8_t *start;
+        struct pprof_part *parts[PPROF_STRING_TABLE + 1];
+        uint32_t counts[PPROF_STRING_TABLE + 1];
+        uint32_t *strings; /* of the profile, plus one; 0: not yet added */
+        struct number_map mapping_ids, location_ids, function_ids;
+        struct address_mapping *ranges;
+        uint32_t *mappings, *locations;
+        struct pprof_function *functions;
+        uint32_t types[LIMIT_PROFILE_TYPES];
+        struct pprof_value_type period_type;
+        int64_t period, time_unix_ns, duration_ns;
+        struct buf values;
+        bool has_object_addresses;
+};
+
+/* The bytes of an entry, with their place in the file. */
+static struct reader open_pprof_part(const struct pprof_decoder *d, uint32_t part, uint32_t i)
+{
+        struct reader r;
+
+        reader_init(&r, d->parts[part][i].data, d->parts[part][i].size);
+        r.base = (uint64_t)(r.data - d->start);
+        return r;
+}
+
+/* The profile's string for a string index. */
+static enum status read_pprof_string(struct pprof_decoder *d, uint64_t index, const struct reader *at, uint32_t *ret,
+                                     struct error *err)
+{
+        const struct pprof_part *s;
+        uint32_t number;
+        enum status st;
+
+        if (index == 0) {
+                *ret = 0;
+                return ST_OK;
+        }
+        if (index >= d->counts[PPROF_STRING_TABLE])
+                return error_at(err, ST_BAD_DATA, at->base, "pprof string index %" PRId64 " is outside the table of %u",
+                                (int64_t)index, d->counts[PPROF_STRING_TABLE]);
+        if (!d->strings[index]) {
+                s = &d->parts[PPROF_STRING_TABLE][index];
+                st = profile_add_string(d->p, (const char *)s->data, utf8_truncate(s->data, s->size, LIMIT_NAME_BYTES),
+                                        &number, err);
+                if (st)
+                        return st;
+                d->strings[index] = number + 1;
+        }
+        *ret = d->strings[index] - 1;
+        return ST_OK;
+}
+
+static struct number_key make_id_key(uint64_t id)
+{
+        return (struct number_key){ { (uint32_t)id, (uint32_t)(id >> 32) } };
+}
+
+/* Find the position of the entry with an id; ST_BAD_DATA without one. */
+static enum status find_pprof_id(const struct number_map *ids, uint64_t id, const char *what, const struct reader *at,
+                                 uint32_t *ret, struct error *err)
+{
+        struct number_key key = make_id_key(id);
+
+        if (!number_map_find(ids, &key, ret))
+                return error_at(err, ST_BAD_DATA, at->base, "pprof file refers to unknown %s %" PRIu64, what, id);
+        return ST_OK;
+}
+
+/* Register the id of entry i. */
+static enum status register_pprof_id(struct number_map *ids, uint64_t id, uint32_t i, const char *what,
+                                     const struct reader *at, struct error *err)
+{
+        struct number_key key = make_id_key(id);
+        uint32_t number;
+        bool fresh;
+        enum status st;
+
+        if (id == 0)
+                return error_at(err, ST_BAD_DATA, at->base, "pprof %s %u has no id", what, i);
+        st = number_map_get(ids, &key, &number, &fresh, err);
+        if (!st && !fresh)
+                st = error_at(err, ST_BAD_DATA, at->base, "pprof file has two %ss with id %" PRIu64, what, id);
+        return st;
+}
+
+static enum status read_pprof_value_type(struct pprof_decoder *d, struct reader r, struct pprof_value_type *ret,
+                                         struct error *err)
+{
+        struct wire_field f;
+        enum status st = ST_OK;
+
+        while (!st && wire_next(&r, &f)) {
+                if (f.type != WIRE_VARINT)
+                        continue;
+                if (f.number == PPROF_VALUE_TYPE_TYPE)
+                        st = read_pprof_string(d, f.value, &r, &ret->type, err);
+                else if (f.number == PPROF_VALUE_TYPE_UNIT)
+                        st = read_pprof_string(d, f.value, &r, &ret->unit, err);
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof value type");
+        return st;
+}
+
+/* Read entry i. Mappings and functions have to be read before locations, which refer to them. */
+static enum status read_pprof_mapping(struct pprof_decoder *d, uint32_t i, struct error *err)
+{
+        struct reader r = open_pprof_part(d, PPROF_MAPPING, i);
+        const struct reader message = r;
+        struct address_mapping *range = &d->ranges[i];
+        struct profile_mapping m = { 0 };
+        uint32_t build_id = 0;
+        uint64_t id = 0;
+        struct wire_field f;
+        const struct profile_string *text;
+        enum status st = ST_OK;
+
+        while (!st && wire_next(&r, &f)) {
+                if (f.type != WIRE_VARINT)
+                        continue;
+                switch (f.number) {
+                case PPROF_ID:
+                        id = f.value;
+                        break;
+                case PPROF_MAPPING_START:
+                        range->memory_start = f.value;
+                        break;
+                case PPROF_MAPPING_LIMIT:
+                        range->memory_limit = f.value;
+                        break;
+                case PPROF_MAPPING_FILE_OFFSET:
+                        range->file_offset = f.value;
+                        break;
+                case PPROF_MAPPING_FILENAME:
+                        st = read_pprof_string(d, f.value, &message, &m.file, err);
+                        break;
+                case PPROF_MAPPING_BUILD_ID:
+                        st = read_pprof_string(d, f.value, &message, &build_id, err);
+                        break;
+                }
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof mapping");
+        if (!st)
+                st = register_pprof_id(&d->mapping_ids, id, i, "mapping", &message, err);
+        if (st)
+                return st;
+        text = &d->p->strings.items[build_id];
+        if (text->size && !build_id_from_hex(&m.build_id, text->text, text->size) &&
+            !build_id_from_go(&m.build_id, text->text, text->size))
+                m.build_id.size = 0;
+        range->file = profile_text(d->p, m.file);
+        if (range->memory_limit > range->memory_start) {
+                m.file_offset = range->file_offset;
+                m.size = range->memory_limit - range->memory_start;
+        }
+        return profile_add_mapping(d->p, &m, &d->mappings[i], err);
+}
+
+static enum status read_pprof_function(struct pprof_decoder *d, uint32_t i, struct error *err)
+{
+        struct reader r = open_pprof_part(d, PPROF_FUNCTION, i);
+        const struct reader message = r;
+        struct pprof_function *fn = &d->functions[i];
+        struct wire_field f;
+        uint64_t id = 0;
+        enum status st = ST_OK;
+
+        while (!st && wire_next(&r, &f)) {
+                if (f.type != WIRE_VARINT)
+                        continue;
+                if (f.number == PPROF_ID)
+                        id = f.value;
+                else if (f.number == PPROF_FUNCTION_NAME)
+                        st = read_pprof_string(d, f.value, &message, &fn->name, err);
+                else if (f.number == PPROF_FUNCTION_SYSTEM_NAME)
+                        st = read_pprof_string(d, f.value, &message, &fn->linkage_name, err);
+                else if (f.number == PPROF_FUNCTION_FILENAME)
+                        st = read_pprof_string(d, f.value, &message, &fn->file, err);
+                else if (f.number == PPROF_FUNCTION_START_LINE)
+                        fn->start_line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof function");
+        if (fn->name == 0)
+                fn->name = fn->linkage_name;
+        if (fn->name == fn->linkage_name)
+                fn->linkage_name = 0;
+        return st ? st : register_pprof_id(&d->function_ids, id, i, "function", &message, err);
+}
+
+static enum status read_pprof_line(struct pprof_decoder *d, struct reader r, struct profile_location *l,
+                                   struct error *err)
+{
+        const struct reader message = r;
+        struct profile_line line = { 0 };
+        struct wire_field f;
+        uint32_t at;
+        enum status st = ST_OK;
+
+        while (!st && wire_next(&r, &f)) {
+                if (f.number == PPROF_LINE_FUNCTION_ID && f.type == WIRE_VARINT && f.value) {
+                        st = find_pprof_id(&d->function_ids, f.value, "function", &message, &at, err);
+                        if (!st) {
+                                line.function = d->functions[at].name;
+                                line.linkage_name = d->functions[at].linkage_name;
+                                line.file = d->functions[at].file;
+                                line.start_line = d->functions[at].start_line;
+                        }
+                } else if (f.number == PPROF_LINE_LINE && f.type == WIRE_VARINT) {
+                        line.line = (int64_t)f.value > 0 ? (int64_t)f.value : 0;
+                }
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof line");
+        if (!st && ++l->line_count > LIMIT_LINES_PER_LOCATION)
+                st = error_at(err, ST_TOO_BIG, message.base, "pprof location has more than %d lines",
+                              LIMIT_LINES_PER_LOCATION);
+        return st ? st : profile_add_line(d->p, &line, &at, err);
+}
+
+/* Object addresses need not be in the range of their mapping, which has process addresses. */
+static void normalize_pprof_address(const struct pprof_decoder *d, struct address_mapping range,
+                                    struct profile_location *l)
+{
+        if (d->has_object_addresses)
+                range.memory_start = range.memory_limit = 0;
+        l->kind = normalize_sender_address(ADDRESS_SOURCE_PPROF, &range, l->address, &l->address, &l->is_kernel);
+}
+
+static enum status read_pprof_location(struct pprof_decoder *d, uint32_t i, struct error *err)
+{
+        const struct address_mapping nowhere = { .file = "" }, *range = &nowhere;
+        struct reader r = open_pprof_part(d, PPROF_LOCATION, i);
+        const struct reader message = r;
+        struct profile_location l = { .mapping = PROFILE_NONE, .first_line = d->p->lines.count };
+        struct wire_field f;
+        uint64_t id = 0;
+        uint32_t at;
+        enum status st = ST_OK;
+
+        while (!st && wire_next(&r, &f)) {
+                if (f.number == PPROF_LOCATION_LINE && f.type == WIRE_BYTES) {
+                        st = read_pprof_line(d, f.bytes, &l, err);
+                } else if (f.type != WIRE_VARINT) {
+                        continue;
+                } else if (f.number == PPROF_ID) {
+                        id = f.value;
+                } else if (f.number == PPROF_LOCATION_ADDRESS) {
+                        l.address = f.value;
+                } else if (f.number == PPROF_LOCATION_MAPPING_ID && f.value) {
+                        st = find_pprof_id(&d->mapping_ids, f.value, "mapping", &message, &at, err);
+                        if (!st) {
+                                l.mapping = d->mappings[at];
+                                range = &d->ranges[at];
+                        }
+                }
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof location");
+        if (!st)
+                st = register_pprof_id(&d->location_ids, id, i, "location", &message, err);
+        if (st)
+                return st;
+        if (l.address == 0 && (l.line_count || l.mapping == PROFILE_NONE))
+                l.kind = ADDRESS_NONE;
+        else
+                normalize_pprof_address(d, *range, &l);
+        return profile_add_location(d->p, &l, &d->locations[i], err);
+}
+
+static const char *const part_names[PPROF_STRING_TABLE + 1] = {
+        [PPROF_SAMPLE_TYPE] = "sample types", [PPROF_SAMPLE] = "samples",     [PPROF_MAPPING] = "mappings",
+        [PPROF_LOCATION] = "locations",       [PPROF_FUNCTION] = "functions", [PPROF_STRING_TABLE] = "strings",
+};
+
+static const uint32_t part_limits[PPROF_STRING_TABLE + 1] = {
+        [PPROF_SAMPLE_TYPE] = LIMIT_PROFILE_TYPES, [PPROF_SAMPLE] = LIMIT_SAMPLES,
+        [PPROF_MAPPING] = LIMIT_LOCATIONS,         [PPROF_LOCATION] = LIMIT_LOCATIONS,
+        [PPROF_FUNCTION] = LIMIT_LOCATIONS,        [PPROF_STRING_TABLE] = LIMIT_STRINGS,
+};
+
+/* ---- samples --------------------------------------------------------------------------- */
+
+static enum status read_pprof_label(struct pprof_decoder *d, struct reader r, struct sample_labels *labels,
+                                    struct error *err)
+{
+        const struct reader message = r;
+        uint32_t key = 0, str = 0;
+        char number[24];
+        int64_t num = 0;
+        struct wire_field f;
+        enum status st = ST_OK;
+
+        while (!st && wire_next(&r, &f)) {
+                if (f.type != WIRE_VARINT)
+                        continue;
+                if (f.number == PPROF_LABEL_KEY)
+                        st = read_pprof_string(d, f.value, &message, &key, err);
+                else if (f.number == PPROF_LABEL_STR)
+                        st = read_pprof_string(d, f.value, &message, &str, err);
+                else if (f.number == PPROF_LABEL_NUM)
+                        num = (int64_t)f.value;
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof label");
+        if (st || key == 0)
+                return st;
+        if (str && d->p->strings.items[str].size <= LIMIT_LABEL_BYTES)
+                return sample_labels_set(labels, key, str, err);
+        if (str)
+                return sample_labels_set_text(labels, d->p, profile_text(d->p, key), profile_text(d->p, str),
+                                              d->p->strings.items[str].size, err);
+        return sample_labels_set_text(labels, d->p, profile_text(d->p, key), number,
+                                      (size_t)snprintf(number, sizeof number, "%" PRId64, num), err);
+}
+
+static enum status read_pprof_sample(struct pprof_decoder *d, struct reader r, struct error *err)
+{
+        uint32_t frames[LIMIT_STACK_FRAMES + 1]; /* one more, so that profile_add_stack() detects truncation */
+        const struct reader message = r;
+        struct profile_sample s = { .time_unix_ns = d->time_unix_ns, .duration_ns = d->duration_ns };
+        struct sample_labels labels = { .count = 0 };
+        uint32_t count = 0, at;
+        struct wire_field f;
+        uint64_t v;
+        enum status st = ST_OK;
+
+        buf_clear(&d->values);
+        while (!st && wire_next(&r, &f)) {
+                switch (f.number) {
+                case PPROF_SAMPLE_LOCATION_ID:
+                        while (!st && wire_next_number(&f, WIRE_VARINT, &v)) {
+                                st = find_pprof_id(&d->location_ids, v, "location", &message, &at, err);
+                                if (!st && count <= LIMIT_STACK_FRAMES)
+                                        frames[count++] = d->locations[at];
+                        }
+                        break;
+                case PPROF_SAMPLE_VALUE:
+                        while (wire_next_number(&f, WIRE_VARINT, &v))
+                                buf_append(&d->values, &v, sizeof v);
+                        break;
+                case PPROF_SAMPLE_LABEL:
+                        if (f.type == WIRE_BYTES)
+                                st = read_pprof_label(d, f.bytes, &labels, err);
+                        continue;
+                default:
+                        continue;
+                }
+                if (!st && f.bytes.failed)
+                        st = reader_error(&f.bytes, err, "pprof sample");
+        }
+        if (!st && r.failed)
+                st = reader_error(&r, err, "pprof sample");
+        if (!st && (d->values.failed || d->values.size / sizeof v != d->counts[PPROF_SAMPLE_TYPE]))
+                st = error_at(err, ST_BAD_DATA, message.base,
+                              "pprof sample has another number of values than the file's %u sample types",
+                              d->counts[PPROF_SAMPLE_TYPE]);
+        if (!st)
+                st = profile_add_stack(d->p, frames, count, &s.stack, err);
+        if (!st)
+                st = profile_add_label_set(d->p, labels.items, labels.count, &s.first_label, err);
+        s.label_count = labels.count;
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE_TYPE]; i++) {
+                memcpy(&s.value, d->values.data + i * sizeof s.value, sizeof s.value);
+                s.type = d->types[i];
+                if (s.value)
+                        st = profile_add_sample(d->p, &s, &at, err);
+        }
+        return st;
+}
+
+/* ---- the file --------------------------------------------------------------------------- */
+
+static enum status collect_pprof_parts(struct pprof_decoder *d, const void *data, size_t n, bool store,
+                                       struct error *err)
+{
+        struct reader r;
+        struct wire_field f;
+
+        memset(d->counts, 0, sizeof d->counts);
+        reader_init(&r, data, n);
+        while (wire_next(&r, &f)) {
+                if (f.number > PPROF_STRING_TABLE || f.type != WIRE_BYTES)
+                        continue;
+                if (store)
+                        d->parts[f.number][d->counts[f.number]] =
+                                (struct pprof_part){ f.bytes.data, (uint32_t)f.bytes.size };
+                if (++d->counts[f.number] > part_limits[f.number])
+                        return error_set(err, ST_TOO_BIG, "pprof file has more than %u %s", part_limits[f.number],
+                                         part_names[f.number]);
+        }
+        return r.failed ? reader_error(&r, err, "pprof file") : ST_OK;
+}
+
+static enum status read_pprof_header(struct pprof_decoder *d, const void *data, size_t n, const char *name,
+                                     struct error *err)
+{
+        struct profile *p = d->p;
+        struct reader r;
+        struct wire_field f;
+        enum status st = ST_OK;
+
+        reader_init(&r, data, n);
+        while (!st && wire_next(&r, &f)) {
+                if (f.number == PPROF_TIME_NANOS && f.type == WIRE_VARINT)
+                        d->time_unix_ns = (int64_t)f.value;
+                else if (f.number == PPROF_DURATION_NANOS && f.type == WIRE_VARINT)
+                        d->duration_ns = (int64_t)f.value;
+                else if (f.number == PPROF_PERIOD && f.type == WIRE_VARINT)
+                        d->period = (int64_t)f.value;
+                else if (f.number == PPROF_PERIOD_TYPE && f.type == WIRE_BYTES)
+                        st = read_pprof_value_type(d, f.bytes, &d->period_type, err);
+        }
+        if (!st && d->counts[PPROF_SAMPLE] && d->counts[PPROF_SAMPLE_TYPE] == 0)
+                st = error_set(err, ST_BAD_DATA, "pprof file has samples, but no sample type");
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE_TYPE]; i++) {
+                struct profile_type_parts parts = { .name = name, .period = d->period };
+                struct pprof_value_type t = { 0 };
+
+                st = read_pprof_value_type(d, open_pprof_part(d, PPROF_SAMPLE_TYPE, i), &t, err);
+                if (st)
+                        break;
+                parts.sample_type = profile_text(p, t.type);
+                parts.sample_unit = profile_text(p, t.unit);
+                parts.period_type = profile_text(p, d->period_type.type);
+                parts.period_unit = profile_text(p, d->period_type.unit);
+                st = profile_type_add(p, &parts, &d->types[i], err);
+        }
+        return st;
+}
+
+static void *alloc_pprof_table(struct pprof_decoder *d, uint32_t part, size_t size)
+{
+        return arena_alloc_array(&d->scratch, d->counts[part] + 1u, size);
+}
+
+static enum status decode_pprof(struct pprof_decoder *d, const void *data, size_t n, const char *name,
+                                struct error *err)
+{
+        enum status st = collect_pprof_parts(d, data, n, false, err);
+
+        if (st)
+                return st;
+        if (n && d->counts[PPROF_STRING_TABLE] == 0)
+                return error_set(err, ST_BAD_DATA, "not a pprof file: it has no string table");
+        for (uint32_t part = 1; part <= PPROF_STRING_TABLE; part++)
+                d->parts[part] = alloc_pprof_table(d, part, sizeof *d->parts[part]);
+        d->strings = alloc_pprof_table(d, PPROF_STRING_TABLE, sizeof *d->strings);
+        d->mappings = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->mappings);
+        d->ranges = alloc_pprof_table(d, PPROF_MAPPING, sizeof *d->ranges);
+        d->functions = alloc_pprof_table(d, PPROF_FUNCTION, sizeof *d->functions);
+        d->locations = alloc_pprof_table(d, PPROF_LOCATION, sizeof *d->locations);
+        for (uint32_t part = 1; part <= PPROF_STRING_TABLE; part++)
+                if (!d->parts[part])
+                        return error_set(err, ST_TOO_BIG, "pprof file has too many %s", part_names[part]);
+        if (!d->strings || !d->mappings || !d->ranges || !d->functions || !d->locations)
+                return error_set(err, ST_TOO_BIG, "pprof file needs more than %zu bytes of memory", d->scratch.max);
+        st = collect_pprof_parts(d, data, n, true, err);
+        if (!st && d->counts[PPROF_STRING_TABLE] && d->parts[PPROF_STRING_TABLE][0].size)
+                st = error_set(err, ST_BAD_DATA, "pprof string 0 is not empty");
+        if (!st)
+                st = read_pprof_header(d, data, n, name, err);
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_MAPPING]; i++)
+                st = read_pprof_mapping(d, i, err);
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_FUNCTION]; i++)
+                st = read_pprof_function(d, i, err);
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_LOCATION]; i++)
+                st = read_pprof_location(d, i, err);
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE]; i++)
+                st = read_pprof_sample(d, open_pprof_part(d, PPROF_SAMPLE, i), err);
+        return st;
+}
+
+struct pprof_source {
+        const void *data;
+        size_t n;
+        const char *name;
+        struct pprof_files *files;
+        enum memory_use use;
+};
+
+static enum status decode_pprof_source(const struct pprof_source *source, struct profile *ret, struct error *err)
+{
+        const void *data = source->data;
+        size_t n = source->n;
+        _cleanup_buf_ struct buf unpacked;
+        struct pprof_decoder d = { 0 };
+        struct profile p;
+        enum status st;
+
+        buf_init_budget(&unpacked, source->files->unpacked_left, source->use);
+        if (gzip_detect(data, n)) {
+                st = gzip_decompress(data, n, &unpacked, err);
+                if (st)
+                        return error_prefix(err, st, "pprof file");
+                data = unpacked.data;
+                n = unpacked.size;
+                source->files->unpacked_left -= n;
+        }
+        if (n > UINT32_MAX)
+                return error_set(err, ST_TOO_BIG, "pprof file is larger than 4 GiB");
+        st = profile_init_budget(&p, LIMIT_PROFILE_MEMORY_BYTES, source->use, err);
+        if (st)
+                return st;
+        d.p = &p;
+        d.start = data;
+        d.has_object_addresses = source->files->has_object_addresses;
+        arena_init_budget(&d.scratch, LIMIT_PROFILE_MEMORY_BYTES, source->use);
+        buf_init(&d.values, sizeof(uint64_t) * LIMIT_PROFILE_TYPES);
+        st = decode_pprof(&d, data, n, source->name, err);
+        arena_deinit(&d.scratch);
+        buf_deinit(&d.values);
+        number_map_deinit(&d.mapping_ids);
+        number_map_deinit(&d.location_ids);
+        number_map_deinit(&d.function_ids);
+        if (st) {
+                profile_deinit(&p);
+                return st;
+        }
+        *ret = p;
+        return ST_OK;
+}
+
+enum status pprof_decode_one_of(const void *data, size_t n, const char *name, struct pprof_files *files,
+                                struct profile *ret, struct error *err)
+{
+        const struct pprof_source source = { data, n, name, files, MEMORY_INGEST };
+
+        return decode_pprof_source(&source, ret, err);
+}
+
+enum status pprof_decode(const void *data, size_t n, const char *name, struct profile *ret, struct error *err)
+{
+        struct pprof_files files = { .unpacked_left = LIMIT_HTTP_BODY_BYTES };
+
+        return pprof_decode_one_of(data, n, name, &files, ret, err);
+}
+
+enum status pprof_decode_for_query(const void *data, size_t n, struct profile *ret, struct error *err)
+{
+        struct pprof_files files = { .unpacked_left = LIMIT_HTTP_BODY_BYTES };
+        const struct pprof_source source = { data, n, NULL, &files, MEMORY_QUERIES };
+
+        return decode_pprof_source(&source, ret, err);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operation "pprof": a selection as a gzip'd pprof file with its symbols, all sample types and the labels of its
+ * samples (docs/formats/query-api.md).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/compress/compress.h"
+#include "common/hash/hash.h"
+#include "common/limits.h"
+#include "profile-formats/pprof/pprof.h"
+#include "profile-formats/profile_type.h"
+#include "query/merged_profile.h"
+#include "query/query_call.h"
+
+struct label_range {
+        uint32_t first, count;
+};
+
+struct pprof_output {
+        struct query_call *q;
+        struct frame_table frames;
+        struct frame_filter filter;
+        struct type_plan plan; /* its type is the default sample type of the file */
+        struct merged_profile m;
+        struct profile p;
+        struct scan_span span; /* of all selected samples */
+        struct number_map mappings;
+        uint32_t *locations;        /* by location of the scan: its index in p, PROFILE_NONE when hidden; owned */
+        uint32_t *types;            /* by group; owned */
+        struct label_range *labels; /* by group; owned */
+};
+
+static void pprof_output_deinit(struct pprof_output *o)
+{
+        merged_profile_deinit(&o->m);
+        type_plan_deinit(&o->plan);
+        frame_filter_deinit(&o->filter);
+        frame_table_deinit(&o->frames);
+        number_map_deinit(&o->mappings);
+        profile_deinit(&o->p);
+        free(o->locations);
+        free(o->types);
+        free(o->labels);
+}
+
+static enum status add_profile_text(struct profile *p, const char *text, uint32_t *ret, struct error *err)
+{
+        return profile_add_string(p, text, strlen(text), ret, err);
+}
+
+/* ---- locations ---- */
+
+/* Locations of one object share its mapping. */
+static enum status add_profile_mapping(struct pprof_output *o, const struct scan_location *l, uint32_t *ret,
+                                       struct error *err)
+{
+        struct profile_mapping m = { .build_id = *l->build_id };
+        struct number_key key = { 0 };
+        struct hash128 hash;
+        uint32_t number;
+        bool fresh = false;
+        enum status st = add_profile_text(&o->p, l->mapping, &m.file, err);
+
+        hash = hash_bytes128(l->build_id->bytes, l->build_id->size);
+        memcpy(key.parts, hash.bytes, sizeof hash.bytes);
+        key.parts[4] = m.file;
+        if (!st)
+                st = number_map_get(&o->mappings, &key, ret, &fresh, err);
+        if (st || !fresh)
+                return st;
+        return profile_add_mapping(&o->p, &m, &number, err); /* number equals *ret: both count up together */
+}
+
+/* Add frame k of the filtered locations. */
+static enum status add_profile_frame(struct pprof_output *o, uint32_t k, struct error *err)
+{
+        const struct location_frames *l = &o->m.locations;
+        const struct query_frame *f = &o->frames.items[l->frames[k]];
+        struct profile_line line = { .line = l->lines[k], .start_line = l->start_lines[k] };
+        uint32_t number;
+        enum status st = add_profile_text(&o->p, f->function, &line.function, err);
+
+        if (!st)
+                st = add_profile_text(&o->p, f->linkage_name, &line.linkage_name, err);
+        if (!st)
+                st = add_profile_text(&o->p, f->file, &line.file, err);
+        return st ? st : profile_add_line(&o->p, &line, &number, err);
+}
+
+static enum status add_profile_location(struct pprof_output *o, uint32_t number, struct error *err)
+{
+        const struct scan_location *from = &o->m.stacks->locations[number];
+        const struct location_frames *l = &o->m.locations;
+        struct profile_location location = { .mapping = PROFILE_NONE,
+                                             .address = from->address,
+                                             .is_kernel = from->is_kernel,
+                                             .first_line = o->p.lines.count };
+        uint32_t first = l->first[number];
+        enum status st = ST_OK;
+
+        o->locations[number] = PROFILE_NONE;
+        if (first == l->end[number])
+                return ST_OK;                                  /* hidden */
+        if (l->end[number] - first > LIMIT_LINES_PER_LOCATION) /* keep the innermost */
+                first = l->end[number] - LIMIT_LINES_PER_LOCATION;
+        if (from->build_id->size || *from->mapping)
+                st = add_profile_mapping(o, from, &location.mapping, err);
+        for (uint32_t k = l->end[number]; !st && from->frame_count && k-- > first;) { /* innermost first */
+                st = add_profile_frame(o, k, err);
+                location.line_count++;
+        }
+        return st ? st : profile_add_location(&o->p, &location, &o->locations[number], err);
+}
+
+static enum status add_profile_locations(struct pprof_output *o, struct error *err)
+{
+        const struct scan_stacks *s = o->m.stacks;
+        enum status st = ST_OK;
+
+        o->locations = calloc(s->location_count + 1, sizeof *o->locations);
+        if (!o->locations)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < s->location_count; i++) {
+                st = work_meter_add(o->q->meter, 64 * (1 + (uint64_t)s->locations[i].frame_count), err);
+                if (!st)
+                        st = add_profile_location(o, (uint32_t)i, err);
+        }
+        return st;
+}
+
+/* ---- types and labels ---- */
+
+/* The greatest period of a type's groups, as in files merged by go tool pprof. */
+static int64_t find_greatest_period(const struct scan_group_sums *groups, const char *type)
+{
+        int64_t period = 0;
+
+        for (size_t i = 0; i < groups->group_count; i++)
+                if (groups->groups[i].period > period && strcmp(groups->groups[i].type, type) == 0)
+                        period = groups->groups[i].period;
+        return period;
+}
+
+static enum status add_profile_types(struct pprof_output *o, struct error *err)
+{
+        const struct scan_group_sums *groups = &o->m.groups;
+        enum status st = ST_OK;
+
+        o->types = calloc(groups->group_count + 1, sizeof *o->types);
+        if (!o->types)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < o->plan.type_count; i++) {
+                const char *type = o->plan.types[i];
+                int64_t period = find_greatest_period(groups, type);
+                uint32_t number;
+
+                st = work_meter_add(o->q->meter, groups->group_count, err);
+                if (!st)
+                        st = profile_type_add_id(&o->p, type, period, &number, err);
+                if (!st && o->plan.type && strcmp(type, o->plan.type) == 0)
+                        o->p.first_shown_type = number + 1;
+                for (size_t k = 0; !st && k < groups->group_count; k++)
+                        if (strcmp(groups->groups[k].type, type) == 0)
+                                o->types[k] = number;
+        }
+        return st;
+}
+
+static enum status add_group_labels(struct pprof_output *o, const struct scan_group *g, struct label_range *ret,
+                                    struct error *err)
+{
+        struct profile_label labels[LIMIT_LABELS_PER_SAMPLE];
+        uint32_t count = 0;
+        enum status st = ST_OK;
+
+        for (uint32_t i = 0; !st && i < g->label_count && count < LIMIT_LABELS_PER_SAMPLE; i++) {
+                if (!*g->labels[i].value)
+                        continue;
+                st = add_profile_text(&o->p, g->labels[i].name, &labels[count].key, err);
+                if (!st)
+                        st = add_profile_text(&o->p, g->labels[i].value, &labels[count++].value, err);
+        }
+        ret->count = count;
+        return st ? st : profile_add_label_set(&o->p, labels, count, &ret->first, err);
+}
+
+static enum status add_profile_labels(struct pprof_output *o, struct error *err)
+{
+        const struct scan_group_sums *groups = &o->m.groups;
+        enum status st = ST_OK;
+
+        o->labels = calloc(groups->group_count + 1, sizeof *o->labels);
+        if (!o->labels)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < groups->group_count; i++) {
+                st = work_meter_add(o->q->meter, 64 * (1 + (uint64_t)groups->groups[i].label_count), err);
+                if (!st)
+                        st = add_group_labels(o, &groups->groups[i], &o->labels[i], err);
+        }
+        return st;
+}
+
+/* ---- samples ---- */
+
+/* Add a stack without its hidden locations. */
+static enum status add_profile_stack(struct pprof_output *o, uint32_t stack, uint32_t *scratch, uint32_t *ret,
+                                     struct error *err)
+{
+        const struct scan_stacks *s = o->m.stacks;
+        uint32_t count = 0;
+
+        for (size_t j = s->first[stack]; j < s->first[stack + 1]; j++)
+                if (o->locations[s->indexes[j]] != PROFILE_NONE)
+                        scratch[count++] = o->locations[s->indexes[j]];
+        return profile_add_stack(&o->p, scratch, count, ret, err);
+}
+
+static enum status add_profile_samples(struct pprof_output *o, struct error *err)
+{
+        const struct scan_stacks *s = o->m.stacks;
+        _cleanup_free_ uint32_t *stacks =
+                calloc(s->count + 1, sizeof *stacks); /* indices in p, plus one; 0: not added yet */
+        _cleanup_free_ uint32_t *scratch = NULL;
+        struct profile_sample sample = { .time_unix_ns = o->span.first_unix_ns,
+                                         .duration_ns = o->span.end_unix_ns - o->span.first_unix_ns };
+        size_t longest = 0;
+        uint32_t number;
+        enum status st = ST_OK;
+
+        for (size_t i = 0; i < s->count; i++)
+                longest = s->first[i + 1] - s->first[i] > longest ? s->first[i + 1] - s->first[i] : longest;
+        scratch = calloc(longest + 1, sizeof *scratch);
+        if (!stacks || !scratch)
+                return error_no_memory(err);
+        for (size_t i = 0; !st && i < o->m.count; i++) {
+                const struct merged_entry *e = &o->m.entries[i];
+
+                st = work_meter_add(o->q->meter, 16 + s->first[e->stack + 1] - s->first[e->stack], err);
+                if (!st && !stacks[e->stack]) {
+                        st = add_profile_stack(o, e->stack, scratch, &number, err);
+                        stacks[e->stack] = st ? 0 : number + 1;
+                }
+                if (st)
+                        break;
+                sample.stack = stacks[e->stack] - 1;
+                sample.type = o->types[e->group];
+                sample.first_label = o->labels[e->group].first;
+                sample.label_count = o->labels[e->group].count;
+                sample.value = e->value;
+                st = profile_add_sample(&o->p, &sample, &number, err);
+        }
+        return st;
+}
+
+/* ---- selection ---- */
+
+/* All types of the selection, or all that match the requested type. */
+static enum status choose_output_types(struct query_call *q, struct type_plan *plan)
+{
+        const struct query_selection *selection = &q->r.selection;
+        const struct scan_filter filter = query_selection_make_filter(selection, NULL);
+        _cleanup_free_ const char **chosen = NULL;
+        struct scan_names types;
+        size_t count;
+        enum status st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, plan, q->err);
+
+        if (!st && !q->r.is_type_exact)
+                st = store_scan_list_types(q->scan, &filter, &types, q->err);
+        if (st || q->r.is_type_exact)
+                return st;
+        chosen = calloc(types.count + 1, sizeof *chosen);
+        if (!chosen)
+                return error_no_memory(q->err);
+        if (q->r.type)
+                count = find_matching_types(&types, q->r.type, chosen);
+        else
+                memcpy(chosen, types.items, (count = types.count) * sizeof *chosen);
+        if (count || !q->r.type) { /* else the plan has a type of the range, without samples */
+                free(plan->types);
+                plan->types = steal_ptr(chosen);
+                plan->type_count = count;
+        }
+        return ST_OK;
+}
+
+static enum status parse_output_labels(struct query_call *q, struct scan_group_by *by)
+{
+        const char *labels = query_param_get(&q->params, "", "labels");
+
+        if (labels && strcmp(labels, "all") != 0 && strcmp(labels, "none") != 0)
+                return error_set(q->err, ST_USAGE, "labels '%.40s' is neither all nor none; use by=LABEL,... for some",
+                                 labels);
+        by->labels = q->r.by.names;
+        by->label_count = q->r.by.count;
+        by->all_labels = !by->label_count && !(labels && strcmp(labels, "none") == 0);
+        return ST_OK;
+}
+
+static enum status fill_output(struct pprof_output *o)
+{
+        struct query_call *q = o->q;
+        struct scan_group_by by = { 0 };
+        struct scan_filter filter;
+        const struct merged_profile_request request = { .plan = &o->plan, .filter = &o->filter, .frames = &o->frames };
+        enum status st = parse_output_labels(q, &by);
+
+        if (!st)
+                st = frame_filter_parse(&q->params, &o->filter, q->err);
+        o->filter.call_site = q->r.call_site;
+        o->filter.call_site_count = q->r.call_site_count;
+        if (!st)
+                st = choose_output_types(q, &o->plan);
+        if (st)
+                return st;
+        if (!o->plan.type_count) /* samples of other writers may lack a type; no type in `by` would mean every type */
+                o->plan.types[o->plan.type_count++] = "";
+        by.types = o->plan.types;
+        by.type_count = o->plan.type_count;
+        filter = query_selection_make_filter(&q->r.selection, o->plan.type_count == 1 ? o->plan.types[0] : NULL);
+        st = store_scan_find_span(q->scan, &filter, &o->span, q->err);
+        if (!st)
+                st = merged_profile_load_groups(q->scan, &q->r.selection, &by, &request, &o->m, q->err);
+        if (!st)
+                st = add_profile_locations(o, q->err);
+        if (!st)
+                st = add_profile_types(o, q->err);
+        if (!st)
+                st = add_profile_labels(o, q->err);
+        return st ? st : add_profile_samples(o, q->err);
+}
+
+enum status query_put_plain_pprof(struct query_call *q, struct buf *ret)
+{
+        struct pprof_output o = { .q = q };
+        enum status st = profile_init_budget(&o.p, LIMIT_PROFILE_MEMORY_BYTES, MEMORY_QUERIES, q->err);
+
+        if (st)
+                return st;
+        frame_table_init(&o.frames, q->meter);
+        st = fill_output(&o);
+        if (!st)
+                st = work_meter_check(q->meter, q->err);
+        if (!st)
+                st = pprof_encode_plain(&o.p, ret, q->err);
+        pprof_output_deinit(&o);
+        return st;
+}
+
+enum status query_answer_pprof(struct query_call *q)
+{
+        _cleanup_buf_ struct buf plain;
+        enum status st;
+
+        buf_init(&plain, LIMIT_RESPONSE_BYTES);
+        q->content_type = content_type_binary;
+        st = query_put_plain_pprof(q, &plain);
+        return st ? st : gzip_compress(plain.data, plain.size, 6, q->ret, q->err);
+}

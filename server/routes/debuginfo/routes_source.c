@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source files of the debuginfod web API, from source bundles, scanned packages and trees, or upstreams. A scanned file
+ * is served only if debuginfo, scanned or stored, refers to it. The path is not a local path: it is looked up among the
+ * names in the bundle, first as sent, then normalized without "." and "..".
+ * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/metrics.h"
+#include "common/hash/sha256.h"
+#include "debuginfo-store/part_cache.h"
+#include "server/routes/debuginfo/artifact.h"
+#include "server/routes/debuginfo/source_text.h"
+#include "source-bundle/bundle.h"
+
+static struct metric found =
+        METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"found\"");
+static struct metric missing =
+        METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"missing\"");
+
+/* A file of a bundle that is being sent. */
+struct bundled_source {
+        struct object_reader *reader;
+        uint64_t offset, size;
+};
+
+static ssize_t read_bundle(void *context, void *to, size_t n, uint64_t offset, struct error *err)
+{
+        return object_reader_pread(context, to, n, offset, err);
+}
+
+static ssize_t read_bundled_source(void *state, void *to, size_t n, uint64_t offset)
+{
+        struct bundled_source *s = state;
+        struct error err;
+        ssize_t got;
+
+        if (offset >= s->size)
+                return 0;
+        got = object_reader_pread(s->reader, to, n < s->size - offset ? n : (size_t)(s->size - offset),
+                                  s->offset + offset, &err);
+        if (got < 0)
+                log_error("source", "%s", err.text);
+        return got;
+}
+
+static void close_source(void *state)
+{
+        struct bundled_source *s = state;
+
+        object_reader_close(s->reader);
+        free(s);
+}
+
+static enum status find_source_bundle(const struct object_reader *reader, uint64_t size, char *path,
+                                      struct bundled_source *ret, struct error *err)
+{
+        struct source_bundle bundle;
+        enum status st = source_bundle_open(read_bundle, (void *)reader, size, &bundle, err);
+
+        if (st)
+                return st;
+        if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size)) {
+                scan_path_normalise(path);
+                if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size))
+                        st = ST_NOT_FOUND;
+        }
+        source_bundle_close(&bundle);
+        return st;
+}
+
+static enum status open_bundled_source(struct debuginfo_space *s, const struct build_id *id, char *path,
+                                       struct bundled_source *ret, struct error *err)
+{
+        struct stored_object stored;
+        enum status st = s->objects ? object_reader_open(s->objects, id, OBJECT_SOURCE, &ret->reader, &stored, err)
+                                    : ST_NOT_FOUND;
+
+        if (st)
+                return st;
+        object_reader_use_cache(ret->reader);
+        st = find_source_bundle(ret->reader, stored.size_bytes, path, ret, err);
+        if (st)
+                object_reader_close(ret->reader);
+        else
+                record_object_use(s, id, OBJECT_SOURCE);
+        return st;
+}
+
+/* Takes the artifact. */
+static void send_source(struct http_request *req, struct artifact *a)
+{
+        if (!check_max_size(req, a->size_bytes)) {
+                artifact_close(a);
+                return;
+        }
+        metric_add(&found, 1);
+        artifact_send(req, a, 0, a->size_bytes, NULL);
+}
+
+/* ---- scanned trees ---- */
+
+struct stored_debuginfo {
+        struct debuginfo_space *s;
+        const struct build_id *id;
+};
+
+static enum status unpack_debuginfo(void *context, int *fd_ret, struct error *err)
+{
+        const struct stored_debuginfo *d = context;
+
+        record_object_use(d->s, d->id, OBJECT_DEBUGINFO);
+        return debuginfo_store_unpack(d->s->objects, d->id, OBJECT_DEBUGINFO, fd_ret, err);
+}
+
+static enum status open_scanned_source(struct debuginfo_space *s, const struct build_id *id, const char *path,
+                                       const atomic_bool *cancel, struct scan_opened *ret, struct error *err)
+{
+        struct stored_debuginfo context = { s, id };
+        char identity[SHA256_HEX_MAX];
+        const struct scan_debuginfo other = { .identity = identity, .open = unpack_debuginfo, .context = &context };
+        struct stored_object stored;
+        bool is_stored;
+
+        if (!s->scan_demand.scan)
+                return ST_NOT_FOUND;
+        is_stored = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_DEBUGINFO, &stored, NULL);
+        if (is_stored)
+                sha256_hex(stored.sha256, identity);
+        return scan_open_source(s->scan_demand.scan, id, path, is_stored ? &other : NULL, cancel, ret, err);
+}
+
+/* Respond with a file of a scanned package or tree. */
+static enum status respond_scanned(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
+                                   struct error *err)
+{
+        _cleanup_free_ char *path = NULL;
+        struct artifact a = { .reader = NULL };
+        struct scan_opened o;
+        enum status st;
+
+        if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0) {
+                path = NULL;
+                return error_no_memory(err);
+        }
+        st = open_scanned_source(s, id, path, http_request_cancelled(req), &o, err);
+        if (st)
+                return st;
+        a.fd = o.fd;
+        a.size_bytes = o.size_bytes;
+        snprintf(a.name, sizeof a.name, "%s", o.name);
+        snprintf(a.archive, sizeof a.archive, "%s", o.archive);
+        send_source(req, &a);
+        return ST_OK;
+}
+
+static enum status respond_fetched(struct debuginfo_space *s, struct http_request *req, const struct build_id *id,
+                                   struct error *err)
+{
+        const struct artifact_query q = { .space = s, .req = req, .id = *id };
+        struct artifact a;
+        enum status st = artifact_fetch_source(&q, http_path_part(req, "path"), &a, err);
+
+        if (st)
+                return st;
+        send_source(req, &a);
+        return ST_OK;
+}
+
+/* ---- for queries ---- */
+
+#define QUERY_FETCHES_MAX 8 /* source files that one query requests from upstreams */
+#define QUERY_FETCH_WAIT_NS (INT64_C(30) * 1000000000)
+
+struct federation_client query_fetches_make_client(const struct query_fetches *f)
+{
+        const struct deadline *d = http_request_deadline(f->req);
+        int64_t until_ns = monotonic_ns() + QUERY_FETCH_WAIT_NS;
+
+        return (struct federation_client){ .cancel = http_request_cancelled(f->req),
+                                           .until_ns = d && d->expires_ns < until_ns ? d->expires_ns : until_ns };
+}
+
+/* Takes the file. */
+static enum status append_file_text(int fd, const char *path, struct buf *ret, struct error *err)
+{
+        _cleanup_close_ int owned = fd;
+        struct stat info;
+        void *to;
+
+        if (fstat(owned, &info) < 0)
+                return error_os(err, errno, "cannot stat a source file");
+        to = buf_reserve(ret, (size_t)info.st_size);
+        if (!to)
+                return buf_status(ret, err, "source file");
+        if (pread(owned, to, (size_t)info.st_size, 0) != info.st_size)
+                return error_set(err, ST_BUSY, "'%.200s' was changed while it was read", path);
+        buf_commit(ret, (size_t)info.st_size);
+        return ST_OK;
+}
+
+static enum status append_bundled_text(struct debuginfo_space *s, const struct build_id *id, const char *path,
+                                       struct buf *ret, struct error *err)
+{
+        _cleanup_free_ char *copy = strdup(path);
+        struct bundled_source source;
+        void *to;
+        enum status st;
+
+        if (!copy)
+                return error_no_memory(err);
+        st = open_bundled_source(s, id, copy, &source, err);
+        if (st)
+                return st;
+        to = buf_reserve(ret, source.size);
+        if (!to)
+                st = buf_status(ret, err, "source file");
+        else if (read_bundled_source(&source, to, source.size, 0) != (ssize_t)source.size)
+                st = error_set(err, ST_BAD_DATA, "cannot read '%.200s' from its source bundle", path);
+        else
+                buf_commit(ret, source.size);
+        object_reader_close(source.reader);
+        return st;
+}
+
+/* Append a file from the cache of fetched parts, or, with may_fetch, from an upstream. */
+static enum status append_upstream_text(struct query_fetches *f, const struct build_id *id, const char *path,
+                                        bool may_fetch, struct buf *ret, struct error *err)
+{
+        const struct federation_client client = query_fetches_make_client(f);
+        struct debuginfo_space *s = f->space;
+        _cleanup_buf_ struct buf part;
+        int fd = -1;
+        enum status st;
+
+        buf_init(&part, 4 * LIMIT_PATH_BYTES);
+        buf_append_str(&part, "source/");
+        append_url_encoded(&part, path + 1, "/");
+        if (!buf_cstr(&part))
+                return ST_NOT_FOUND;
+        if (!may_fetch) {
+                st = part_cache_open(s->objects, id, (const char *)part.data, &fd, err);
+                return st ? st : append_file_text(fd, path, ret, err);
+        }
+        if (f->count++ >= QUERY_FETCHES_MAX)
+                return error_set(err, ST_BUSY, "one query may request at most %d source files from upstreams",
+                                 QUERY_FETCHES_MAX);
+        st = http_begin_wait(err);
+        if (st)
+                return st;
+        st = federation_fetch_part(s->federation, id, (const char *)part.data, &client, &fd, err);
+        http_end_wait();
+        return st ? st : append_file_text(fd, path, ret, err);
+}
+
+static enum status explain_missing_source(struct debuginfo_space *s, const struct build_id *id, bool was_fetched,
+                                          struct error *err)
+{
+        struct stored_object stored;
+        bool has_bundle = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_SOURCE, &stored, NULL);
+        const char *rest = !s->federation ? ""
+                           : was_fetched  ? ", and no upstream has it"
+                                          : ", and no upstream sent it yet";
+        char hex[BUILD_ID_HEX_MAX];
+
+        return error_set(err, ST_NOT_FOUND,
+                         has_bundle ? "the stored sources of build-id %s do not have this file%s"
+                                    : "no sources of build-id %s are stored%s",
+                         build_id_hex(id, hex), rest);
+}
+
+enum status read_source_text(void *fetches, const struct build_id *id, const char *path, bool may_fetch,
+                             struct buf *ret, struct error *err)
+{
+        struct query_fetches *f = fetches;
+        struct debuginfo_space *s = f->space;
+        struct build_id owner;
+        struct scan_opened o;
+        enum status st;
+
+        if (s->objects && debuginfo_store_resolve_alias(s->objects, id, &owner, NULL) == ST_OK)
+                id = &owner;
+        st = append_bundled_text(s, id, path, ret, err);
+        if (st != ST_NOT_FOUND || *path != '/' || is_path_outside_root(path + 1))
+                return st == ST_NOT_FOUND ? explain_missing_source(s, id, true, err) : st;
+        if (may_fetch) {
+                st = open_scanned_source(s, id, path, http_request_cancelled(f->req), &o, err);
+                if (!st)
+                        st = append_file_text(o.fd, path, ret, err);
+        }
+        if (st == ST_NOT_FOUND && s->federation && s->objects)
+                st = append_upstream_text(f, id, path, may_fetch, ret, err);
+        return st == ST_NOT_FOUND ? explain_missing_source(s, id, may_fetch, err) : st;
+}
+
+/* ---- the route ---- */
+
+static void handle_source(struct http_request *req, void *context)
+{
+        struct bundled_source *source = calloc(1, sizeof *source);
+        struct debuginfo_space *s = get_request_space(req);
+        _cleanup_free_ char *path = NULL;
+        struct build_id id;
+        struct error err = { 0 };
+        enum status st;
+
+        (void)context;
+        if (!get_route_build_id(req, &id)) {
+                free(source);
+                return;
+        }
+        if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
+                path = NULL;
+        st = source && path ? open_bundled_source(s, &id, path, source, &err) : error_no_memory(&err);
+        if (!st && !check_max_size(req, source->size)) {
+                close_source(source);
+                return;
+        }
+        if (!st) {
+                metric_add(&found, 1);
+                http_set_header(req, "Cache-Control", get_cache_policy(s));
+                http_respond_stream(req, "application/octet-stream", source->size, NULL, read_bundled_source,
+                                    close_source, source);
+                return;
+        }
+        free(source);
+        if (st == ST_NOT_FOUND)
+                st = respond_scanned(s, req, &id, &err);
+        if (st == ST_NOT_FOUND)
+                st = respond_fetched(s, req, &id, &err);
+        if (!st)
+                return;
+        if (st == ST_NOT_FOUND) {
+                metric_add(&missing, 1);
+                http_fail_code(req, 404, "not_found", "no such source file found for build-id %.130s",
+                               http_path_part(req, "id"));
+                return;
+        }
+        log_warn("source", "%s: %s", http_path_part(req, "id"), err.text);
+        if (!http_is_answered(req))
+                http_reset_connection(req); /* clients would cache an error response as "not found" */
+}
+
+static const struct http_route routes[] = {
+        { .pool = POOL_DEBUGINFOD,
+          .method = "GET",
+          .path = "/buildid/{id}/source/{path...}",
+          .scope = SCOPE_READ,
+          .tenancy = TENANCY_SPACE,
+          .cacheable = true,
+          .handle = handle_source },
+};
+const struct route_table source_routes = ROUTE_TABLE(routes);
