@@ -173,18 +173,26 @@ static enum status check_format(size_t operation, enum query_format format, stru
                          format == FORMAT_CSV ? "; csv is a format of tables: top, diff, series, lines" : "");
 }
 
-/* Reject base_ parameters of operations that do not compare: the answer would look like that of one side. */
+const char *query_call_find_base(const struct query_call *q)
+{
+        static const char *const names[] = { "base_selector", "base_from", "base_to" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (query_param_get(&q->params, "", names[i]))
+                        return names[i];
+        return NULL;
+}
+
+/* Reject a comparison that the operation does not make: the answer would look like that of one side. */
 static enum status check_base(const struct query_call *q, size_t operation)
 {
-        static const char *const names[] = { "selector", "from", "to" };
-        bool compares = operations[operation].answer == query_answer_diff ||
-                        operations[operation].answer == query_answer_sandwich;
+        const char *name = query_call_find_base(q);
 
-        for (size_t i = 0; !compares && i < sizeof names / sizeof *names; i++)
-                if (query_param_get(&q->params, "base_", names[i]))
-                        return error_set(q->err, ST_USAGE, "base_%s is a parameter of diff and sandwich, not of %s",
-                                         names[i], operations[operation].name);
-        return ST_OK;
+        if (!name || operations[operation].answer == query_answer_diff ||
+            operations[operation].answer == query_answer_sandwich)
+                return ST_OK;
+        return error_set(q->err, ST_USAGE, "%s is a parameter of diff and sandwich, not of %s", name,
+                         operations[operation].name);
 }
 
 enum status query_call_refuse_filters(const struct query_call *q, const char *operation)

@@ -581,18 +581,6 @@ static enum status put_sandwich_half(struct query_call *q, struct loaded_sides *
         return flame_put_json(&f, q->ret, q->err);
 }
 
-/* Parse base_selector, base_from and base_to. @param given_ret false if none is set; ret is then empty. */
-static enum status parse_optional_base(struct query_call *q, struct query_selection *ret, bool *given_ret)
-{
-        static const char *const names[] = { "selector", "from", "to" };
-
-        *given_ret = false;
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                *given_ret |= query_param_get(&q->params, "base_", names[i]) != NULL;
-        return *given_ret ? query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, ret, q->err)
-                          : ST_OK;
-}
-
 static enum status answer_sandwich(struct query_call *q, const char *function, const struct query_selection *base)
 {
         _cleanup_function_targets_ struct function_targets targets = { 0 };
@@ -640,13 +628,14 @@ enum status query_answer_sandwich(struct query_call *q)
 {
         const char *function = query_param_get(&q->params, "", "function");
         struct query_selection base = { 0 };
-        bool has_base;
-        enum status st;
+        bool has_base = query_call_find_base(q) != NULL;
+        enum status st = ST_OK;
 
         if (!function)
                 return error_set(q->err, ST_USAGE,
                                  "the parameter function is missing: a regular expression for the whole name");
-        st = parse_optional_base(q, &base, &has_base);
+        if (has_base)
+                st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
         if (!st)
                 st = answer_sandwich(q, function, has_base ? &base : NULL);
         query_selection_deinit(&base);
