@@ -106,7 +106,7 @@ static void make_labels(struct world *w)
 static void commit(struct world *w, enum table t, struct table_add *adds, size_t count)
 {
         static char *const names[] = { "env", "host_name", "service_name" };
-        const struct label_columns columns = { (char **)names, 3 };
+        const struct label_columns columns = { .names = (char **)names, .count = 3 };
         const struct table_change change = {
                 .table = t, .adds = adds, .add_count = count, .columns = t == TABLE_SAMPLES ? &columns : NULL
         };
@@ -233,7 +233,7 @@ static void write_samples(struct world *w, int64_t day, uint64_t number, struct 
 {
         const struct part_limits limits = { .max_rows = UINT64_MAX, .use = MEMORY_BASE };
         static char *const names[] = { "env", "host_name", "service_name" };
-        const struct label_columns columns = { (char **)names, 3 };
+        const struct label_columns columns = { .names = (char **)names, .count = 3 };
         _cleanup_free_ struct sample_row *rows = NULL;
         _cleanup_free_ char *path = NULL;
         char name[48];
