@@ -243,7 +243,8 @@ static const char *flame_format_of(const char *output)
 }
 
 #define FLAME_OPTIONS SELECTION_OPTIONS FRAME_OPTIONS "type format "
-#define TREE_OPTIONS "callees-of callers-of callees-matching callers-matching by groups "
+#define PART_OPTIONS "callees-of callers-of callees-matching callers-matching "
+#define TREE_OPTIONS PART_OPTIONS "by groups "
 
 static const struct flame_format {
         const char *name, *operation;
@@ -280,23 +281,40 @@ static enum status write_flame(const struct query_options *o, const struct flame
         return run_and_write_query(o, format->operation, params, output, err);
 }
 
+/* The part of a flame graph below or above functions. */
+struct query_part {
+        const char *callees_of, *callers_of, *callees_matching, *callers_matching;
+};
+
+#define QUERY_PART_OPTIONS(p)                                                                                          \
+        OPTION_STRING("callees-of", 0, "FUNCTION", &(p)->callees_of, "only callees of this function"),                 \
+                OPTION_STRING("callers-of", 0, "FUNCTION", &(p)->callers_of,                                           \
+                              "only callers of this function, inverted"),                                              \
+                OPTION_STRING("callees-matching", 0, "REGEX", &(p)->callees_matching,                                  \
+                              "only callees of all functions whose names match"),                                      \
+                OPTION_STRING("callers-matching", 0, "REGEX", &(p)->callers_matching,                                  \
+                              "only callers of all functions whose names match, inverted")
+
+static void query_part_add(struct query_params *params, const struct query_part *p)
+{
+        query_param_add(params, "callees_of", p->callees_of);
+        query_param_add(params, "callers_of", p->callers_of);
+        query_param_add(params, "callees_matching", p->callees_matching);
+        query_param_add(params, "callers_matching", p->callers_matching);
+}
+
 int command_flame(int argc, char **argv)
 {
         struct query_options o = { 0 };
         struct query_params params = { 0 };
-        const char *format = NULL, *output = NULL, *callees = NULL, *callers = NULL, *max_nodes = NULL, *names = NULL,
-                   *callees_matching = NULL, *callers_matching = NULL, *labels = NULL, *selector;
+        const char *format = NULL, *output = NULL, *max_nodes = NULL, *names = NULL, *labels = NULL, *selector;
+        struct query_part part = { 0 };
         struct query_view view = { 0 };
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("format", 0, "F", &format, "html, folded, json, pprof, autofdo, firefox or text"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
-                OPTION_STRING("callees-of", 0, "FUNCTION", &callees, "only callees of this function"),
-                OPTION_STRING("callers-of", 0, "FUNCTION", &callers, "only callers of this function, inverted"),
-                OPTION_STRING("callees-matching", 0, "REGEX", &callees_matching,
-                              "only callees of all functions whose names match"),
-                OPTION_STRING("callers-matching", 0, "REGEX", &callers_matching,
-                              "only callers of all functions whose names match, inverted"),
+                QUERY_PART_OPTIONS(&part),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_STRING("sample-labels", 0, "all|none", &labels,
@@ -323,10 +341,7 @@ int command_flame(int argc, char **argv)
                 st = parse_query_selector(argc, argv, &selector, &err);
         if (!st) {
                 query_param_add(&params, "selector", selector);
-                query_param_add(&params, "callees_of", callees);
-                query_param_add(&params, "callers_of", callers);
-                query_param_add(&params, "callees_matching", callees_matching);
-                query_param_add(&params, "callers_matching", callers_matching);
+                query_part_add(&params, &part);
                 query_param_add(&params, "labels", labels);
                 query_view_add(&params, &view);
                 query_param_add(&params, "max_nodes", max_nodes);
@@ -348,6 +363,7 @@ static const struct usage diff_usage = {
                  "cairn record are compared without a service.",
         .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
                     "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n"
+                    "  cairn diff --base-from now-2h --base-to now-1h --callees-of serve --output diff.html\n"
                     "  cairn diff before.otlp after.otlp\n",
 };
 
@@ -367,10 +383,10 @@ static enum status check_diff_options(const struct option_spec *specs, const boo
 {
         static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "output " };
         bool is_tree = strcmp(format, "html") == 0 || strcmp(format, "json") == 0;
-        char subject[60], used[300];
+        char subject[60], used[400];
 
         snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type by groups relative format json csv names%s", ranges[files],
-                 is_tree ? "" : " limit function");
+                 is_tree ? " " PART_OPTIONS : " limit function");
         if (files)
                 snprintf(subject, sizeof subject, "cairn diff BEFORE AFTER");
         else
@@ -397,6 +413,7 @@ int command_diff(int argc, char **argv)
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
                    *function = NULL, *selector = NULL;
         struct query_view view = { 0 };
+        struct query_part part = { 0 };
         bool json = false, csv = false, relative = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
@@ -405,6 +422,7 @@ int command_diff(int argc, char **argv)
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
                 OPTION_STRING("limit", 'n', "N", &limit,
                               "maximum number of rows (default 30, all with --json and --csv)"),
+                QUERY_PART_OPTIONS(&part),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
                 OPTION_FLAG("relative", 0, &relative, "scale the base to the total of after"),
@@ -445,6 +463,7 @@ int command_diff(int argc, char **argv)
                 query_param_add(&params, "limit", limit);
                 query_param_add(&params, "function", function);
                 query_param_add(&params, "names", names);
+                query_part_add(&params, &part);
                 query_view_add(&params, &view);
                 query_param_add(&params, "relative", relative ? "1" : NULL);
                 query_param_add(&params, "format", format);

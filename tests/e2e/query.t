@@ -133,6 +133,10 @@ is "$(json "$tmp/by-data" '(d["rows"][0]["cumulative"], d["callers"]["nodes"][0]
         "(15000000000, 15000000000, 15000000000)" "  has callers and callees"
 ok "a relative diff" both diff --base '{version="1"}' --relative --format csv '{version="2"}'
 like "$(cat "$tmp/by-data")" '^leaf,,0,,native,6923076923,6923076923,9000000000,9000000000' "  scales the base"
+ok "a diff of callees" both diff --base '{version="1"}' --callees-of work --format json '{version="2"}'
+is "$(json "$tmp/by-data" '(d["focus"], len(d["sides"]), [f[0] for f in d["frames"]][0])')" "('work', 2, 'work')" "  begins at the function"
+"$cairn" diff --data "$data" --base '{version="1"}' --callees-of work '{version="2"}' >"$tmp/out" 2>&1
+is $? 64 "a table has no callees"
 ok "counts of samples are taken" import --type process_cpu:samples:count:cpu:nanoseconds --label service.name=counted "$tmp/b.folded"
 for where in "--server $url" "--data $data"; do
         # shellcheck disable=SC2086  # two words on purpose
