@@ -117,8 +117,8 @@ unset DEBUGINFOD_VERBOSE
 stop_server
 
 cat >"$tmp/server.py" <<'END'
-"""Writes its port to DIR/port and each request with its header X-Test to DIR/requests. Mode: silent, busy, or flaky N."""
-import http.server, sys, time
+"""Writes its port to DIR/port and each request with its header X-Test to DIR/requests. Mode: silent, slow, busy, or flaky N."""
+import http.server, os, socket, struct, sys, time
 where, mode = sys.argv[1], sys.argv[2]
 failures = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -130,9 +130,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             f.write(f"{self.path} {self.headers['X-Test']}\n")
         if mode == "silent":
             time.sleep(600)
+        if mode == "slow":
+            self.send_response(200)
+            self.send_header("Content-Length", "100000000")
+            self.end_headers()
+            while True:
+                self.wfile.write(bytes(1000))
+                time.sleep(0.1)
         if mode == "flaky" and failures:
             failures -= 1
-            self.connection.close()
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset at close
+            os.close(self.connection.detach())
             return
         self.send_response(503)
         self.send_header("Retry-After", "77")
@@ -163,6 +171,26 @@ ok "DEBUGINFOD_TIMEOUT limits the wait" test $(($(date +%s) - begin)) -lt 60
 like "$(cat "$tmp/silent/requests")" "from the file$" "DEBUGINFOD_HEADERS_FILE adds a header"
 unset DEBUGINFOD_TIMEOUT DEBUGINFOD_HEADERS_FILE
 
+start_other slow slow
+DEBUGINFOD_MAXTIME=1
+export DEBUGINFOD_MAXTIME
+begin=$(date +%s)
+symbolize maxtime
+ok "DEBUGINFOD_MAXTIME limits the time of a download that goes on" test $(($(date +%s) - begin)) -lt 60
+unset DEBUGINFOD_MAXTIME
+
+start_other flaky flaky 100
+for retries in 0 3; do
+        : >"$tmp/flaky/requests"
+        DEBUGINFOD_RETRY_LIMIT=$retries
+        export DEBUGINFOD_RETRY_LIMIT
+        symbolize "retry-$retries"
+        is "$(grep -c . "$tmp/flaky/requests")" $((1 + retries)) "DEBUGINFOD_RETRY_LIMIT=$retries: connections that break are tried again as often"
+done
+unset DEBUGINFOD_RETRY_LIMIT
+
+start_other silent-too silent
+: >"$tmp/silent-too/requests"
 # Ctrl-C ends the download, not the command. A shell without job control starts background commands with SIGINT ignored.
 cat >"$tmp/interrupt.py" <<'END'
 import os, signal, subprocess, sys, time
@@ -178,7 +206,7 @@ process.send_signal(signal.SIGINT)
 code = process.wait()
 print(f"code {code} after {'no time' if time.monotonic() - begin < 60 else 'long'}", file=sys.stderr)
 END
-with cancelled python3 "$tmp/interrupt.py" "$tmp/silent/requests" "$cairn" symbolize -e "$tmp/tree" "0x$address"
+with cancelled python3 "$tmp/interrupt.py" "$tmp/silent-too/requests" "$cairn" symbolize -e "$tmp/tree" "0x$address"
 like "$(cat "$tmp/err")" "^cairn: downloads cancelled; continuing with local files" "Ctrl-C cancels a download"
 like "$(cat "$tmp/err")" "^code 0 after no time" "  and the command continues"
 is "$(find "$tmp/cancelled" -type f -path "*$id*" -size +0)" "" "  with no partial file in the cache"
