@@ -118,13 +118,26 @@ static bool run_collection(struct gc_thread *g, bool sweep)
         return r.needed;
 }
 
+static bool is_gc_running(void *context)
+{
+        struct gc_thread *g = context;
+        bool ret;
+
+        pthread_mutex_lock(&g->lock);
+        ret = !g->stop;
+        pthread_mutex_unlock(&g->lock);
+        return ret;
+}
+
 static void expire_symbols(struct gc_thread *g)
 {
         const struct symbol_expiry e = { .symbols = g->options.symbols,
                                          .objects = g->options.objects,
                                          .stores = g->options.stores,
                                          .store_count = g->options.store_count,
-                                         .keep_s = g->options.keep_symbols_s };
+                                         .keep_s = g->options.keep_symbols_s,
+                                         .proceed = is_gc_running,
+                                         .context = g };
         uint64_t count;
         struct error err;
         enum status st = symbol_expiry_run(&e, stable_unix_s(), &count, &err);

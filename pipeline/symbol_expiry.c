@@ -102,12 +102,20 @@ static bool is_object_used(void *context, const struct build_id *id)
         return false;
 }
 
+static bool may_proceed_with_expiry(void *context)
+{
+        const struct expiry_check *c = context;
+
+        return !c->expiry->proceed || c->expiry->proceed(c->expiry->context);
+}
+
 enum status symbol_expiry_run(const struct symbol_expiry *e, int64_t now_unix_s, uint64_t *removed_ret,
                               struct error *err)
 {
         struct expiry_check c = { .expiry = e };
         const struct index_expiry_options o = { .indexed_before_unix_s = now_unix_s - (int64_t)e->keep_s,
                                                 .is_used = is_object_used,
+                                                .proceed = may_proceed_with_expiry,
                                                 .context = &c };
         enum status st;
 

@@ -17,7 +17,9 @@ struct symbol_expiry {
         struct debuginfo_store *objects;
         struct profile_store *const *stores; /* whose samples are resolved with the index */
         size_t store_count;
-        uint64_t keep_s; /* after the symbols were read */
+        uint64_t keep_s;                /* after the symbols were read */
+        bool (*proceed)(void *context); /* false ends it early, with ST_OK, as a stopping service needs; may be NULL */
+        void *context;
 };
 
 /**

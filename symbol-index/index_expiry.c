@@ -216,7 +216,7 @@ static enum status remove_objects(struct symbol_index *index, const struct expir
 enum status symbol_index_remove_unused(struct symbol_index *index, const struct index_expiry_options *options,
                                        uint64_t *removed_ret, struct error *err)
 {
-        struct expiry_list unused = { 0 };
+        struct expiry_list unused = { 0 }, some;
         enum status st;
 
         *removed_ret = 0;
@@ -224,11 +224,12 @@ enum status symbol_index_remove_unused(struct symbol_index *index, const struct 
                 return error_set(err, ST_USAGE, "index '%s' is open for reading only", index->dir);
         st = list_unused_objects(index, options, &unused, err);
         for (size_t at = 0; !st && at < unused.count; at += OBJECTS_PER_TRANSACTION) {
-                size_t left = unused.count - at;
-                const struct expiry_list some = { .ids = unused.ids + at,
-                                                  .count = left < OBJECTS_PER_TRANSACTION ? left
-                                                                                          : OBJECTS_PER_TRANSACTION };
-
+                if (options->proceed && !options->proceed(options->context))
+                        break;
+                some = (struct expiry_list){ .ids = unused.ids + at,
+                                             .count = unused.count - at < OBJECTS_PER_TRANSACTION
+                                                              ? unused.count - at
+                                                              : OBJECTS_PER_TRANSACTION };
                 pthread_mutex_lock(&index->write_lock);
                 st = remove_objects(index, &some, options, removed_ret, err);
                 pthread_mutex_unlock(&index->write_lock);

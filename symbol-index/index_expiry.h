@@ -16,6 +16,7 @@ struct index_expiry_options {
         int64_t indexed_before_unix_s; /* only objects that were read, or failed, before this time */
         /* Whether an object is in use under this id, which may be an alias of its build-id. Called without a lock. */
         bool (*is_used)(void *context, const struct build_id *id);
+        bool (*proceed)(void *context); /* false ends the removal after a transaction, with ST_OK; NULL: to the end */
         void *context;
 };
 

@@ -150,6 +150,26 @@ START_TEST(an_object_that_was_read_lately_stays)
 }
 END_TEST
 
+static bool never(void *context)
+{
+        (void)context;
+        return false;
+}
+
+START_TEST(a_removal_that_may_not_proceed_ends_without_an_error)
+{
+        const struct index_expiry_options o = { .indexed_before_unix_s = INT64_MAX,
+                                                .is_used = is_used,
+                                                .proceed = never };
+        uint64_t removed;
+        struct error err;
+
+        check_ok(symbol_index_remove_unused(index_of_test, &o, &removed, &err), &err);
+        ck_assert_uint_eq(removed, 0);
+        ck_assert(has_symbols(&ids[0]));
+}
+END_TEST
+
 START_TEST(a_failed_object_goes_and_a_pending_one_stays)
 {
         struct build_id failed = random_build_id(500), pending = random_build_id(501);
@@ -180,7 +200,9 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = { an_unused_object_goes_with_its_blocks_and_aliases,
-                                       an_object_that_is_used_by_an_alias_stays, an_object_that_was_read_lately_stays,
+                                       an_object_that_is_used_by_an_alias_stays,
+                                       an_object_that_was_read_lately_stays,
+                                       a_removal_that_may_not_proceed_ends_without_an_error,
                                        a_failed_object_goes_and_a_pending_one_stays,
                                        nothing_is_removed_from_an_index_that_is_open_for_reading };
 
