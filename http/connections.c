@@ -28,6 +28,7 @@
 #define SECOND_NS 1000000000ll
 #define SWEEP_NS SECOND_NS
 #define DEPARTURES_AT_ONCE 64
+#define DEPARTURE_GRACE_NS 50000000ll /* a client that only shuts down its sending side gets short responses */
 /* TCP states as the kernel numbers them: the header that names them has a struct tcp_info without byte counts. */
 #define STATE_ESTABLISHED 1
 #define STATE_CLOSE_WAIT 8
@@ -46,6 +47,8 @@ struct connection {
         int fd;
         bool is_cut, slow;
         atomic_bool client_left; /* while WORKING */
+        int64_t departed_ns;     /* when the client shut down its side; 0: it did not, or the request has ended */
+        unsigned departed_phase; /* phase at that time */
         atomic_uint phase;       /* enum connection_phase in the low bits; above it, the number of phase changes */
         _Atomic int64_t waiting_since_ns;
         /* State of the sweep for the phase it saw last. */
@@ -72,6 +75,7 @@ struct connections {
         pthread_mutex_t lock;
         int departures; /* epoll set: EPOLLRDHUP of connections, and `wake` */
         int wake;       /* eventfd: stop */
+        bool departing; /* a connection has departed_ns */
         bool stop;
         pthread_t sweeper;
         unsigned count; /* connections that are not cut */
@@ -225,10 +229,10 @@ static void sweep_connections(struct connections *c, int64_t now_ns, int64_t pas
 }
 
 /*
- * Cancel the requests of disconnected clients. Events are read under the lock: none follow the removal of a connection
- * from the epoll set, so a freed connection is never referenced.
+ * Note the requests whose clients shut down their side. Events are read under the lock: none follow the removal of a
+ * connection from the epoll set, so a freed connection is never referenced.
  */
-static void cancel_departed_clients(struct connections *c)
+static void note_departures(struct connections *c, int64_t now_ns)
 {
         struct epoll_event events[DEPARTURES_AT_ONCE];
         int n;
@@ -237,11 +241,38 @@ static void cancel_departed_clients(struct connections *c)
                 n = epoll_wait(c->departures, events, DEPARTURES_AT_ONCE, 0);
                 for (int i = 0; i < n; i++) {
                         struct connection *connection = events[i].data.ptr;
+                        unsigned phase = connection ? atomic_load(&connection->phase) : 0;
 
-                        if (connection && (atomic_load(&connection->phase) & PHASE_MASK) == CONNECTION_WORKING)
-                                note_client_left(connection);
+                        if (!connection || (phase & PHASE_MASK) != CONNECTION_WORKING)
+                                continue;
+                        connection->departed_ns = now_ns;
+                        connection->departed_phase = phase;
+                        c->departing = true;
                 }
         } while (n == DEPARTURES_AT_ONCE);
+}
+
+/* Cancel the noted requests that still run after the grace period. */
+static void cancel_departed_requests(struct connections *c, int64_t now_ns)
+{
+        struct connection *connection;
+
+        if (!c->departing)
+                return;
+        c->departing = false;
+        TAILQ_FOREACH(connection, &c->all, next)
+        {
+                if (!connection->departed_ns)
+                        continue;
+                if (atomic_load(&connection->phase) == connection->departed_phase &&
+                    now_ns - connection->departed_ns < DEPARTURE_GRACE_NS) {
+                        c->departing = true;
+                        continue;
+                }
+                if (atomic_load(&connection->phase) == connection->departed_phase)
+                        note_client_left(connection);
+                connection->departed_ns = 0;
+        }
 }
 
 static void *run_connection_sweep(void *arg)
@@ -254,12 +285,15 @@ static void *run_connection_sweep(void *arg)
         while (!c->stop) {
                 int64_t now, left_ns = last + SWEEP_NS - monotonic_ns();
 
+                if (c->departing && left_ns > DEPARTURE_GRACE_NS / 2)
+                        left_ns = DEPARTURE_GRACE_NS / 2;
                 pthread_mutex_unlock(&c->lock);
                 if (left_ns > 0)
                         (void)poll(&departures, 1, (int)(left_ns / 1000000) + 1);
                 pthread_mutex_lock(&c->lock);
-                cancel_departed_clients(c);
                 now = monotonic_ns();
+                note_departures(c, now);
+                cancel_departed_requests(c, now);
                 if (now - last >= SWEEP_NS) {
                         sweep_connections(c, now, now - last);
                         last = now;

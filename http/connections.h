@@ -16,7 +16,7 @@
  *   READING   LIMIT_HTTP_LEAST_BYTES_PER_S on average after slow_s, of the time during
  *             which the server has read all input. In both phases, a connection whose
  *             client has left is ended too.
- *   WORKING   never ended: it waits for the server. A client that leaves is detected at once
+ *   WORKING   never ended: it waits for the server. A client that leaves is detected within 100 ms
  *             (EPOLLRDHUP), so that the work can stop: connection_client_left().
  *   SENDING   as READING, of the time during which the client had data to read.
  *   IDLE      between the requests of a connection of HTTP/2, on which frames arrive that belong to none: as WAITING
@@ -79,7 +79,7 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
 /** Call it before the descriptor is closed. NULL is allowed. */
 void connection_close(struct connections *c, struct connection *connection);
 /**
- * Flag that becomes true, within milliseconds, when the client closes its connection (or its half of it) while the
+ * Flag that becomes true, within 100 ms, when the client closes its connection (or its half of it) while the
  * connection is WORKING; it stays true. Valid until connection_close(). Returns NULL for NULL.
  */
 const atomic_bool *connection_client_left(const struct connection *connection);

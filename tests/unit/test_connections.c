@@ -164,6 +164,31 @@ START_TEST(a_request_is_cancelled_by_the_event_that_its_client_left)
 }
 END_TEST
 
+START_TEST(a_short_request_of_a_half_closed_connection_is_not_cancelled)
+{
+        struct client brief = come(1), leaving = come(2);
+        atomic_bool cancel_brief = false, cancel_leaving = false;
+        int64_t begin_ns, took_ns;
+
+        connection_watch(brief.connection, &cancel_brief, INT64_MAX);
+        connection_watch(leaving.connection, &cancel_leaving, INT64_MAX);
+        connection_set_phase(brief.connection, CONNECTION_WORKING);
+        connection_set_phase(leaving.connection, CONNECTION_WORKING);
+        begin_ns = monotonic_ns();
+        ck_assert_int_eq(shutdown(brief.there, SHUT_WR), 0);
+        connection_set_phase(brief.connection, CONNECTION_SENDING);
+        took_ns = monotonic_ns() - begin_ns;
+        ck_assert_int_eq(shutdown(leaving.there, SHUT_WR), 0);
+        wait_for_flag(&cancel_leaving); /* by then the grace period of both has passed */
+        ck_assert(!atomic_load(&cancel_brief) ||
+                  took_ns > 40000000); /* unless this thread was held up for the period */
+        connection_watch(brief.connection, NULL, 0);
+        connection_watch(leaving.connection, NULL, 0);
+        leave(&brief);
+        leave(&leaving);
+}
+END_TEST
+
 /* ---- memory that is held ---- */
 
 #define HELD_BYTES MiB(2)
@@ -236,8 +261,10 @@ int main(void)
 {
         const TTest *const tests[] = { a_holder_of_memory_that_reads_nothing_is_ended,
                                        two_that_are_admitted_to_one_place_do_not_both_keep_it,
-                                       nor_when_the_place_is_everybodys, the_newcomer_goes_when_nobody_else_may,
-                                       a_request_is_cancelled_by_the_event_that_its_client_left };
+                                       nor_when_the_place_is_everybodys,
+                                       the_newcomer_goes_when_nobody_else_may,
+                                       a_request_is_cancelled_by_the_event_that_its_client_left,
+                                       a_short_request_of_a_half_closed_connection_is_not_cancelled };
 
         return suite_run_with("connections", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }
