@@ -192,7 +192,7 @@ static enum status choose_for_numbers(struct chunk_source *s, struct buf *scratc
         const int64_t *values = (const int64_t *)c->ints.data;
         size_t count = column_value_count(c);
         size_t width = c->node->physical == PHYSICAL_INT32 ? 4 : 8;
-        size_t best = count * width;
+        size_t best = count * width, most_entries;
 
         if (!count || c->node->physical == PHYSICAL_BOOLEAN)
                 return ST_OK;
@@ -206,7 +206,8 @@ static enum status choose_for_numbers(struct chunk_source *s, struct buf *scratc
                         s->encoding = ENCODING_DELTA_BINARY_PACKED;
                 }
         }
-        if (!int_dict_fill(&s->int_dict, values, count, DICTIONARY_BYTES / 8))
+        most_entries = (best < DICTIONARY_BYTES ? best : DICTIONARY_BYTES) / width;
+        if (!int_dict_fill(&s->int_dict, values, count, (uint32_t)most_entries))
                 return s->int_dict.failed;
         if (s->int_dict.count * width +
                     encode_hybrid_size(s->int_dict.codes, count, bits_for_max(s->int_dict.count - 1)) >=

@@ -50,8 +50,8 @@ struct int_dict {
 /**
  * Number the values.
  *
- * @return false when more than max are distinct, or more than half of those seen so far (a dictionary would not pay
- *         off), or when memory ran out (d->failed).
+ * @return false when more than max are distinct, or most of those seen so far (a dictionary would not pay off), or when
+ *         memory ran out (d->failed).
  */
 bool int_dict_fill(struct int_dict *d, const int64_t *values, size_t count, uint32_t max) MUST_CHECK;
 void int_dict_deinit(struct int_dict *d);

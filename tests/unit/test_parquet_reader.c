@@ -301,6 +301,27 @@ START_TEST(codes_of_a_dictionary_are_equal_exactly_when_values_are)
 }
 END_TEST
 
+/* As location ids of stacks: almost all of the first thousand values are distinct. */
+START_TEST(numbers_that_repeat_late_are_written_with_a_dictionary)
+{
+        static const struct parquet_field fields[] = { { .name = "id", .kind = PARQUET_INT64 } };
+        struct written x = begin(fields, 1);
+        struct parquet_column c;
+        uint64_t dice = 5;
+
+        for (int i = 0; i < 100000; i++)
+                parquet_put_int(x.w, 1, (int64_t)(next(&dice) % 10000 * 0x9e3779b97f4a7c15u));
+        open_written(&x, 100000);
+        ck_assert_uint_lt(x.map.size, 10000 * 8 + 100000 * 14 / 8 + 5000); /* entries, codes of 14 bits, the rest */
+        OK(parquet_read_column(x.f, 0, 1, &c, &err));
+        dice = 5;
+        for (int i = 0; i < 100000; i++)
+                ck_assert_int_eq(c.ints[i], (int64_t)(next(&dice) % 10000 * 0x9e3779b97f4a7c15u));
+        parquet_column_deinit(&c);
+        end(&x);
+}
+END_TEST
+
 static void compare_pieces(struct parquet_cursor *cursor, const struct parquet_column *c, uint32_t at_once)
 {
         for (uint64_t row = 0; row < c->row_count;) {
@@ -447,6 +468,7 @@ TEST_SUITE("parquet_reader", every_bad_file_is_refused, every_good_file_is_read,
            levels_are_the_values_of_the_hybrid, delta_round_trips_with_wrap_around,
            statistics_are_bounds_and_say_whether_they_are_exact, maximum_that_cannot_be_rounded_up_is_left_out,
            nan_leaves_no_bounds, bytes_that_are_not_utf8_become_replacement_characters,
-           codes_of_a_dictionary_are_equal_exactly_when_values_are, cursor_reads_sparse_values_as_the_column,
+           codes_of_a_dictionary_are_equal_exactly_when_values_are,
+           numbers_that_repeat_late_are_written_with_a_dictionary, cursor_reads_sparse_values_as_the_column,
            rows_that_do_not_match_are_refused_by_the_writer, schemas_that_cannot_be_are_refused,
            every_truncation_and_every_flipped_byte_is_survived)
