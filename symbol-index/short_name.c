@@ -23,8 +23,12 @@ static bool is_digit_char(char c)
 
 static bool is_word_char(char c)
 {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit_char(c) || c == '_' || c == '$' ||
-               (c & 0x80);
+        static const bool word_chars[256] = {
+                ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true,
+                ['_'] = true,         ['$'] = true,         [0x80 ... 0xff] = true,
+        };
+
+        return word_chars[(uint8_t)c];
 }
 
 /* Whether template arguments may follow this byte. */
@@ -33,12 +37,12 @@ static bool name_char_takes_arguments(char c)
         return is_word_char(c) || c == '}' || c == ']' || c == '\'';
 }
 
-/* True if the input has `text` at `at`. */
+/* True if the input has `text`, which is not empty, at `at`. */
 static bool name_scan_starts(const struct name_scan *s, size_t at, const char *text)
 {
         size_t n = strlen(text);
 
-        return at <= s->size && n <= s->size - at && memcmp(s->text + at, text, n) == 0;
+        return at < s->size && s->text[at] == *text && n <= s->size - at && memcmp(s->text + at, text, n) == 0;
 }
 
 /* Like name_scan_starts() for a whole word: not adjacent to a letter or digit. */
@@ -473,22 +477,42 @@ static enum step shorten_bracket(struct shortener *s)
         return STEP_ON;
 }
 
-static enum step shorten_next(struct shortener *s)
+/* "decltype(x) f()" loses the type. */
+static enum step shorten_decltype(struct shortener *s)
 {
         const struct name_scan *in = &s->in;
         size_t end;
 
+        s->in.at += strlen("decltype");
+        s->in.at += in->at < in->size && in->text[in->at] == ' ';
+        if (in->at == in->size || in->text[in->at] != '(')
+                return STEP_BROKEN;
+        end = name_scan_balanced(in, in->at);
+        s->in.at = end;
+        return end ? STEP_ON : STEP_BROKEN;
+}
+
+static enum step shorten_word(struct shortener *s)
+{
+        const struct name_scan *in = &s->in;
+        size_t end = in->at;
+
         if (name_scan_word(in, in->at, "operator"))
                 return shorten_operator(s);
-        if (name_scan_word(in, in->at, "decltype")) {
-                s->in.at += strlen("decltype");
-                s->in.at += in->at < in->size && in->text[in->at] == ' ';
-                if (in->at == in->size || in->text[in->at] != '(')
-                        return STEP_BROKEN;
-                end = name_scan_balanced(in, in->at);
-                s->in.at = end;
-                return end ? STEP_ON : STEP_BROKEN;
-        }
+        if (name_scan_word(in, in->at, "decltype"))
+                return shorten_decltype(s);
+        while (end < in->size && is_word_char(in->text[end]))
+                end++;
+        copy_input(s, end);
+        return STEP_ON;
+}
+
+static enum step shorten_next(struct shortener *s)
+{
+        const struct name_scan *in = &s->in;
+
+        if (is_word_char(in->text[in->at]))
+                return shorten_word(s);
         switch (in->text[in->at]) {
         case '<':
                 return shorten_angle(s);
