@@ -37,7 +37,7 @@ static size_t find_slot_from(const struct key_map *m, size_t i, uint8_t tag, con
 
 static size_t find_key_slot(const struct key_map *m, const struct hash128 *key, uint8_t *tag_ret)
 {
-        uint64_t hash = keyed_hash(key->bytes, sizeof key->bytes);
+        uint64_t hash = keyed_hash_id(key->bytes);
         uint8_t tag = make_key_tag(hash);
 
         if (tag_ret)
@@ -72,7 +72,7 @@ void key_map_find_batch(const struct key_map *m, const struct hash128 *keys, siz
 
         assert(count <= KEY_MAP_BATCH);
         for (size_t i = 0; i < count && m->count; i++) {
-                uint64_t hash = keyed_hash(keys[i].bytes, sizeof keys[i].bytes);
+                uint64_t hash = keyed_hash_id(keys[i].bytes);
 
                 tags[i] = make_key_tag(hash);
                 slots[i] = hash & (m->capacity - 1);

@@ -5,7 +5,7 @@
 /**
  * @file
  * Hash map from 128-bit keys (stack ids, batch ids, widened location ids) to
- * 64-bit values. Open addressing with linear probing by keyed_hash(), since a
+ * 64-bit values. Open addressing with linear probing by keyed_hash_id(), since a
  * sender can choose content whose ids share bits. Not a struct hash_table: the
  * keys are in the slots, which halves the memory of a map with millions of keys.
  *

@@ -15,9 +15,9 @@
 /* ---- keyed hash ---------------------------------------------------------------------- */
 
 static uint8_t process_key[16];
+unsigned __int128 id_hash_key[3];
 
-/* Runs before main(), so that no thread sees the key change and no sandbox forbids the system call. */
-__attribute__((constructor)) static void draw_process_key(void)
+static void draw_process_key(void)
 {
         const void *random = (const void *)getauxval(AT_RANDOM); /* 16 random bytes from the kernel */
 
@@ -26,6 +26,22 @@ __attribute__((constructor)) static void draw_process_key(void)
         if (!random)
                 abort();
         memcpy(process_key, random, sizeof process_key);
+}
+
+static void derive_id_hash_key(void)
+{
+        uint64_t words[2 * sizeof id_hash_key / sizeof *id_hash_key];
+
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+                words[i] = keyed_hash(&i, sizeof i);
+        memcpy(id_hash_key, words, sizeof id_hash_key);
+}
+
+/* Runs before main(), so that no thread sees the keys change and no sandbox forbids the system call. */
+__attribute__((constructor)) static void draw_hash_keys(void)
+{
+        draw_process_key();
+        derive_id_hash_key();
 }
 
 struct sip_state {

@@ -37,6 +37,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/memory/arena.h"
 #include "common/cleanup.h"
@@ -64,6 +65,22 @@ uint64_t keyed_hash(const void *data, size_t n);
 
 /** SipHash-1-3 with the given 16-byte key: what keyed_hash() uses. */
 uint64_t siphash13_hash(const uint8_t key[16], const void *data, size_t n);
+
+extern unsigned __int128 id_hash_key[3]; /* set before main() */
+
+/**
+ * Keyed hash of an id of 16 bytes, several times faster than keyed_hash(): two different ids, chosen without knowledge
+ * of the key, share any n bits of it with the probability 2^-n. Its bits must not be shown to who chooses the ids.
+ * Source: pair-multiply-shift; Thorup, "High Speed Hashing for Integers and Strings".
+ */
+static inline uint64_t keyed_hash_id(const uint8_t id[16])
+{
+        uint64_t low, high;
+
+        memcpy(&low, id, sizeof low);
+        memcpy(&high, id + sizeof low, sizeof high);
+        return (uint64_t)(((id_hash_key[0] + low) * (id_hash_key[1] + high) + id_hash_key[2]) >> 64);
+}
 
 /** The bits of keyed_hash() that a table uses. */
 static inline uint32_t hash_table_hash(const void *key, size_t size)

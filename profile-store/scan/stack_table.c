@@ -12,8 +12,6 @@
 void stack_table_init(struct stack_table *t)
 {
         *t = (struct stack_table){ .memory.use = MEMORY_QUERIES };
-        t->seeds[0] = keyed_hash("a", 1);
-        t->seeds[1] = keyed_hash("b", 1);
 }
 
 void stack_table_deinit(struct stack_table *t)
@@ -26,21 +24,9 @@ void stack_table_deinit(struct stack_table *t)
         t->count = t->capacity = t->slot_count = 0;
 }
 
-/* Ids are hashes of content that senders choose, so a secret seed determines the slot. */
-static uint64_t hash_stack_id(const struct stack_table *t, const uint8_t id[16])
-{
-        unsigned __int128 product;
-        uint64_t a, b;
-
-        memcpy(&a, id, sizeof a);
-        memcpy(&b, id + sizeof a, sizeof b);
-        product = (unsigned __int128)(a ^ t->seeds[0]) * (b ^ t->seeds[1]);
-        return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 static uint32_t *find_stack_slot(const struct stack_table *t, const uint8_t id[16])
 {
-        size_t i = hash_stack_id(t, id) & (t->slot_count - 1);
+        size_t i = keyed_hash_id(id) & (t->slot_count - 1); /* ids are hashes of content that senders choose */
 
         while (t->slots[i] && memcmp(t->items[t->slots[i] - 1].id, id, sizeof(stack_id)) != 0)
                 i = (i + 1) & (t->slot_count - 1);

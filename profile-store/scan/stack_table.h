@@ -26,7 +26,6 @@ struct stack_table {
         size_t count, capacity;
         uint32_t *slots; /* 1 + index of the item; 0: free */
         size_t slot_count;
-        uint64_t seeds[2];
         struct memory_reservation memory;
 };
 

@@ -41,6 +41,62 @@ START_TEST(siphash_is_the_published_function)
 }
 END_TEST
 
+#define IDS 65536
+#define BUCKETS 1024
+
+/* The fullest of the buckets that n low bits of the hash select, and whether equal ids have equal hashes. */
+static void check_spread(void (*make)(uint32_t i, uint64_t id[2]))
+{
+        static uint32_t counts[BUCKETS];
+        uint32_t most = 0;
+
+        memset(counts, 0, sizeof counts);
+        for (uint32_t i = 0; i < IDS; i++) {
+                uint64_t id[2], again[2];
+                uint64_t hash;
+
+                make(i, id);
+                make(i, again);
+                hash = keyed_hash_id((const uint8_t *)id);
+                ck_assert_uint_eq(keyed_hash_id((const uint8_t *)again), hash);
+                most = ++counts[hash % BUCKETS] > most ? counts[hash % BUCKETS] : most;
+        }
+        ck_assert_uint_lt(most, 8 * IDS / BUCKETS);
+}
+
+static void make_ascending(uint32_t i, uint64_t id[2])
+{
+        id[0] = i;
+        id[1] = 0;
+}
+
+static void make_with_high_word(uint32_t i, uint64_t id[2])
+{
+        id[0] = 7;
+        id[1] = i;
+}
+
+static void make_with_top_bits(uint32_t i, uint64_t id[2])
+{
+        id[0] = id[1] = (uint64_t)i << 48;
+}
+
+/* The words swapped, or inverted, must not cancel out. */
+static void make_mirrored(uint32_t i, uint64_t id[2])
+{
+        id[0] = i;
+        id[1] = ~(uint64_t)i;
+}
+
+START_TEST(ids_that_differ_in_few_bits_are_spread)
+{
+        check_spread(make_ascending);
+        check_spread(make_with_high_word);
+        check_spread(make_with_top_bits);
+        check_spread(make_mirrored);
+}
+END_TEST
+
 START_TEST(an_empty_table_finds_nothing_and_removes_nothing)
 {
         struct hash_table t = { 0 };
@@ -253,6 +309,6 @@ START_TEST(tables_of_sent_values_resist_chosen_collisions)
 }
 END_TEST
 
-TEST_SUITE("hash_table", siphash_is_the_published_function, an_empty_table_finds_nothing_and_removes_nothing,
-           a_full_arena_leaves_the_table_as_it_was, a_table_does_what_a_list_does, structured_keys_spread_evenly,
-           tables_of_sent_values_resist_chosen_collisions)
+TEST_SUITE("hash_table", siphash_is_the_published_function, ids_that_differ_in_few_bits_are_spread,
+           an_empty_table_finds_nothing_and_removes_nothing, a_full_arena_leaves_the_table_as_it_was,
+           a_table_does_what_a_list_does, structured_keys_spread_evenly, tables_of_sent_values_resist_chosen_collisions)
