@@ -323,6 +323,18 @@ static bool group_may_match(const struct row_filter *r, const struct part_file *
         return true;
 }
 
+bool group_has_one_text(const struct part_file *f, uint32_t group, const char *column, struct parquet_bytes *ret)
+{
+        struct parquet_stats s;
+
+        if (!get_column_stats(f, group, column, &s) || !s.has_null_count || s.null_count || !s.has_min || !s.has_max ||
+            !s.min_exact || !s.max_exact || s.min_size != s.max_size ||
+            memcmp(s.min_bytes, s.max_bytes, s.min_size) != 0)
+                return false;
+        *ret = (struct parquet_bytes){ s.min_bytes, s.min_size };
+        return true;
+}
+
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group)
 {
         struct parquet_stats s;

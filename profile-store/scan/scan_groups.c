@@ -172,7 +172,8 @@ enum status store_scan_sum_groups(struct store_scan *scan, const struct scan_fil
                 st = group_summing_init(&s[count], by, keys, &scan->tables->columns, count ? NULL : &scan->arena, err);
         }
         if (!st)
-                st = scan_visit_chunks(scan, filter, sum_chunk_groups, contexts, threads, err);
+                st = scan_visit_chunks(scan, filter, &(struct chunk_visitor){ sum_chunk_groups, NULL }, contexts,
+                                       threads, err);
         for (size_t i = 1; !st && i < threads; i++)
                 st = group_table_merge(&s[0].table, &s[i].table, scan->meter, err);
         if (!st)

@@ -117,14 +117,19 @@ struct scan_chunk {
         uint32_t group;
         const struct row_ranges *rows;
 };
-typedef enum status visit_chunk(void *context, const struct scan_chunk *chunk, struct error *err);
+struct chunk_visitor {
+        enum status (*visit)(void *context, const struct scan_chunk *chunk, struct error *err);
+        /* Whether a row group can be skipped before its rows are selected; NULL: none can. */
+        bool (*can_skip)(const void *context, const struct part_file *f, uint32_t group);
+};
 
 /*
  * Visit every chunk with selected rows, on up to context_count threads, each with its own context, in any order. With
  * one context: on the calling thread, in the order of the parts. A failure ends the visit.
  */
-enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
-                              void *const *contexts, size_t context_count, struct error *err) MUST_CHECK;
+enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter,
+                              const struct chunk_visitor *visitor, void *const *contexts, size_t context_count,
+                              struct error *err) MUST_CHECK;
 
 /* ---- columns ---- */
 
@@ -169,6 +174,9 @@ enum status scan_visit_pieces(struct scan_thread *t, struct parquet_cursor *c, c
 typedef enum status visit_text(void *context, const char *text, size_t n, struct error *err);
 enum status scan_visit_texts(const struct scan_chunk *chunk, const char *column, visit_text *visit, void *context,
                              struct error *err) MUST_CHECK;
+
+/* The text that, by statistics, all rows of a row group have in a column outside of lists; false if there is none. */
+bool group_has_one_text(const struct part_file *f, uint32_t group, const char *column, struct parquet_bytes *ret);
 
 /* Whether no row of the row group has a label without a column. */
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group);

@@ -87,7 +87,7 @@ static enum status merge_name_lists(struct store_scan *scan, struct name_list *l
 }
 
 static enum status collect_names(struct store_scan *scan, const struct scan_filter *filter, const char *column,
-                                 visit_chunk *visit, struct scan_names *ret, struct error *err)
+                                 const struct chunk_visitor *visitor, struct scan_names *ret, struct error *err)
 {
         size_t threads = count_work_threads(), labels = scan->tables->columns.count;
         _cleanup_free_ struct name_list *lists = calloc(threads, sizeof *lists);
@@ -107,7 +107,7 @@ static enum status collect_names(struct store_scan *scan, const struct scan_filt
                         st = error_no_memory(err);
         }
         if (!st)
-                st = scan_visit_chunks(scan, filter, visit, contexts, threads, err);
+                st = scan_visit_chunks(scan, filter, visitor, contexts, threads, err);
         if (!st)
                 st = merge_name_lists(scan, lists, threads, ret, err);
         for (size_t i = 0; lists && i < threads; i++)
@@ -209,10 +209,26 @@ static enum status collect_values(void *context, const struct scan_chunk *chunk,
                                                          : collect_rest_values(n, chunk, n->column, err);
 }
 
+/* A list over a part of a day need not select its rows in each row group, but until all values are known. */
+static bool has_only_known_value(const void *context, const struct part_file *f, uint32_t group)
+{
+        const struct name_list *n = context;
+        _cleanup_free_ char *column = n->column ? label_column(n->column) : strdup("profile_type");
+        struct parquet_bytes value;
+        struct hash128 key;
+
+        if (!column || !part_file_has_column(f, column) || !group_has_one_text(f, group, column, &value))
+                return false;
+        key = hash_bytes128(value.data, value.size);
+        return key_map_find(&n->seen, &key) != NULL;
+}
+
+static const struct chunk_visitor value_visitor = { collect_values, has_only_known_value };
+
 enum status store_scan_list_types(struct store_scan *scan, const struct scan_filter *filter, struct scan_names *ret,
                                   struct error *err)
 {
-        return collect_names(scan, filter, NULL, collect_values, ret, err);
+        return collect_names(scan, filter, NULL, &value_visitor, ret, err);
 }
 
 enum status store_scan_list_label_values(struct store_scan *scan, const char *key, const struct scan_filter *filter,
@@ -223,7 +239,7 @@ enum status store_scan_list_label_values(struct store_scan *scan, const char *ke
         if (!column)
                 return error_no_memory(err);
         normalize_label_key(key, column);
-        return collect_names(scan, filter, column, collect_values, ret, err);
+        return collect_names(scan, filter, column, &value_visitor, ret, err);
 }
 
 /* ---- names of labels -------------------------------------------------------------------------------- */
@@ -300,10 +316,22 @@ static enum status collect_label_names(void *context, const struct scan_chunk *c
         return chunk->batch ? collect_batch_names(context, chunk, err) : collect_group_names(context, chunk, err);
 }
 
+static bool has_only_known_names(const void *context, const struct part_file *f, uint32_t group)
+{
+        const struct name_list *n = context;
+
+        for (size_t i = 0; i < n->columns->count; i++)
+                if (!n->known[i])
+                        return false;
+        return group_lacks_rest_labels(f, group);
+}
+
 enum status store_scan_list_label_names(struct store_scan *scan, const struct scan_filter *filter,
                                         struct scan_names *ret, struct error *err)
 {
-        return collect_names(scan, filter, NULL, collect_label_names, ret, err);
+        static const struct chunk_visitor visitor = { collect_label_names, has_only_known_names };
+
+        return collect_names(scan, filter, NULL, &visitor, ret, err);
 }
 
 /* ---- times ------------------------------------------------------------------------------------------ */

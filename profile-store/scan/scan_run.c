@@ -25,7 +25,7 @@ struct open_part {
 struct scan_run {
         struct store_scan *scan;
         const struct row_filter *filter;
-        visit_chunk *visit;
+        const struct chunk_visitor *visitor;
         void *const *contexts; /* of the visitor, one per thread */
 
         pthread_mutex_t lock; /* protects the members below */
@@ -318,6 +318,18 @@ static enum status take_scan_task(struct scan_run *run, struct scan_task *ret, s
         return st;
 }
 
+static enum status visit_selected_rows(struct scan_thread *t, const struct scan_chunk *chunk, struct error *err)
+{
+        const struct scan_run *run = t->run;
+        enum status st = chunk->batch ? select_batch_samples(t, run->filter, chunk->batch, err)
+                                      : select_group_rows(t, run->filter, chunk->file, chunk->group, err);
+
+        if (st)
+                return st;
+        t->meter->rows += t->selected.rows;
+        return t->selected.rows ? run->visitor->visit(t->context, chunk, err) : ST_OK;
+}
+
 static enum status run_task(struct scan_thread *t, const struct scan_task *task, struct error *err)
 {
         struct scan_run *run = t->run;
@@ -326,13 +338,9 @@ static enum status run_task(struct scan_thread *t, const struct scan_task *task,
 
         if (task->kind == TASK_GROUP)
                 chunk.file = &task->part->file;
-        if (!st)
-                st = chunk.batch ? select_batch_samples(t, run->filter, task->batch, err)
-                                 : select_group_rows(t, run->filter, chunk.file, task->group, err);
-        if (!st)
-                t->meter->rows += t->selected.rows;
-        if (!st && t->selected.rows)
-                st = run->visit(t->context, &chunk, err);
+        if (!st &&
+            !(chunk.file && run->visitor->can_skip && run->visitor->can_skip(t->context, chunk.file, chunk.group)))
+                st = visit_selected_rows(t, &chunk, err);
         if (chunk.file)
                 finish_group(run, task->part);
         return st;
@@ -414,11 +422,12 @@ static enum status visit_parts(struct scan_run *run, size_t context_count, struc
         return st;
 }
 
-enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter, visit_chunk *visit,
-                              void *const *contexts, size_t context_count, struct error *err)
+enum status scan_visit_chunks(struct store_scan *scan, const struct scan_filter *filter,
+                              const struct chunk_visitor *visitor, void *const *contexts, size_t context_count,
+                              struct error *err)
 {
         _cleanup_(row_filter_deinit) struct row_filter r;
-        struct scan_run run = { .scan = scan, .filter = &r, .visit = visit, .contexts = contexts };
+        struct scan_run run = { .scan = scan, .filter = &r, .visitor = visitor, .contexts = contexts };
         enum status st = row_filter_init(&r, filter, err);
 
         if (!st && scan->meter)

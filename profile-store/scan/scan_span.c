@@ -65,7 +65,7 @@ enum status store_scan_find_span(struct store_scan *scan, const struct scan_filt
                 spans[i] = (struct scan_span){ .is_empty = true };
                 contexts[i] = &spans[i];
         }
-        st = scan_visit_chunks(scan, filter, extend_by_chunk, contexts, threads, err);
+        st = scan_visit_chunks(scan, filter, &(struct chunk_visitor){ extend_by_chunk, NULL }, contexts, threads, err);
         if (st)
                 return st;
         for (size_t i = 0; i < threads; i++) {

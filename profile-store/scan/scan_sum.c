@@ -339,7 +339,7 @@ static enum status sum_selection(struct store_scan *scan, const struct scan_filt
                 summing_init(&s[i], any_unit);
                 contexts[i] = &s[i];
         }
-        st = scan_visit_chunks(scan, filter, sum_chunk, contexts, threads, err);
+        st = scan_visit_chunks(scan, filter, &(struct chunk_visitor){ sum_chunk, NULL }, contexts, threads, err);
         if (!st)
                 st = merge_summings(s, threads, scan->meter, err);
         if (!st)
@@ -462,5 +462,5 @@ enum status store_scan_visit(struct store_scan *scan, const struct scan_filter *
         struct sample_visit v = { .each = each, .context = context };
         void *contexts[] = { &v };
 
-        return scan_visit_chunks(scan, filter, visit_chunk_samples, contexts, 1, err);
+        return scan_visit_chunks(scan, filter, &(struct chunk_visitor){ visit_chunk_samples, NULL }, contexts, 1, err);
 }
