@@ -8,10 +8,10 @@
 #include "common/memory/huge_pages.h"
 #include "common/threads/work_threads.h"
 
-#define PREFETCH_DISTANCE 8        /* locations; processing that many takes about as long as one memory access */
-#define UNCOUNTED_NAMES 1024       /* up to this many, memory is not charged to the budget */
-#define ROW_TABLES 4               /* maximum; one per thread */
-#define LOCATIONS_PER_TABLE 100000 /* minimum for which another thread is worthwhile */
+#define PREFETCH_DISTANCE 8       /* locations; processing that many takes about as long as one memory access */
+#define UNCOUNTED_NAMES 1024      /* up to this many, memory is not charged to the budget */
+#define ROW_TABLES 4              /* maximum; one per thread */
+#define LOCATIONS_PER_TABLE 40000 /* minimum for which another thread is worthwhile */
 
 static void update_row_line(struct top_row *row, int64_t line, int64_t value, bool leaf)
 {
