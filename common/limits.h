@@ -231,6 +231,7 @@
 /* quarantined batches are limited only by the disk (docs/formats/raw-queue.md, 6) */
 #define LIMIT_STACK_CACHE_BYTES MiB(64)       /* cached location ids of stacks read by queries */
 #define LIMIT_STACK_CACHE_FILL_BYTES MiB(256) /* files read to fill that cache at start */
+#define LIMIT_LOCATION_CACHE_BYTES MiB(128)   /* decoded rows of locations, for queries */
 #define LIMIT_BATCH_IDS 8000000               /* remembered batch ids */
 #define LIMIT_BATCH_ID_AGE_S 172800           /* for this long: longer than any agent's spool */
 #define LIMIT_FLUSH_FRAMES (1u << 23)         /* of the locations of one flush; deeper locations stay unresolved */

@@ -56,8 +56,8 @@ enum status byte_dict_add(struct byte_dict *d, const void *data, uint32_t n, uin
 }
 
 /*
- * Values after which a dictionary is given up when most of them are distinct. Location ids of sorted stacks repeat late:
- * of the first thousand over 95% are distinct, of a row group less than a tenth.
+ * Values after which a dictionary is given up when most of them are distinct. Location ids of sorted stacks repeat
+ * late: of the first thousand over 95% are distinct, of a row group less than a tenth.
  */
 #define DICTIONARY_SAMPLE 16384
 #define MOST_OF(count) ((count) - (count) / 8)

@@ -27,6 +27,7 @@ struct location_row {
         enum profile_address_kind kind;
         enum symbol_state state;
         uint64_t generation;
+        uint64_t number; /* the value of its id in the map that selected it */
 };
 
 /** Make the row of a batch's location, before lookup. Texts are borrowed from the batch, frames are allocated in a. */

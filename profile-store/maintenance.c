@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "profile-store/retention.h"
+#include "profile-store/scan/location_cache.h"
 #include "profile-store/scan/stack_cache.h"
 #include "profile-store/table_vacuum.h"
 
@@ -128,6 +129,7 @@ static void *run_maintenance_thread(void *context)
 
         prctl(PR_SET_NAME, "cairn-maintain");
         store_fill_stack_cache(s);
+        store_fill_location_cache(s);
         while (wait_for_maintenance(s)) {
                 struct error err = { 0 };
 

@@ -298,21 +298,25 @@ enum status location_rows_append(struct location_rows *rows, const struct locati
         return st;
 }
 
-/* Select among the locations from `at` on. @return the number examined. */
-static size_t select_locations(const struct key_map *selected, const struct parquet_column *ids, size_t at,
-                               bool ret[KEY_MAP_BATCH])
+/* The values of some ids in the map of selected ones, NULL for others. Without a map all are selected. */
+static void find_selected_ids(const struct key_map *selected, const uint64_t *ids, size_t count,
+                              const uint64_t *ret[KEY_MAP_BATCH])
 {
-        size_t n = ids->row_count - at < KEY_MAP_BATCH ? ids->row_count - at : KEY_MAP_BATCH;
+        static const uint64_t no_number;
         uint64_t *found[KEY_MAP_BATCH];
 
         if (selected)
-                key_map_find_ids(selected, (const uint64_t *)ids->ints + at, n, found);
-        for (size_t i = 0; i < n; i++)
-                ret[i] = !selected || found[i];
-        return n;
+                key_map_find_ids(selected, ids, count, found);
+        for (size_t i = 0; i < count; i++)
+                ret[i] = selected ? found[i] : &no_number;
 }
 
-static enum status append_location(struct location_columns *c, size_t row, struct location_rows *rows,
+static size_t count_next_ids(size_t left)
+{
+        return left < KEY_MAP_BATCH ? left : KEY_MAP_BATCH;
+}
+
+static enum status append_location(struct location_columns *c, size_t row, uint64_t number, struct location_rows *rows,
                                    struct error *err)
 {
         enum status st = reserve_location_row(rows, err);
@@ -321,7 +325,7 @@ static enum status append_location(struct location_columns *c, size_t row, struc
                 return st;
         if (!read_location_row(c, row, &rows->items[rows->count]))
                 return report_full_arena(c->arena, MiB(1), "the locations of a file", err);
-        rows->count++;
+        rows->items[rows->count++].number = number;
         return ST_OK;
 }
 
@@ -333,17 +337,42 @@ enum status part_read_locations(const struct part_file *f, uint32_t group, const
         bool others = false;
 
         for (size_t at = 0, n; !st && at < c.id.row_count; at += n) {
-                bool is_selected[KEY_MAP_BATCH];
+                const uint64_t *numbers[KEY_MAP_BATCH];
 
-                n = select_locations(selected, &c.id, at, is_selected);
+                n = count_next_ids(c.id.row_count - at);
+                find_selected_ids(selected, (const uint64_t *)c.id.ints + at, n, numbers);
                 for (size_t i = 0; !st && i < n; i++) {
-                        if (!is_selected[i])
+                        if (!numbers[i])
                                 continue;
                         if (!others)
                                 st = read_location_columns(f, group, &c, err);
                         others = true;
                         if (!st)
-                                st = append_location(&c, at + i, rows, err);
+                                st = append_location(&c, at + i, *numbers[i], rows, err);
+                }
+        }
+        return st;
+}
+
+enum status location_rows_select(const struct location_rows *from, const struct key_map *selected,
+                                 struct location_rows *rows, struct error *err)
+{
+        enum status st = ST_OK;
+
+        for (size_t at = 0, n; !st && at < from->count; at += n) {
+                const uint64_t *numbers[KEY_MAP_BATCH];
+                uint64_t ids[KEY_MAP_BATCH];
+
+                n = count_next_ids(from->count - at);
+                for (size_t i = 0; i < n; i++)
+                        ids[i] = from->items[at + i].shown.location_id;
+                find_selected_ids(selected, ids, n, numbers);
+                for (size_t i = 0; !st && i < n; i++) {
+                        if (!numbers[i])
+                                continue;
+                        st = location_rows_append(rows, &from->items[at + i], err);
+                        if (!st)
+                                rows->items[rows->count - 1].number = *numbers[i];
                 }
         }
         return st;

@@ -62,8 +62,11 @@ void location_rows_deinit(struct location_rows *r);
 enum status location_rows_append(struct location_rows *rows, const struct location_row *row,
                                  struct error *err) MUST_CHECK;
 
-/** Append the rows of a row group whose ids are in selected (NULL: all rows). */
+/** Append the rows of a row group whose ids are in selected (NULL: all rows), and set their numbers. */
 enum status part_read_locations(const struct part_file *f, uint32_t group, const struct key_map *selected,
                                 struct arena *a, struct location_rows *rows, struct error *err) MUST_CHECK;
+/** The same from rows in memory, which hold the texts. */
+enum status location_rows_select(const struct location_rows *from, const struct key_map *selected,
+                                 struct location_rows *rows, struct error *err) MUST_CHECK;
 
 #endif

@@ -17,6 +17,7 @@
 #include "profile-store/location_rows.h"
 #include "profile-store/maintenance.h"
 #include "profile-store/part_read.h"
+#include "profile-store/scan/location_cache.h"
 #include "profile-store/scan/stack_cache.h"
 #include "profile-store/store_internal.h"
 #include "profile-store/table_vacuum.h"
@@ -516,6 +517,7 @@ enum status profile_store_open(const char *dir, const struct profile_store_optio
         pthread_cond_init(&s->maintenance_wake, NULL);
         s->dir = strdup(dir);
         s->stack_cache = stack_cache_create();
+        location_cache_register_metrics();
         s->limits = store_limits_create(&s->options.limits, 0);
         if (!s->dir || !s->stack_cache || !s->limits)
                 st = error_no_memory(err);

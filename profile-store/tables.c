@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/stable_clock.h"
+#include "profile-store/scan/location_cache.h"
 
 #define APP_ID "cairn-raw-queue"
 #define S_PER_DAY 86400
@@ -134,6 +135,7 @@ static void table_part_unref(struct table_part *p)
         free(p->path);
         free(p->min_build_id);
         free(p->max_build_id);
+        location_cache_drop(atomic_load(&p->locations));
         free(p);
 }
 

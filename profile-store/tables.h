@@ -21,6 +21,8 @@
 #include "profile-store/part_write.h"
 #include "profile-store/table_schema.h"
 
+struct part_locations;
+
 struct table_part {
         atomic_uint references;
         char *name; /* path below the table's folder, as in the log */
@@ -34,6 +36,7 @@ struct table_part {
         _Atomic int64_t unresolved;  /* of locations: rows without frames, -1 until counted */
         char *min_build_id;          /* of locations: bounds of the hexadecimal build-ids, "" when no row has one; */
         char *max_build_id;          /* NULL without statistics */
+        struct part_locations *_Atomic locations; /* of locations: cached rows (scan/location_cache.h) */
 };
 
 /** Whether min_us and max_us are known. */

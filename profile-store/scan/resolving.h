@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_SCAN_RESOLVING_H
+#define CAIRN_PROFILE_STORE_SCAN_RESOLVING_H
+
+/*
+ * State of store_scan_resolve(): scan_resolve.c finds the stacks and numbers their locations, scan_locations.c finds
+ * the rows of the locations.
+ */
+#include <pthread.h>
+
+#include "profile-store/scan/scan_internal.h"
+
+struct stack_ids {
+        const uint64_t *ids; /* NULL: not found yet */
+        uint32_t count;
+};
+
+struct resolving {
+        struct store_scan *scan;
+        struct key_map stack_numbers; /* id to index in the sum; read by several threads */
+        pthread_mutex_t lock;         /* protects the members below, and the scan's arena while parts are read */
+        struct stack_ids *stacks;
+        size_t stack_count, missing;
+        size_t parts_left;               /* parts of stacks left to read; newest first */
+        struct key_map location_numbers; /* location id to number, in order of first use by the stacks */
+        uint32_t *places;                /* by number: index in locations, or a value below; in the scan's arena */
+        struct scan_location *locations; /* in the scan's arena; room for all ids of the map */
+        size_t location_count;           /* so far */
+};
+
+/* Values of `places` of locations without an index. */
+#define NOT_FOUND UINT32_MAX
+#define FOUND_IN_PART (UINT32_MAX - 1)
+
+/*
+ * Find the rows of the numbered locations in parts, then in the head, and set `locations` and `places`. Locations of
+ * parts have the order of the tables, independent of threads. Those without a row stay NOT_FOUND.
+ */
+enum status find_location_rows(struct resolving *r, struct error *err) MUST_CHECK;
+
+#endif
