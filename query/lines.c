@@ -1,71 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The operation "lines": the cost of each line of functions or files, the calls inlined there, and the text if the
- * source file is stored.
- */
-#include <inttypes.h>
+#include "query/lines.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/memory/array.h"
 #include "common/limits.h"
 #include "common/search.h"
-#include "common/utf8.h"
-#include "query/formats/csv.h"
-#include "query/source_lines.h"
-#include "query/unit_text.h"
-#include "query/views.h"
 
 #define SHOWN_TEXTS 4 /* whole files in an answer, by falling cost */
-
-struct line_row {
-        uint32_t frame;    /* a frame with the function and file */
-        uint32_t location; /* a location with that frame; identifies the object */
-        uint32_t number;   /* sequence number, which call sites refer to */
-        int64_t line;      /* 0 unknown */
-        int64_t flat, cumulative;
-        size_t seen; /* index of the last entry that contains it, plus one */
-};
-
-/* A call inlined at a line. */
-struct call_site {
-        uint32_t row;   /* line_row.number of the caller's line */
-        uint32_t frame; /* a frame with the inlined function */
-        int64_t flat;   /* spent in the inlined call, including calls inlined into it */
-        int64_t cumulative;
-        size_t seen;
-};
-
-struct line_file {
-        const char *file;
-        size_t first, end; /* its range of the sorted rows */
-        uint32_t location; /* of the row with the greatest cost */
-        int64_t flat, cumulative;
-        size_t seen;
-        bool has_text; /* the whole text is in the answer */
-        struct source_lines source;
-};
-
-enum source_form { SOURCE_NONE, SOURCE_LINE, SOURCE_FILE };
-
-struct line_table {
-        struct query_call *q;
-        struct loaded_sides *l;
-        struct function_targets targets;
-        enum source_form form;
-        const char *server;        /* shown in upload commands; NULL: none */
-        struct number_map numbers; /* row numbers by name and line */
-        struct line_row *rows;     /* owned */
-        size_t count, capacity;
-        struct number_map site_numbers; /* call sites by row and name */
-        struct call_site *sites;        /* owned */
-        size_t site_count, site_capacity;
-        uint32_t *file_of_frame; /* owned; index in files, of target frames */
-        struct line_file *files; /* owned */
-        size_t file_count;
-        int64_t flat, cumulative;         /* of all targets */
-        struct memory_reservation memory; /* of the owned arrays */
-};
 
 static void line_table_deinit(struct line_table *t)
 {
@@ -383,10 +326,7 @@ static void close_file_text(struct line_file *f)
         f->source.text = (struct buf){ 0 };
 }
 
-/* ---- answers ---- */
-
-/* Writer of one row; rows are ordered by file and line. */
-typedef void put_line_row(struct line_table *t, struct line_file *f, const struct line_row *r, void *context);
+/* ---- rows ---- */
 
 static int compare_file_places(const void *x, const void *y)
 {
@@ -395,7 +335,7 @@ static int compare_file_places(const void *x, const void *y)
         return (*a)->first < (*b)->first ? -1 : (*a)->first > (*b)->first;
 }
 
-static enum status visit_line_rows(struct line_table *t, put_line_row *put, void *context)
+enum status line_table_visit_rows(struct line_table *t, put_line_row *put, void *context)
 {
         _cleanup_free_ struct line_file **order = calloc(t->file_count + 1, sizeof *order);
         enum status st = ST_OK;
@@ -417,214 +357,14 @@ static enum status visit_line_rows(struct line_table *t, put_line_row *put, void
         return st;
 }
 
-static size_t find_first_site(const struct line_table *t, uint32_t row)
+size_t line_table_find_first_site(const struct line_table *t, uint32_t row)
 {
         size_t at = find_lower_bound(i, 0, t->site_count, t->sites[i].row < row);
 
         return at;
 }
 
-static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *j)
-{
-        size_t i = find_first_site(t, row);
-
-        if (i == t->site_count || t->sites[i].row != row)
-                return;
-        json_out_array(j, "inlined");
-        for (; i < t->site_count && t->sites[i].row == row; i++) {
-                const struct query_frame *f = &t->l->frames.items[t->sites[i].frame];
-
-                json_out_object(j, NULL);
-                json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
-                json_out_str(j, "file", f->file);
-                json_out_int(j, "flat", t->sites[i].flat);
-                json_out_int(j, "cumulative", t->sites[i].cumulative);
-                json_out_object_end(j);
-        }
-        json_out_array_end(j);
-}
-
-static void put_row_json(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
-{
-        const struct query_frame *f = &t->l->frames.items[r->frame];
-        struct json_out *j = context;
-        size_t n = 0;
-        const char *text = source_lines_get(&file->source, r->line, &n);
-
-        json_out_object(j, NULL);
-        json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
-        json_out_str(j, "file", f->file);
-        json_out_int(j, "line", r->line);
-        json_out_str(j, "object", f->mapping);
-        json_out_int(j, "flat", r->flat);
-        json_out_int(j, "cumulative", r->cumulative);
-        if (text)
-                json_out_strn(j, "source", text, n);
-        put_sites_json(t, r->number, j);
-        json_out_object_end(j);
-}
-
-/* Why the source is missing, and the command that uploads it. */
-static void put_missing_source_json(const struct line_table *t, const struct line_file *f, const char *object,
-                                    struct json_out *j)
-{
-        _cleanup_buf_ struct buf command;
-        bool has_file = *f->file;
-
-        buf_init(&command, LIMIT_PATH_BYTES * 2);
-        upload_command_put(&command, has_file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server, object);
-        json_out_object(j, "missing");
-        json_out_str(j, "reason", f->source.why.text);
-        if (f->source.state == ST_BUSY)
-                json_out_str(j, "next_step",
-                             "repeat the query later, or upload the sources with the object; DIR is the directory that "
-                             "has them");
-        else if (f->source.state == ST_NOT_FOUND)
-                json_out_str(j, "next_step",
-                             has_file ? "upload the sources with the object; DIR is the directory that has them"
-                                      : "upload debuginfo of the object");
-        if (f->source.state == ST_BUSY || f->source.state == ST_NOT_FOUND)
-                json_out_str(j, "command", buf_cstr(&command));
-        json_out_object_end(j);
-}
-
-static void put_file_json(const struct line_table *t, const struct line_file *f, struct json_out *j)
-{
-        const struct scan_location *l = &t->l->sides[0].stacks->locations[f->location];
-        char id[BUILD_ID_HEX_MAX];
-
-        json_out_object(j, NULL);
-        json_out_str(j, "file", f->file);
-        json_out_str(j, "object", l->mapping);
-        json_out_str(j, "build_id", build_id_hex(l->build_id, id));
-        json_out_int(j, "flat", f->flat);
-        json_out_int(j, "cumulative", f->cumulative);
-        if (f->has_text && f->source.state == ST_OK)
-                json_out_strn(j, "text", (const char *)f->source.text.data, f->source.text.size);
-        else if (t->form != SOURCE_NONE && f->source.state)
-                put_missing_source_json(t, f, l->mapping, j);
-        json_out_object_end(j);
-}
-
-static enum status put_lines_json(struct line_table *t, struct json_out *j)
-{
-        enum status st;
-
-        json_out_object(j, NULL);
-        loaded_sides_put_head(t->l, j);
-        json_out_int(j, "flat", t->flat);
-        json_out_int(j, "cumulative", t->cumulative);
-        json_out_array(j, "rows");
-        st = visit_line_rows(t, put_row_json, j);
-        json_out_array_end(j);
-        json_out_array(j, "files");
-        for (size_t i = 0; !st && i < t->file_count; i++) {
-                st = work_meter_add(t->q->meter, 64, t->q->err);
-                put_file_json(t, &t->files[i], j);
-        }
-        json_out_array_end(j);
-        json_out_object_end(j);
-        return st;
-}
-
-static void put_row_csv(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
-{
-        const struct query_frame *f = &t->l->frames.items[r->frame];
-        struct buf *ret = context;
-        char line[LIMIT_SHOWN_LINE_BYTES + 1] = "";
-        size_t n = 0;
-        const char *text = source_lines_get(&file->source, r->line, &n);
-
-        if (text)
-                snprintf(line, sizeof line, "%.*s", (int)n, text);
-        csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
-        csv_put_text(ret, f->file, ',');
-        buf_printf(ret, "%" PRId64 ",", r->line);
-        csv_put_text(ret, f->mapping, ',');
-        buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat, r->cumulative);
-        csv_put_text(ret, line, '\r');
-        buf_append_u8(ret, '\n');
-}
-
-static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
-{
-        const struct merged_profile *m = &t->l->sides[0];
-        char v[2][40];
-
-        for (size_t i = find_first_site(t, row); i < t->site_count && t->sites[i].row == row; i++) {
-                buf_printf(ret, "%12s %12s          inlined ", format_value(t->sites[i].flat, m->unit, v[0], 40),
-                           format_value(t->sites[i].cumulative, m->unit, v[1], 40));
-                utf8_append_escaped(
-                        ret, query_frame_name(&t->l->frames.items[t->sites[i].frame], t->q->r.names == NAMES_SHORT));
-                buf_append_u8(ret, '\n');
-        }
-}
-
-static void put_row_text(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
-{
-        const struct merged_profile *m = &t->l->sides[0];
-        const struct query_frame *f = &t->l->frames.items[r->frame];
-        struct buf *ret = context;
-        size_t n = 0;
-        const char *text = source_lines_get(&file->source, r->line, &n);
-        char v[2][40];
-
-        if (r == &t->rows[file->first]) {
-                buf_append_str(ret, "\n");
-                utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
-                buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
-        }
-        buf_printf(ret, "%12s %12s  %6" PRId64 "  ", format_value(r->flat, m->unit, v[0], 40),
-                   format_value(r->cumulative, m->unit, v[1], 40), r->line);
-        if (text)
-                utf8_append_escaped_n(ret, text, n);
-        else
-                utf8_append_escaped(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT));
-        buf_append_u8(ret, '\n');
-        put_sites_text(t, r->number, ret);
-}
-
-/* Text answers show the function instead of a missing line; the note has the reason. */
-static void note_missing_source(struct line_table *t)
-{
-        const struct line_file *f = t->file_count ? &t->files[0] : NULL;
-        struct buf *note = &t->q->note;
-
-        if (!f || !t->q->sources || !f->has_text || f->source.state == ST_OK)
-                return;
-        buf_printf(note, "%sno text of '", note->size ? "; " : "");
-        utf8_append_escaped(note, f->file);
-        buf_printf(note, "': %s", f->source.why.text);
-        if (f->source.state != ST_NOT_FOUND)
-                return;
-        buf_append_str(note, "; upload it: ");
-        upload_command_put(note, *f->file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server,
-                           t->l->sides[0].stacks->locations[f->location].mapping);
-}
-
-static enum status put_lines_answer(struct line_table *t)
-{
-        struct query_call *q = t->q;
-        struct json_out j;
-        enum status st = ST_OK;
-
-        q->content_type = query_call_content_type(q);
-        switch (q->r.format) {
-        case FORMAT_TEXT:
-                note_missing_source(t);
-                st = visit_line_rows(t, put_row_text, q->ret);
-                break;
-        case FORMAT_CSV:
-                buf_append_str(q->ret, "function,file,line,object,flat,cumulative,source\r\n");
-                st = visit_line_rows(t, put_row_csv, q->ret);
-                break;
-        default:
-                json_out_init(&j, q->ret);
-                st = put_lines_json(t, &j);
-                break;
-        }
-        return st ? st : buf_status(q->ret, q->err, "lines");
-}
+/* ---- the operation ---- */
 
 static enum status parse_source_form(struct query_call *q, enum source_form *ret)
 {
@@ -673,5 +413,5 @@ enum status query_answer_lines(struct query_call *q)
                 st = sort_files(&t);
         if (!st)
                 st = load_whole_files(&t);
-        return st ? st : put_lines_answer(&t);
+        return st ? st : line_table_put_answer(&t);
 }

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of lines as JSON, CSV and text. */
+#include <inttypes.h>
+
+#include "common/limits.h"
+#include "common/utf8.h"
+#include "query/formats/csv.h"
+#include "query/lines.h"
+#include "query/unit_text.h"
+
+static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *j)
+{
+        size_t i = line_table_find_first_site(t, row);
+
+        if (i == t->site_count || t->sites[i].row != row)
+                return;
+        json_out_array(j, "inlined");
+        for (; i < t->site_count && t->sites[i].row == row; i++) {
+                const struct query_frame *f = &t->l->frames.items[t->sites[i].frame];
+
+                json_out_object(j, NULL);
+                json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
+                json_out_str(j, "file", f->file);
+                json_out_int(j, "flat", t->sites[i].flat);
+                json_out_int(j, "cumulative", t->sites[i].cumulative);
+                json_out_object_end(j);
+        }
+        json_out_array_end(j);
+}
+
+static void put_row_json(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
+{
+        const struct query_frame *f = &t->l->frames.items[r->frame];
+        struct json_out *j = context;
+        size_t n = 0;
+        const char *text = source_lines_get(&file->source, r->line, &n);
+
+        json_out_object(j, NULL);
+        json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
+        json_out_str(j, "file", f->file);
+        json_out_int(j, "line", r->line);
+        json_out_str(j, "object", f->mapping);
+        json_out_int(j, "flat", r->flat);
+        json_out_int(j, "cumulative", r->cumulative);
+        if (text)
+                json_out_strn(j, "source", text, n);
+        put_sites_json(t, r->number, j);
+        json_out_object_end(j);
+}
+
+/* Why the source is missing, and the command that uploads it. */
+static void put_missing_source_json(const struct line_table *t, const struct line_file *f, const char *object,
+                                    struct json_out *j)
+{
+        _cleanup_buf_ struct buf command;
+        bool has_file = *f->file;
+
+        buf_init(&command, LIMIT_PATH_BYTES * 2);
+        upload_command_put(&command, has_file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server, object);
+        json_out_object(j, "missing");
+        json_out_str(j, "reason", f->source.why.text);
+        if (f->source.state == ST_BUSY)
+                json_out_str(j, "next_step",
+                             "repeat the query later, or upload the sources with the object; DIR is the directory that "
+                             "has them");
+        else if (f->source.state == ST_NOT_FOUND)
+                json_out_str(j, "next_step",
+                             has_file ? "upload the sources with the object; DIR is the directory that has them"
+                                      : "upload debuginfo of the object");
+        if (f->source.state == ST_BUSY || f->source.state == ST_NOT_FOUND)
+                json_out_str(j, "command", buf_cstr(&command));
+        json_out_object_end(j);
+}
+
+static void put_file_json(const struct line_table *t, const struct line_file *f, struct json_out *j)
+{
+        const struct scan_location *l = &t->l->sides[0].stacks->locations[f->location];
+        char id[BUILD_ID_HEX_MAX];
+
+        json_out_object(j, NULL);
+        json_out_str(j, "file", f->file);
+        json_out_str(j, "object", l->mapping);
+        json_out_str(j, "build_id", build_id_hex(l->build_id, id));
+        json_out_int(j, "flat", f->flat);
+        json_out_int(j, "cumulative", f->cumulative);
+        if (f->has_text && f->source.state == ST_OK)
+                json_out_strn(j, "text", (const char *)f->source.text.data, f->source.text.size);
+        else if (t->form != SOURCE_NONE && f->source.state)
+                put_missing_source_json(t, f, l->mapping, j);
+        json_out_object_end(j);
+}
+
+static enum status put_lines_json(struct line_table *t, struct json_out *j)
+{
+        enum status st;
+
+        json_out_object(j, NULL);
+        loaded_sides_put_head(t->l, j);
+        json_out_int(j, "flat", t->flat);
+        json_out_int(j, "cumulative", t->cumulative);
+        json_out_array(j, "rows");
+        st = line_table_visit_rows(t, put_row_json, j);
+        json_out_array_end(j);
+        json_out_array(j, "files");
+        for (size_t i = 0; !st && i < t->file_count; i++) {
+                st = work_meter_add(t->q->meter, 64, t->q->err);
+                put_file_json(t, &t->files[i], j);
+        }
+        json_out_array_end(j);
+        json_out_object_end(j);
+        return st;
+}
+
+static void put_row_csv(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
+{
+        const struct query_frame *f = &t->l->frames.items[r->frame];
+        struct buf *ret = context;
+        char line[LIMIT_SHOWN_LINE_BYTES + 1] = "";
+        size_t n = 0;
+        const char *text = source_lines_get(&file->source, r->line, &n);
+
+        if (text)
+                snprintf(line, sizeof line, "%.*s", (int)n, text);
+        csv_put_text(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT), ',');
+        csv_put_text(ret, f->file, ',');
+        buf_printf(ret, "%" PRId64 ",", r->line);
+        csv_put_text(ret, f->mapping, ',');
+        buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat, r->cumulative);
+        csv_put_text(ret, line, '\r');
+        buf_append_u8(ret, '\n');
+}
+
+static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
+{
+        const struct merged_profile *m = &t->l->sides[0];
+        char v[2][40];
+
+        for (size_t i = line_table_find_first_site(t, row); i < t->site_count && t->sites[i].row == row; i++) {
+                buf_printf(ret, "%12s %12s          inlined ", format_value(t->sites[i].flat, m->unit, v[0], 40),
+                           format_value(t->sites[i].cumulative, m->unit, v[1], 40));
+                utf8_append_escaped(
+                        ret, query_frame_name(&t->l->frames.items[t->sites[i].frame], t->q->r.names == NAMES_SHORT));
+                buf_append_u8(ret, '\n');
+        }
+}
+
+static void put_row_text(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
+{
+        const struct merged_profile *m = &t->l->sides[0];
+        const struct query_frame *f = &t->l->frames.items[r->frame];
+        struct buf *ret = context;
+        size_t n = 0;
+        const char *text = source_lines_get(&file->source, r->line, &n);
+        char v[2][40];
+
+        if (r == &t->rows[file->first]) {
+                buf_append_str(ret, "\n");
+                utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
+                buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
+        }
+        buf_printf(ret, "%12s %12s  %6" PRId64 "  ", format_value(r->flat, m->unit, v[0], 40),
+                   format_value(r->cumulative, m->unit, v[1], 40), r->line);
+        if (text)
+                utf8_append_escaped_n(ret, text, n);
+        else
+                utf8_append_escaped(ret, query_frame_name(f, t->q->r.names == NAMES_SHORT));
+        buf_append_u8(ret, '\n');
+        put_sites_text(t, r->number, ret);
+}
+
+/* Text answers show the function instead of a missing line; the note has the reason. */
+static void note_missing_source(struct line_table *t)
+{
+        const struct line_file *f = t->file_count ? &t->files[0] : NULL;
+        struct buf *note = &t->q->note;
+
+        if (!f || !t->q->sources || !f->has_text || f->source.state == ST_OK)
+                return;
+        buf_printf(note, "%sno text of '", note->size ? "; " : "");
+        utf8_append_escaped(note, f->file);
+        buf_printf(note, "': %s", f->source.why.text);
+        if (f->source.state != ST_NOT_FOUND)
+                return;
+        buf_append_str(note, "; upload it: ");
+        upload_command_put(note, *f->file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server,
+                           t->l->sides[0].stacks->locations[f->location].mapping);
+}
+
+enum status line_table_put_answer(struct line_table *t)
+{
+        struct query_call *q = t->q;
+        struct json_out j;
+        enum status st = ST_OK;
+
+        q->content_type = query_call_content_type(q);
+        switch (q->r.format) {
+        case FORMAT_TEXT:
+                note_missing_source(t);
+                st = line_table_visit_rows(t, put_row_text, q->ret);
+                break;
+        case FORMAT_CSV:
+                buf_append_str(q->ret, "function,file,line,object,flat,cumulative,source\r\n");
+                st = line_table_visit_rows(t, put_row_csv, q->ret);
+                break;
+        default:
+                json_out_init(&j, q->ret);
+                st = put_lines_json(t, &j);
+                break;
+        }
+        return st ? st : buf_status(q->ret, q->err, "lines");
+}
