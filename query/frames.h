@@ -49,6 +49,12 @@ static inline void add_wrapping(int64_t *sum, int64_t v)
         *sum = (int64_t)((uint64_t)*sum + (uint64_t)v);
 }
 
+/* Of the values of two sides. */
+static inline uint64_t get_absolute_change(const int64_t v[2])
+{
+        return v[1] > v[0] ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
+}
+
 /* A text of a scan and its copy in the table. */
 struct copied_text {
         const char *from, *copy;

@@ -15,8 +15,10 @@ static void line_table_deinit(struct line_table *t)
         function_targets_deinit(&t->targets);
         number_map_deinit(&t->numbers);
         number_map_deinit(&t->site_numbers);
-        for (size_t i = 0; i < t->file_count; i++)
+        for (size_t i = 0; i < t->file_count; i++) {
                 source_lines_deinit(&t->files[i].source);
+                source_lines_deinit(&t->files[i].base_source);
+        }
         free(t->rows);
         free(t->sites);
         free(t->file_of_frame);
@@ -67,7 +69,8 @@ static enum status number_files(struct line_table *t)
                 return error_no_memory(t->q->err);
         for (size_t i = 0; !st && i < count; i++) {
                 if (i == 0 || strcmp(items[i].file, items[i - 1].file) != 0)
-                        t->files[t->file_count++].file = items[i].file;
+                        t->files[t->file_count++] =
+                                (struct line_file){ .file = items[i].file, .location = { NO_LOCATION, NO_LOCATION } };
                 t->file_of_frame[items[i].frame] = (uint32_t)(t->file_count - 1);
         }
         return st;
@@ -75,8 +78,7 @@ static enum status number_files(struct line_table *t)
 
 /* ---- sums ---- */
 
-static enum status find_or_add_line(struct line_table *t, uint32_t frame, uint32_t location, int64_t line,
-                                    struct line_row **ret)
+static enum status find_or_add_line(struct line_table *t, uint32_t frame, int64_t line, struct line_row **ret)
 {
         const struct number_key key = { { t->l->frames.items[frame].name, (uint32_t)line,
                                           (uint32_t)((uint64_t)line >> 32) } };
@@ -93,8 +95,9 @@ static enum status find_or_add_line(struct line_table *t, uint32_t frame, uint32
                         return st;
                 if (!array_reserve(&t->rows, &t->capacity, t->count))
                         return error_no_memory(t->q->err);
-                t->rows[t->count++] =
-                        (struct line_row){ .frame = frame, .location = location, .number = number, .line = line };
+                t->rows[t->count++] = (struct line_row){
+                        .frame = frame, .location = { NO_LOCATION, NO_LOCATION }, .number = number, .line = line
+                };
         }
         *ret = &t->rows[number];
         return ST_OK;
@@ -131,44 +134,54 @@ static void add_entry_value(int64_t *cumulative, size_t *seen, size_t entry, int
         *seen = entry + 1;
 }
 
+/* A stack while it is added. */
+struct counted_entry {
+        unsigned side;
+        size_t position; /* among the entries of both sides */
+        int64_t value;
+};
+
 /*
  * Add frame k of a location of an entry's stack. `is_leaf`: it is the stack's innermost frame; `is_top`: it belongs to
  * the stack's innermost location, so that time was spent in the calls inlined into it.
  */
-static enum status add_line_frame(struct line_table *t, const struct merged_profile *m, size_t entry, uint32_t location,
-                                  uint32_t k, bool is_leaf, bool is_top)
+static enum status add_line_frame(struct line_table *t, const struct counted_entry *e, uint32_t location, uint32_t k,
+                                  bool is_leaf, bool is_top)
 {
-        const struct location_frames *l = &m->locations;
-        int64_t value = m->entries[entry].value;
+        const struct location_frames *l = &t->l->sides[e->side].locations;
         struct line_file *file = &t->files[t->file_of_frame[l->frames[k]]];
         struct line_row *row = NULL;
         struct call_site *site = NULL;
-        enum status st = find_or_add_line(t, l->frames[k], location, l->lines[k], &row);
+        enum status st = find_or_add_line(t, l->frames[k], l->lines[k], &row);
 
         if (st)
                 return st;
+        if (row->location[e->side] == NO_LOCATION)
+                row->location[e->side] = location;
         if (is_leaf) {
-                add_wrapping(&row->flat, value);
-                add_wrapping(&file->flat, value);
-                add_wrapping(&t->flat, value);
+                add_wrapping(&row->flat[e->side], e->value);
+                add_wrapping(&file->flat[e->side], e->value);
+                add_wrapping(&t->flat[e->side], e->value);
         }
-        add_entry_value(&row->cumulative, &row->seen, entry, value);
-        add_entry_value(&file->cumulative, &file->seen, entry, value);
+        add_entry_value(&row->cumulative[e->side], &row->seen, e->position, e->value);
+        add_entry_value(&file->cumulative[e->side], &file->seen, e->position, e->value);
         if (k + 1 == l->end[location])
                 return ST_OK;
         st = find_or_add_site(t, row, l->frames[k + 1], &site);
         if (st)
                 return st;
-        if (is_top && site->seen != entry + 1) /* recursive calls may be inlined several times at one location */
-                add_wrapping(&site->flat, value);
-        add_entry_value(&site->cumulative, &site->seen, entry, value);
+        if (is_top && site->seen != e->position + 1) /* recursive calls may be inlined several times at one location */
+                add_wrapping(&site->flat[e->side], e->value);
+        add_entry_value(&site->cumulative[e->side], &site->seen, e->position, e->value);
         return ST_OK;
 }
 
-static enum status add_entry_lines(struct line_table *t, const struct merged_profile *m, size_t entry)
+static enum status add_entry_lines(struct line_table *t, unsigned side, size_t entry)
 {
+        const struct merged_profile *m = &t->l->sides[side];
         const struct merged_entry *e = &m->entries[entry];
         const struct location_frames *l = &m->locations;
+        const struct counted_entry counted = { side, side ? t->l->sides[0].count + entry : entry, e->value };
         bool is_top = true, is_hit = false;
         enum status st = ST_OK;
 
@@ -179,25 +192,37 @@ static enum status add_entry_lines(struct line_table *t, const struct merged_pro
                 for (uint32_t k = l->end[location]; !st && k-- > l->first[location];) {
                         if (!t->targets.is_target[l->frames[k]])
                                 continue;
-                        st = add_line_frame(t, m, entry, location, k, is_top && k + 1 == l->end[location], is_top);
+                        st = add_line_frame(t, &counted, location, k, is_top && k + 1 == l->end[location], is_top);
                         is_hit = true;
                 }
                 is_top = is_top && l->end[location] == l->first[location];
         }
         if (is_hit)
-                add_wrapping(&t->cumulative, e->value);
+                add_wrapping(&t->cumulative[side], e->value);
         return st;
 }
 
-static int compare_line_costs(const void *x, const void *y, void *context)
+/* By falling cost, in a diff by falling change. */
+static int compare_side_costs(const struct line_table *t, const int64_t x[2], const int64_t y[2])
+{
+        uint64_t a, b;
+
+        if (t->l->side_count == 1)
+                return x[0] > y[0] ? -1 : x[0] < y[0];
+        a = get_absolute_change(x);
+        b = get_absolute_change(y);
+        return a > b ? -1 : a < b;
+}
+
+static int compare_line_costs(const void *x, const void *y, void *t)
 {
         const struct line_row *a = x, *b = y;
+        int c = compare_side_costs(t, a->flat, b->flat);
 
-        (void)context;
-        if (a->flat != b->flat)
-                return a->flat > b->flat ? -1 : 1;
-        if (a->cumulative != b->cumulative)
-                return a->cumulative > b->cumulative ? -1 : 1;
+        if (!c)
+                c = compare_side_costs(t, a->cumulative, b->cumulative);
+        if (c)
+                return c;
         return a->frame < b->frame ? -1 : a->frame > b->frame ? 1 : a->line < b->line ? -1 : a->line > b->line;
 }
 
@@ -216,15 +241,16 @@ static int compare_line_places(const void *x, const void *y, void *context)
 static enum status sort_lines(struct line_table *t, uint64_t limit)
 {
         enum status st =
-                work_meter_sort(t->q->meter, t->rows, t->count, sizeof *t->rows, compare_line_costs, NULL, t->q->err);
+                work_meter_sort(t->q->meter, t->rows, t->count, sizeof *t->rows, compare_line_costs, t, t->q->err);
 
         if (limit && limit < t->count)
                 t->count = (size_t)limit;
         for (size_t i = 0; !st && i < t->count; i++) { /* rows are still sorted by cost */
                 struct line_file *f = &t->files[t->file_of_frame[t->rows[i].frame]];
 
-                if (f->first == f->end)
-                        f->location = t->rows[i].location;
+                for (unsigned side = 0; side < 2; side++)
+                        if (f->location[side] == NO_LOCATION)
+                                f->location[side] = t->rows[i].location[side];
                 f->end = f->first + 1;
         }
         if (!st)
@@ -240,28 +266,25 @@ static enum status sort_lines(struct line_table *t, uint64_t limit)
         return st;
 }
 
-static int compare_sites(const void *x, const void *y, void *context)
+static int compare_sites(const void *x, const void *y, void *t)
 {
         const struct call_site *a = x, *b = y;
+        int c;
 
-        (void)context;
         if (a->row != b->row)
                 return a->row < b->row ? -1 : 1;
-        if (a->cumulative != b->cumulative)
-                return a->cumulative > b->cumulative ? -1 : 1;
-        return a->frame < b->frame ? -1 : a->frame > b->frame;
+        c = compare_side_costs(t, a->cumulative, b->cumulative);
+        return c ? c : a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-static int compare_file_costs(const void *x, const void *y, void *context)
+static int compare_file_costs(const void *x, const void *y, void *t)
 {
         const struct line_file *a = x, *b = y;
+        int c = compare_side_costs(t, a->cumulative, b->cumulative);
 
-        (void)context;
-        if (a->cumulative != b->cumulative)
-                return a->cumulative > b->cumulative ? -1 : 1;
-        if (a->flat != b->flat)
-                return a->flat > b->flat ? -1 : 1;
-        return strcmp(a->file, b->file);
+        if (!c)
+                c = compare_side_costs(t, a->flat, b->flat);
+        return c ? c : strcmp(a->file, b->file);
 }
 
 /* Sort files by falling cost; file_of_frame is invalid afterwards. */
@@ -274,17 +297,42 @@ static enum status sort_files(struct line_table *t)
                 if (t->files[i].first < t->files[i].end)
                         t->files[kept++] = t->files[i];
         t->file_count = kept;
-        st = work_meter_sort(t->q->meter, t->files, kept, sizeof *t->files, compare_file_costs, NULL, t->q->err);
+        st = work_meter_sort(t->q->meter, t->files, kept, sizeof *t->files, compare_file_costs, t, t->q->err);
         return st ? st
-                  : work_meter_sort(t->q->meter, t->sites, t->site_count, sizeof *t->sites, compare_sites, NULL,
+                  : work_meter_sort(t->q->meter, t->sites, t->site_count, sizeof *t->sites, compare_sites, t,
                                     t->q->err);
 }
 
 /* ---- source ---- */
 
-static const struct build_id *get_file_build_id(const struct line_table *t, const struct line_file *f)
+static const struct scan_location *get_side_location(const struct line_table *t, const struct line_file *f,
+                                                     unsigned side)
 {
-        return t->l->sides[0].stacks->locations[f->location].build_id;
+        return &t->l->sides[side].stacks->locations[f->location[side]];
+}
+
+const struct scan_location *line_table_find_location(const struct line_table *t, const struct line_file *f)
+{
+        return get_side_location(t, f, f->location[1] != NO_LOCATION);
+}
+
+static void load_file_source(const struct line_table *t, struct line_file *f, bool may_fetch)
+{
+        source_lines_load(&f->source, t->q->sources, line_table_find_location(t, f)->build_id, f->file, may_fetch);
+}
+
+/* Whether the sides have the file in two objects, such as two versions of a program. */
+static bool has_other_base(const struct line_table *t, const struct line_file *f)
+{
+        return f->location[0] != NO_LOCATION && f->location[1] != NO_LOCATION &&
+               !build_id_equal(get_side_location(t, f, 0)->build_id, get_side_location(t, f, 1)->build_id);
+}
+
+const char *line_file_get_row_text(const struct line_file *f, const struct line_row *r, size_t *n_ret)
+{
+        bool is_of_base = f->has_base_source && r->location[1] == NO_LOCATION;
+
+        return source_lines_get(is_of_base ? &f->base_source : &f->source, r->line, n_ret);
 }
 
 /* Load and keep the whole texts of the files with the greatest cost, as long as they fit. */
@@ -296,7 +344,7 @@ static enum status load_whole_files(struct line_table *t)
         for (size_t i = 0; !st && t->form == SOURCE_FILE && i < t->file_count && i < SHOWN_TEXTS; i++) {
                 struct line_file *f = &t->files[i];
 
-                source_lines_load(&f->source, t->q->sources, get_file_build_id(t, f), f->file, true);
+                load_file_source(t, f, true);
                 if (f->source.state == ST_OK && total + f->source.text.size > LIMIT_SHOWN_SOURCE_BYTES) {
                         source_lines_deinit(&f->source);
                         f->source = (struct source_lines){ .state = ST_TOO_BIG };
@@ -312,14 +360,21 @@ static enum status load_whole_files(struct line_table *t)
 
 static void open_file_text(struct line_table *t, struct line_file *f)
 {
-        if (!f->has_text && t->form != SOURCE_NONE)
-                source_lines_load(&f->source, t->q->sources, get_file_build_id(t, f), f->file, false);
-        else if (!f->has_text)
+        if (t->form == SOURCE_NONE) {
                 f->source.state = ST_NOT_FOUND;
+                return;
+        }
+        if (!f->has_text)
+                load_file_source(t, f, false);
+        f->has_base_source = has_other_base(t, f);
+        if (f->has_base_source)
+                source_lines_load(&f->base_source, t->q->sources, get_side_location(t, f, 0)->build_id, f->file, false);
 }
 
 static void close_file_text(struct line_file *f)
 {
+        source_lines_deinit(&f->base_source);
+        f->base_source.text = (struct buf){ 0 };
         if (f->has_text)
                 return;
         source_lines_deinit(&f->source);
@@ -381,37 +436,62 @@ static enum status parse_source_form(struct query_call *q, enum source_form *ret
         return text ? error_set(q->err, ST_USAGE, "source must be none, line or file") : ST_OK;
 }
 
-enum status query_answer_lines(struct query_call *q)
+static enum status check_line_params(const struct query_call *q)
 {
         static const char *const choices[] = { "function", "function_name", "file", "file_name" };
-        _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
-        _cleanup_(line_table_deinit) struct line_table t = { .q = q, .l = &l, .memory.use = MEMORY_QUERIES };
         bool is_chosen = false;
-        enum status st = parse_source_form(q, &t.form);
 
-        if (st)
-                return st;
         for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
                 is_chosen = is_chosen || query_param_get(&q->params, "", choices[i]);
         if (!is_chosen)
                 return error_set(q->err, ST_USAGE,
                                  "lines needs function (a regular expression for the whole name), file (one for a "
                                  "part of the path), function_name or file_name (exact)");
-        if (q->r.by.count)
-                return error_set(q->err, ST_USAGE, "by is not a parameter of lines; narrow the selector");
+        return q->r.by.count ? error_set(q->err, ST_USAGE, "by is not a parameter of lines; narrow the selector")
+                             : ST_OK;
+}
+
+static enum status build_line_table(struct line_table *t)
+{
+        enum status st = function_targets_find_asked(t->q, &t->l->frames, &t->targets);
+
+        if (!st)
+                st = number_files(t);
+        for (unsigned side = 0; side < t->l->side_count; side++)
+                for (size_t i = 0; !st && i < t->l->sides[side].count; i++)
+                        st = add_entry_lines(t, side, i);
+        if (!st)
+                st = sort_lines(t, t->q->r.limit);
+        if (!st)
+                st = sort_files(t);
+        return st ? st : load_whole_files(t);
+}
+
+/* @param base  the selection to compare with, or NULL. */
+static enum status answer_lines(struct query_call *q, const struct query_selection *base)
+{
+        _cleanup_loaded_sides_ struct loaded_sides l = { 0 };
+        _cleanup_(line_table_deinit) struct line_table t = { .q = q, .l = &l, .memory.use = MEMORY_QUERIES };
+        enum status st = parse_source_form(q, &t.form);
+
         t.server = query_param_get(&q->params, "", "server");
-        st = loaded_sides_load(q, NULL, &l);
         if (!st)
-                st = function_targets_find_asked(q, &l.frames, &t.targets);
+                st = loaded_sides_load(q, base, &l);
         if (!st)
-                st = number_files(&t);
-        for (size_t i = 0; !st && i < l.sides[0].count; i++)
-                st = add_entry_lines(&t, &l.sides[0], i);
-        if (!st)
-                st = sort_lines(&t, q->r.limit);
-        if (!st)
-                st = sort_files(&t);
-        if (!st)
-                st = load_whole_files(&t);
+                st = build_line_table(&t);
         return st ? st : line_table_put_answer(&t);
+}
+
+enum status query_answer_lines(struct query_call *q)
+{
+        struct query_selection base = { 0 };
+        bool has_base = query_call_find_base(q) != NULL;
+        enum status st = check_line_params(q);
+
+        if (!st && has_base)
+                st = query_selection_parse(&q->params, "base_", &q->r.selection, q->now_unix_ns, &base, q->err);
+        if (!st)
+                st = answer_lines(q, has_base ? &base : NULL);
+        query_selection_deinit(&base);
+        return st;
 }

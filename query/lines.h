@@ -10,33 +10,37 @@
 #include "query/source_lines.h"
 #include "query/views.h"
 
-/* A line of a function. */
+#define NO_LOCATION UINT32_MAX
+
+/* A line of a function. Arrays of two are by side: in a diff before and after, else only the first is used. */
 struct line_row {
-        uint32_t frame;    /* a frame with the function and file */
-        uint32_t location; /* a location with that frame; identifies the object */
-        uint32_t number;   /* sequence number, which call sites refer to */
-        int64_t line;      /* 0 unknown */
-        int64_t flat, cumulative;
-        size_t seen; /* index of the last entry that contains it, plus one */
+        uint32_t frame;       /* a frame with the function and file */
+        uint32_t location[2]; /* a location with that frame, which identifies the object; NO_LOCATION: no samples */
+        uint32_t number;      /* sequence number, which call sites refer to */
+        int64_t line;         /* 0 unknown */
+        int64_t flat[2], cumulative[2];
+        size_t seen; /* position of the last entry that contains it, plus one; the sides are numbered consecutively */
 };
 
 /* A call inlined at a line. */
 struct call_site {
-        uint32_t row;   /* line_row.number of the caller's line */
-        uint32_t frame; /* a frame with the inlined function */
-        int64_t flat;   /* spent in the inlined call, including calls inlined into it */
-        int64_t cumulative;
+        uint32_t row;    /* line_row.number of the caller's line */
+        uint32_t frame;  /* a frame with the inlined function */
+        int64_t flat[2]; /* spent in the inlined call, including calls inlined into it */
+        int64_t cumulative[2];
         size_t seen;
 };
 
 struct line_file {
         const char *file;
-        size_t first, end; /* its range of the sorted rows */
-        uint32_t location; /* of the row with the greatest cost */
-        int64_t flat, cumulative;
+        size_t first, end;    /* its range of the sorted rows */
+        uint32_t location[2]; /* of the row with the greatest cost on that side; NO_LOCATION: none */
+        int64_t flat[2], cumulative[2];
         size_t seen;
-        bool has_text; /* the whole text is in the answer */
-        struct source_lines source;
+        bool has_text;              /* the whole text is in the answer */
+        struct source_lines source; /* of the object after, or before if only that has samples */
+        bool has_base_source;       /* the object before is another one */
+        struct source_lines base_source;
 };
 
 /* What the answer has of source files. */
@@ -57,7 +61,7 @@ struct line_table {
         uint32_t *file_of_frame; /* owned; index in files, of target frames */
         struct line_file *files; /* owned */
         size_t file_count;
-        int64_t flat, cumulative;         /* of all targets */
+        int64_t flat[2], cumulative[2];   /* of all targets */
         struct memory_reservation memory; /* of the owned arrays */
 };
 
@@ -66,6 +70,12 @@ typedef void put_line_row(struct line_table *t, struct line_file *f, const struc
 
 /** Call put for each row by file and line, with the text of its file loaded. */
 enum status line_table_visit_rows(struct line_table *t, put_line_row *put, void *context) MUST_CHECK;
+
+/** A location that identifies the object of the file's text. */
+const struct scan_location *line_table_find_location(const struct line_table *t, const struct line_file *f);
+
+/** The text of a row's line, from the side after if that has the line. NULL: none. As source_lines_get(). */
+const char *line_file_get_row_text(const struct line_file *f, const struct line_row *r, size_t *n_ret);
 
 /** The first call site of a row in t->sites, or of the next row that has one. */
 size_t line_table_find_first_site(const struct line_table *t, uint32_t row);

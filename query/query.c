@@ -189,9 +189,9 @@ static enum status check_base(const struct query_call *q, size_t operation)
         const char *name = query_call_find_base(q);
 
         if (!name || operations[operation].answer == query_answer_diff ||
-            operations[operation].answer == query_answer_sandwich)
+            operations[operation].answer == query_answer_sandwich || operations[operation].answer == query_answer_lines)
                 return ST_OK;
-        return error_set(q->err, ST_USAGE, "%s is a parameter of diff and sandwich, not of %s", name,
+        return error_set(q->err, ST_USAGE, "%s is a parameter of diff, sandwich and lines, not of %s", name,
                          operations[operation].name);
 }
 

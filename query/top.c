@@ -143,11 +143,6 @@ static int compare_top_rows(const void *x, const void *y, void *frames)
         return compare_row_names(a, b, frames);
 }
 
-static uint64_t get_absolute_change(const int64_t v[2])
-{
-        return v[1] > v[0] ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
-}
-
 static int compare_row_changes(const void *x, const void *y, void *frames)
 {
         const struct top_row *a = x, *b = y;

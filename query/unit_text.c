@@ -230,6 +230,11 @@ const char *format_value(int64_t value, const char *unit, char *out, size_t size
         return out;
 }
 
+double compute_percent(int64_t value, int64_t total)
+{
+        return total ? 100.0 * (double)value / (double)total : 0;
+}
+
 const char *format_time_utc(int64_t unix_ns, char *out, size_t size)
 {
         time_t s = (time_t)(unix_ns / 1000000000);

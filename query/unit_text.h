@@ -24,6 +24,9 @@ enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error 
 /** Format a value with its unit: "1.23 s" for nanoseconds, "4.5 MiB" for bytes, else "12,345". Returns out. */
 const char *format_value(int64_t value, const char *unit, char *out, size_t size);
 
+/** 0 if the total is 0. */
+double compute_percent(int64_t value, int64_t total);
+
 /** Format a time as "2026-01-31 12:00:00" in UTC. Returns out. */
 const char *format_time_utc(int64_t unix_ns, char *out, size_t size);
 

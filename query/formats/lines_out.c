@@ -6,7 +6,19 @@
 #include "common/utf8.h"
 #include "query/formats/csv.h"
 #include "query/lines.h"
+#include "query/top.h"
 #include "query/unit_text.h"
+
+static void put_costs_json(const struct line_table *t, const int64_t flat[2], const int64_t cumulative[2],
+                           struct json_out *j)
+{
+        json_out_int(j, "flat", flat[0]);
+        json_out_int(j, "cumulative", cumulative[0]);
+        if (t->l->side_count > 1) {
+                json_out_int(j, "flat_after", flat[1]);
+                json_out_int(j, "cumulative_after", cumulative[1]);
+        }
+}
 
 static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *j)
 {
@@ -21,8 +33,7 @@ static void put_sites_json(struct line_table *t, uint32_t row, struct json_out *
                 json_out_object(j, NULL);
                 json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
                 json_out_str(j, "file", f->file);
-                json_out_int(j, "flat", t->sites[i].flat);
-                json_out_int(j, "cumulative", t->sites[i].cumulative);
+                put_costs_json(t, t->sites[i].flat, t->sites[i].cumulative, j);
                 json_out_object_end(j);
         }
         json_out_array_end(j);
@@ -33,15 +44,14 @@ static void put_row_json(struct line_table *t, struct line_file *file, const str
         const struct query_frame *f = &t->l->frames.items[r->frame];
         struct json_out *j = context;
         size_t n = 0;
-        const char *text = source_lines_get(&file->source, r->line, &n);
+        const char *text = line_file_get_row_text(file, r, &n);
 
         json_out_object(j, NULL);
         json_out_str(j, "function", query_frame_name(f, t->q->r.names == NAMES_SHORT));
         json_out_str(j, "file", f->file);
         json_out_int(j, "line", r->line);
         json_out_str(j, "object", f->mapping);
-        json_out_int(j, "flat", r->flat);
-        json_out_int(j, "cumulative", r->cumulative);
+        put_costs_json(t, r->flat, r->cumulative, j);
         if (text)
                 json_out_strn(j, "source", text, n);
         put_sites_json(t, r->number, j);
@@ -74,15 +84,14 @@ static void put_missing_source_json(const struct line_table *t, const struct lin
 
 static void put_file_json(const struct line_table *t, const struct line_file *f, struct json_out *j)
 {
-        const struct scan_location *l = &t->l->sides[0].stacks->locations[f->location];
+        const struct scan_location *l = line_table_find_location(t, f);
         char id[BUILD_ID_HEX_MAX];
 
         json_out_object(j, NULL);
         json_out_str(j, "file", f->file);
         json_out_str(j, "object", l->mapping);
         json_out_str(j, "build_id", build_id_hex(l->build_id, id));
-        json_out_int(j, "flat", f->flat);
-        json_out_int(j, "cumulative", f->cumulative);
+        put_costs_json(t, f->flat, f->cumulative, j);
         if (f->has_text && f->source.state == ST_OK)
                 json_out_strn(j, "text", (const char *)f->source.text.data, f->source.text.size);
         else if (t->form != SOURCE_NONE && f->source.state)
@@ -96,8 +105,7 @@ static enum status put_lines_json(struct line_table *t, struct json_out *j)
 
         json_out_object(j, NULL);
         loaded_sides_put_head(t->l, j);
-        json_out_int(j, "flat", t->flat);
-        json_out_int(j, "cumulative", t->cumulative);
+        put_costs_json(t, t->flat, t->cumulative, j);
         json_out_array(j, "rows");
         st = line_table_visit_rows(t, put_row_json, j);
         json_out_array_end(j);
@@ -111,13 +119,15 @@ static enum status put_lines_json(struct line_table *t, struct json_out *j)
         return st;
 }
 
+/* ---- CSV ---- */
+
 static void put_row_csv(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
 {
         const struct query_frame *f = &t->l->frames.items[r->frame];
         struct buf *ret = context;
         char line[LIMIT_SHOWN_LINE_BYTES + 1] = "";
         size_t n = 0;
-        const char *text = source_lines_get(&file->source, r->line, &n);
+        const char *text = line_file_get_row_text(file, r, &n);
 
         if (text)
                 snprintf(line, sizeof line, "%.*s", (int)n, text);
@@ -125,19 +135,59 @@ static void put_row_csv(struct line_table *t, struct line_file *file, const stru
         csv_put_text(ret, f->file, ',');
         buf_printf(ret, "%" PRId64 ",", r->line);
         csv_put_text(ret, f->mapping, ',');
-        buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat, r->cumulative);
+        for (unsigned side = 0; side < t->l->side_count; side++)
+                buf_printf(ret, "%" PRId64 ",%" PRId64 ",", r->flat[side], r->cumulative[side]);
         csv_put_text(ret, line, '\r');
         buf_append_u8(ret, '\n');
 }
 
-static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
+/* ---- text ---- */
+
+/* Before, after, the change, and the change of the share of the side's total. */
+static void put_change_text(const struct line_table *t, const int64_t values[2], struct buf *ret)
 {
-        const struct merged_profile *m = &t->l->sides[0];
+        const struct merged_profile *sides = t->l->sides;
+        const char *unit = *sides[0].unit ? sides[0].unit : sides[1].unit;
+        int64_t change = (int64_t)((uint64_t)values[1] - (uint64_t)values[0]);
+        char v[3][40];
+
+        buf_printf(ret, "%11s %11s %11s %+7.2f%%", format_value(values[0], unit, v[0], 40),
+                   format_value(values[1], unit, v[1], 40), format_value(change, unit, v[2], 40),
+                   compute_percent(values[1], sides[1].total) - compute_percent(values[0], sides[0].total));
+}
+
+static void put_costs_text(const struct line_table *t, const int64_t flat[2], const int64_t cumulative[2],
+                           struct buf *ret)
+{
+        const char *unit = t->l->sides[0].unit;
         char v[2][40];
 
+        if (t->l->side_count > 1) {
+                put_change_text(t, flat, ret);
+                buf_append_u8(ret, ' ');
+                put_change_text(t, cumulative, ret);
+        } else {
+                buf_printf(ret, "%12s %12s", format_value(*flat, unit, v[0], 40),
+                           format_value(*cumulative, unit, v[1], 40));
+        }
+}
+
+static void put_file_heading(const struct line_table *t, const struct line_file *f, struct buf *ret)
+{
+        buf_append_str(ret, "\n");
+        utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
+        if (t->l->side_count > 1)
+                buf_printf(ret, "\n%44s %44s\n%11s %11s %11s %8s %11s %11s %11s %8s  %6s\n", "flat", "cumulative",
+                           "before", "after", "change", "of share", "before", "after", "change", "of share", "line");
+        else
+                buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
+}
+
+static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
+{
         for (size_t i = line_table_find_first_site(t, row); i < t->site_count && t->sites[i].row == row; i++) {
-                buf_printf(ret, "%12s %12s          inlined ", format_value(t->sites[i].flat, m->unit, v[0], 40),
-                           format_value(t->sites[i].cumulative, m->unit, v[1], 40));
+                put_costs_text(t, t->sites[i].flat, t->sites[i].cumulative, ret);
+                buf_append_str(ret, "          inlined ");
                 utf8_append_escaped(
                         ret, query_frame_name(&t->l->frames.items[t->sites[i].frame], t->q->r.names == NAMES_SHORT));
                 buf_append_u8(ret, '\n');
@@ -146,20 +196,15 @@ static void put_sites_text(struct line_table *t, uint32_t row, struct buf *ret)
 
 static void put_row_text(struct line_table *t, struct line_file *file, const struct line_row *r, void *context)
 {
-        const struct merged_profile *m = &t->l->sides[0];
         const struct query_frame *f = &t->l->frames.items[r->frame];
         struct buf *ret = context;
         size_t n = 0;
-        const char *text = source_lines_get(&file->source, r->line, &n);
-        char v[2][40];
+        const char *text = line_file_get_row_text(file, r, &n);
 
-        if (r == &t->rows[file->first]) {
-                buf_append_str(ret, "\n");
-                utf8_append_escaped(ret, *f->file ? f->file : "(unknown file)");
-                buf_printf(ret, "\n%12s %12s  %6s\n", "flat", "cumulative", "line");
-        }
-        buf_printf(ret, "%12s %12s  %6" PRId64 "  ", format_value(r->flat, m->unit, v[0], 40),
-                   format_value(r->cumulative, m->unit, v[1], 40), r->line);
+        if (r == &t->rows[file->first])
+                put_file_heading(t, file, ret);
+        put_costs_text(t, r->flat, r->cumulative, ret);
+        buf_printf(ret, "  %6" PRId64 "  ", r->line);
         if (text)
                 utf8_append_escaped_n(ret, text, n);
         else
@@ -183,12 +228,13 @@ static void note_missing_source(struct line_table *t)
                 return;
         buf_append_str(note, "; upload it: ");
         upload_command_put(note, *f->file ? UPLOAD_SOURCES : UPLOAD_DEBUGINFO, t->server,
-                           t->l->sides[0].stacks->locations[f->location].mapping);
+                           line_table_find_location(t, f)->mapping);
 }
 
 enum status line_table_put_answer(struct line_table *t)
 {
         struct query_call *q = t->q;
+        bool is_diff = t->l->side_count > 1;
         struct json_out j;
         enum status st = ST_OK;
 
@@ -196,10 +242,13 @@ enum status line_table_put_answer(struct line_table *t)
         switch (q->r.format) {
         case FORMAT_TEXT:
                 note_missing_source(t);
+                if (is_diff)
+                        top_put_text_header(&t->l->sides[0], &t->l->sides[1], q->ret);
                 st = line_table_visit_rows(t, put_row_text, q->ret);
                 break;
         case FORMAT_CSV:
-                buf_append_str(q->ret, "function,file,line,object,flat,cumulative,source\r\n");
+                buf_printf(q->ret, "function,file,line,object,flat,cumulative,%ssource\r\n",
+                           is_diff ? "flat_after,cumulative_after," : "");
                 st = line_table_visit_rows(t, put_row_csv, q->ret);
                 break;
         default:

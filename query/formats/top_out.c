@@ -110,11 +110,6 @@ void top_put_rows(const struct top *t, const struct frame_table *frames, const s
                 buf_deinit(&p.texts[i]);
 }
 
-static double compute_percent(int64_t v, int64_t total)
-{
-        return total ? 100.0 * (double)v / (double)total : 0;
-}
-
 static void put_selection_header(const struct merged_profile *m, const char *name, struct buf *ret)
 {
         char from[32], to[32], total[40], all[44] = "";

@@ -228,6 +228,7 @@ def record_queries():
         record("GET", q + "sandwich", everything + "function=" + name)
         for source in ("line", "file", "none"):
             record("GET", q + "lines", everything + f"source={source}&function=" + name)
+        record("GET", q + "lines", everything + "base_from=0&relative=1&function=" + name)
     record("GET", q + "sandwich", everything, 400)
     of_program = everything + "selector=" + urllib.parse.quote('{service_name="shop"}')
     record("GET", q + "lines", of_program + "&function=main")

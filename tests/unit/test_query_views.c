@@ -597,6 +597,105 @@ START_TEST(lines_cost_and_show_their_source)
 }
 END_TEST
 
+/* Two versions of a program, with a function that costs {line, value} each: the first two, and the last two. */
+static const int64_t version_costs[2][2][2] = { { { 1, 10 }, { 2, 20 } }, { { 2, 35 }, { 3, 5 } } };
+
+static void append_version(unsigned version, int64_t time_unix_ns)
+{
+        struct hash128 batch = { { ++batches } };
+        _cleanup_profile_ struct profile p;
+        struct profile_mapping m = { .build_id = { .bytes = { (uint8_t)version }, .size = 8 } };
+        struct profile_sample s = { .time_unix_ns = time_unix_ns };
+        bool duplicate;
+
+        ck_assert_int_eq(profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add_id(&p, CPU, 0, &s.type, NULL), ST_OK);
+        m.file = add_text(&p, "/bin/app", 8);
+        for (unsigned i = 0; i < 2; i++) {
+                struct profile_line line = { .function = add_text(&p, "parse", 5),
+                                             .file = add_text(&p, "json.c", 6),
+                                             .line = version_costs[version][i][0] };
+                struct profile_location l = { .line_count = 1, .address = 0x100 + i };
+                uint32_t location, number;
+
+                s.value = version_costs[version][i][1];
+                ck_assert_int_eq(profile_add_mapping(&p, &m, &l.mapping, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_line(&p, &line, &l.first_line, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_location(&p, &l, &location, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_stack(&p, &location, 1, &s.stack, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        }
+        ck_assert_int_eq(profile_store_append(store, &p, batch, &duplicate, NULL), ST_OK);
+}
+
+static enum status read_version_source(void *context, const struct build_id *id, const char *path, bool may_fetch,
+                                       struct buf *ret, struct error *err)
+{
+        (void)context, (void)err, (void)may_fetch;
+        ck_assert_str_eq(path, "json.c");
+        return buf_append_str(ret, id->bytes[0] ? "new 1\nnew 2\nnew 3\n" : "old 1\nold 2\nold 3\n");
+}
+
+#define VERSIONS "function=parse", "from=now-30s", "base_from=now-200s", "base_to=now-90s"
+
+static void check_compared_lines(void)
+{
+        ASK(csv, "lines", VERSIONS, "format=csv");
+        ASK(json, "lines", VERSIONS, "source=file");
+        ASK(relative, "lines", VERSIONS, "format=csv", "source=none", "relative=1");
+        ASK(most, "lines", VERSIONS, "format=csv", "limit=1");
+        ASK(new, "lines", "function=parse", "from=now-30s", "base_to=now-190s", "base_from=now-200s", "format=csv");
+        ASK(text, "lines", VERSIONS, "format=text");
+
+        ck_assert_str_eq(csv, "function,file,line,object,flat,cumulative,flat_after,cumulative_after,source\r\n"
+                              "parse,json.c,1,/bin/app,10,10,0,0,old 1\r\n"
+                              "parse,json.c,2,/bin/app,20,20,35,35,new 2\r\n"
+                              "parse,json.c,3,/bin/app,0,0,5,5,new 3\r\n");
+        EXPECT(json, "\"total\":30,\"samples\":2,\"total_after\":40,\"samples_after\":2,"
+                     "\"flat\":30,\"cumulative\":30,\"flat_after\":40,\"cumulative_after\":40,\"rows\":[{");
+        EXPECT(json, "\"line\":1,\"object\":\"/bin/app\",\"flat\":10,\"cumulative\":10,\"flat_after\":0,"
+                     "\"cumulative_after\":0,\"source\":\"old 1\"}");
+        EXPECT(json, "\"build_id\":\"0100000000000000\",\"flat\":30,\"cumulative\":30,\"flat_after\":40,"
+                     "\"cumulative_after\":40,\"text\":\"new 1\\u000anew 2\\u000anew 3\\u000a\"}");
+        ck_assert_str_eq(relative, "function,file,line,object,flat,cumulative,flat_after,cumulative_after,source\r\n"
+                                   "parse,json.c,1,/bin/app,13,13,0,0,\r\n"
+                                   "parse,json.c,2,/bin/app,26,26,35,35,\r\n"
+                                   "parse,json.c,3,/bin/app,0,0,5,5,\r\n");
+        EXPECT(most, "cumulative_after,source\r\nparse,json.c,2,/bin/app,20,20,35,35,new 2\r\n");
+        EXPECT_NOT(most, "parse,json.c,1");
+        EXPECT(new, "cumulative_after,source\r\nparse,json.c,2,/bin/app,0,0,35,35,new 2\r\n");
+        EXPECT(text, "before: 30.0 ns in 2 samples, ");
+        EXPECT(text, "\nafter:  40.0 ns in 2 samples, ");
+        EXPECT(text, "\n" CPU "\n\njson.c\n");
+        EXPECT(text,
+               "\n     before       after      change of share      before       after      change of share    line\n"
+               "    10.0 ns           0    -10.0 ns  -33.33%     10.0 ns           0    -10.0 ns  -33.33%       1  "
+               "old 1\n"
+               "    20.0 ns     35.0 ns     15.0 ns  +20.83%     20.0 ns     35.0 ns     15.0 ns  +20.83%       2  "
+               "new 2\n");
+}
+
+START_TEST(lines_compare_two_selections_by_number)
+{
+        static const struct query_sources from_versions = { .read = read_version_source };
+
+        make_store();
+        append_version(0, NOW - 100 * S);
+        append_version(1, NOW - 10 * S);
+        sources = &from_versions;
+        check_head_and_parts(check_compared_lines);
+        {
+                REFUSED(order, "lines", "function=parse", "base_from=now", "base_to=now-1h");
+                REFUSED(by, "lines", VERSIONS, "by=v");
+
+                EXPECT(order, "base_from is not before base_to");
+                EXPECT(by, "by is not a parameter of lines");
+        }
+        sources = NULL;
+        remove_store();
+}
+END_TEST
+
 START_TEST(inlined_recursion_costs_its_call_once)
 {
         struct hash128 batch = { { ++batches } };
@@ -623,9 +722,12 @@ START_TEST(inlined_recursion_costs_its_call_once)
         ck_assert_int_eq(profile_store_append(store, &p, batch, &duplicate, NULL), ST_OK);
         {
                 ASK(text, "lines", "function=walk", "from=now-30s", "format=text");
+                ASK(diff, "lines", "function=walk", "from=now-30s", "base_from=now-30s");
 
                 EXPECT(text, "\n     7.00 ns      7.00 ns          inlined walk\n");
                 EXPECT(text, "\n     7.00 ns      7.00 ns          inlined leaf\n");
+                EXPECT(diff, "{\"function\":\"walk\",\"file\":\"tree.c\",\"flat\":7,\"cumulative\":7,"
+                             "\"flat_after\":7,\"cumulative_after\":7}");
         }
         remove_store();
 }
@@ -730,7 +832,7 @@ START_TEST(a_relative_diff_scales_the_base)
                 ASK(callers, "diff", SIDES, "callers_matching=^b$");
                 REFUSED(bad, "diff", SIDES, "relative=yes");
                 REFUSED(table, "diff", SIDES, "view=top", "callees_matching=main");
-                REFUSED(one_side, "lines", "function=b", "base_from=0");
+                REFUSED(one_side, "series", "base_from=0");
 
                 EXPECT_NOT(absolute, "base_scale");
                 EXPECT(absolute, "\"flat\":10,\"cumulative\":10,\"flat_after\":40,");
@@ -749,7 +851,7 @@ START_TEST(a_relative_diff_scales_the_base)
                 EXPECT(callers, "\"inverted\":true");
                 EXPECT(bad, "neither 0 nor 1");
                 EXPECT(table, "callees_matching selects a part of a flame graph, not of a table");
-                EXPECT(one_side, "base_from is a parameter of diff and sandwich, not of lines");
+                EXPECT(one_side, "base_from is a parameter of diff, sandwich and lines, not of series");
         }
         remove_store();
 }
@@ -910,7 +1012,7 @@ TEST_SUITE("query views", counts_with_a_period_add_to_cpu_time_and_omissions_are
            a_part_that_several_types_match_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
            groups_by_labels_sum_apart_and_the_smallest_together, csv_quotes_what_would_break_a_field,
            search_matches_any_part_of_a_text, frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions,
-           lines_cost_and_show_their_source, inlined_recursion_costs_its_call_once,
-           spans_and_lines_are_part_of_the_memory_of_a_query, a_relative_diff_scales_the_base,
-           samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
+           lines_cost_and_show_their_source, lines_compare_two_selections_by_number,
+           inlined_recursion_costs_its_call_once, spans_and_lines_are_part_of_the_memory_of_a_query,
+           a_relative_diff_scales_the_base, samples_of_a_trace_or_span_are_selected, spans_are_listed_by_cost,
            pprof_has_all_types_labels_period_and_start_lines)
