@@ -356,14 +356,16 @@ int command_flame(int argc, char **argv)
 static const struct usage diff_usage = {
         .synopsis = "cairn diff [--server URL | --data DIR | --profile FILE] [--base-from T] [--base-to T] [--base "
                     "SELECTOR] [--from T] "
-                    "[--to T] [--type T] [--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
-                    "       cairn diff [--format F | --json | --csv] [--output FILE] BEFORE AFTER",
+                    "[--to T] [--type T] [--lines] [--format F | --json | --csv] [--output FILE] [SELECTOR]\n"
+                    "       cairn diff [--lines] [--format F | --json | --csv] [--output FILE] BEFORE AFTER",
         .about = "Compare two selections: before (the base) and after. Parts of the base that are not given are\n"
-                 "those of after. Functions are sorted by how much their flat cost changed. Two files written by\n"
-                 "cairn record are compared without a service.",
+                 "those of after. Functions are sorted by how much their flat cost changed; --lines compares the\n"
+                 "source lines of a function or file. Two files written by cairn record are compared without a\n"
+                 "service.",
         .examples = "  cairn diff --base-from now-2h --base-to now-1h '{service.name=\"api\"}'\n"
                     "  cairn diff --base '{version=\"1\"}' '{version=\"2\"}' --output diff.html\n"
                     "  cairn diff --base-from now-2h --base-to now-1h --callees-of serve --output diff.html\n"
+                    "  cairn diff --base-from now-2h --base-to now-1h --lines --function 'parse.*'\n"
                     "  cairn diff before.otlp after.otlp\n",
 };
 
@@ -379,22 +381,26 @@ static const char *diff_format_of(const char *output)
 }
 
 static enum status check_diff_options(const struct option_spec *specs, const bool *given, const char *format,
-                                      bool files, struct error *err)
+                                      bool lines, bool files, struct error *err)
 {
         static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "output " };
-        bool is_tree = strcmp(format, "html") == 0 || strcmp(format, "json") == 0;
+        const char *view = "by groups names limit function";
         char subject[60], used[400];
 
-        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type by groups relative format json csv names%s", ranges[files],
-                 is_tree ? " " PART_OPTIONS : " limit function");
-        if (files)
-                snprintf(subject, sizeof subject, "cairn diff BEFORE AFTER");
+        if (lines)
+                view = "lines function file limit";
+        else if (strcmp(format, "html") == 0 || strcmp(format, "json") == 0)
+                view = "by groups names " PART_OPTIONS;
+        snprintf(used, sizeof used, "%s" FRAME_OPTIONS "type relative format json csv %s", ranges[files], view);
+        if (lines || files)
+                snprintf(subject, sizeof subject, "cairn diff%s%s", lines ? " --lines" : "",
+                         files ? " BEFORE AFTER" : "");
         else
                 snprintf(subject, sizeof subject, "cairn diff --format %.20s", format);
         return options_check_given(specs, given, used, subject, err);
 }
 
-static enum status compare_files(const char *before, const char *after, const struct query_options *o,
+static enum status compare_files(const char *operation, char *const paths[2], const struct query_options *o,
                                  struct query_params *params, const char *output, struct error *err)
 {
         _cleanup_buf_ struct buf answer;
@@ -402,7 +408,7 @@ static enum status compare_files(const char *before, const char *after, const st
 
         buf_init(&answer, LIMIT_RESPONSE_BYTES);
         query_param_add(params, "type", o->type);
-        st = query_difference(before, after, params, &answer, err);
+        st = query_difference(operation, paths, params, &answer, err);
         return st ? st : write_query_answer(&answer, output, err);
 }
 
@@ -411,29 +417,31 @@ int command_diff(int argc, char **argv)
         struct query_options o = { 0 };
         struct query_params params = { 0 };
         const char *base = NULL, *from = NULL, *to = NULL, *limit = NULL, *format = NULL, *output = NULL, *names = NULL,
-                   *function = NULL, *selector = NULL;
+                   *function = NULL, *file = NULL, *selector = NULL;
         struct query_view view = { 0 };
         struct query_part part = { 0 };
-        bool json = false, csv = false, relative = false;
+        bool json = false, csv = false, relative = false, lines = false;
         const struct option_spec specs[] = {
                 QUERY_OPTIONS(&o),
                 OPTION_STRING("base", 0, "SELECTOR", &base, "selector of the base"),
                 OPTION_STRING("base-from", 0, "T", &from, "start of the base"),
                 OPTION_STRING("base-to", 0, "T", &to, "end of the base"),
                 OPTION_STRING("limit", 'n', "N", &limit,
-                              "maximum number of rows (default 30, all with --json and --csv)"),
+                              "maximum number of rows (default 30, all with --json, --csv and --lines)"),
                 QUERY_PART_OPTIONS(&part),
                 QUERY_FRAME_OPTIONS(&view),
                 QUERY_GROUP_OPTIONS(&view),
+                OPTION_FLAG("lines", 0, &lines, "compare each source line of --function or --file"),
                 OPTION_FLAG("relative", 0, &relative, "scale the base to the total of after"),
                 OPTION_STRING("format", 0, "F", &format,
-                              "text, rows (JSON of the table), csv, json (flame graph) or html (default: by the suffix "
-                              "of FILE, else text)"),
+                              "text, rows (JSON of the table), csv, json (flame graph, or lines) or html (default: by "
+                              "the suffix of FILE, else text)"),
                 OPTION_STRING("output", 'o', "FILE", &output, "write to FILE (default: standard output)"),
                 OPTION_STRING("function", 0, "REGEX", &function,
                               "in tables only functions whose full, short or linkage name matches as a whole"),
+                OPTION_STRING("file", 0, "REGEX", &file, "with --lines: files with a match in their path"),
                 OPTION_STRING("names", 0, "N", &names, "short or full (default: short in html, else full)"),
-                OPTION_FLAG("json", 0, &json, "same as --format rows"),
+                OPTION_FLAG("json", 0, &json, "same as --format rows, with --lines json"),
                 OPTION_FLAG("csv", 0, &csv, "same as --format csv"),
                 OPTION_END,
         };
@@ -445,9 +453,9 @@ int command_diff(int argc, char **argv)
         if (!st && json + csv + (format != NULL) > 1)
                 st = error_set(&err, ST_USAGE, "--json, --csv and --format exclude each other");
         if (!format)
-                format = json ? "rows" : csv ? "csv" : diff_format_of(output);
+                format = json ? (lines ? "json" : "rows") : csv ? "csv" : diff_format_of(output);
         if (!st)
-                st = check_diff_options(specs, given, format, files, &err);
+                st = check_diff_options(specs, given, format, lines, files, &err);
         if (!st)
                 st = check_groups(&view, &err);
         if (!st && !files)
@@ -462,13 +470,16 @@ int command_diff(int argc, char **argv)
                 query_param_add(&params, "base_to", to);
                 query_param_add(&params, "limit", limit);
                 query_param_add(&params, "function", function);
+                query_param_add(&params, "file", file);
+                query_param_add(&params, "server", lines ? o.service.server : NULL);
+                query_param_add(&params, "source", lines && strcmp(format, "text") == 0 ? "file" : NULL);
                 query_param_add(&params, "names", names);
                 query_part_add(&params, &part);
                 query_view_add(&params, &view);
                 query_param_add(&params, "relative", relative ? "1" : NULL);
                 query_param_add(&params, "format", format);
-                st = files ? compare_files(argv[0], argv[1], &o, &params, output, &err)
-                           : run_and_write_query(&o, "diff", &params, output, &err);
+                st = files ? compare_files(lines ? "lines" : "diff", argv, &o, &params, output, &err)
+                           : run_and_write_query(&o, lines ? "lines" : "diff", &params, output, &err);
         }
         return st ? command_fail("diff", st, &err) : EXIT_DONE;
 }

@@ -252,20 +252,20 @@ enum status query_profile_file(const char *path, const char *operation, struct q
         return st;
 }
 
-enum status query_difference(const char *before, const char *after, struct query_params *params, struct buf *ret,
+enum status query_difference(const char *operation, char *const paths[2], struct query_params *params, struct buf *ret,
                              struct error *err)
 {
         _cleanup_profile_ struct profile a = { 0 }, b = { 0 };
         const struct profile *const profiles[] = { &a, &b };
-        enum status st = read_resolved_profile(before, &a, err);
+        enum status st = read_resolved_profile(paths[0], &a, err);
 
         if (!st)
-                st = read_resolved_profile(after, &b, err);
+                st = read_resolved_profile(paths[1], &b, err);
         if (!st)
                 st = profile_add_label_to_all(&a, SIDE, "before", err);
         if (!st)
                 st = profile_add_label_to_all(&b, SIDE, "after", err);
         query_param_add(params, "base_selector", "{" SIDE "=\"before\"}");
         query_param_add(params, "selector", "{" SIDE "=\"after\"}");
-        return st ? st : query_profiles(profiles, 2, "diff", params, ret, err);
+        return st ? st : query_profiles(profiles, 2, operation, params, ret, err);
 }

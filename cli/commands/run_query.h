@@ -86,8 +86,8 @@ enum status query_profiles(const struct profile *const *profiles, size_t count, 
 enum status query_profile_file(const char *path, const char *operation, struct query_params *params, struct buf *ret,
                                struct error *err) MUST_CHECK;
 
-/** Compare two files, after resolving their addresses. */
-enum status query_difference(const char *before, const char *after, struct query_params *params, struct buf *ret,
+/** Compare two files, before and after, by an operation that takes base_selector; their addresses are resolved. */
+enum status query_difference(const char *operation, char *const paths[2], struct query_params *params, struct buf *ret,
                              struct error *err) MUST_CHECK;
 
 /** Write a result to output (a path, or NULL or "-" for stdout). */

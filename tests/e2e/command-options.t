@@ -79,6 +79,10 @@ refused names 'cairn flame --format firefox' flame --format firefox --names shor
 refused sample-labels 'cairn flame --format html' flame --output "$tmp/x.html" --sample-labels none
 refused limit 'cairn diff --format html' diff --base x --format html --limit 3
 refused function 'cairn diff --format json' diff --base x --output "$tmp/x.json" --function x
+refused by 'cairn diff --lines' diff --base x --lines --function x --by host
+refused callees-of 'cairn diff --lines' diff --base x --lines --function x --json --callees-of x
+refused file 'cairn diff --format text' diff --base x --file x
+refused to 'cairn diff --lines BEFORE AFTER' diff a b --lines --function x --to now
 refused from 'cairn diff BEFORE AFTER' diff a b --from now-1h
 refused server 'cairn diff BEFORE AFTER' diff a b --server http://127.0.0.1:1
 wrong '--json, --csv and --format exclude each other$' "a difference has one format" diff --base x --json --csv

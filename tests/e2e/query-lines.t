@@ -13,7 +13,10 @@ int square(int x)
 int main(void) { return square(3); }
 END
 gcc -g -O0 -Wl,--build-id -o "$tmp/app" "$tmp/src/app.c" || bail_out "cannot build a program"
-address=$(objdump --dwarf=decodedline "$tmp/app" | awk '$1 == "app.c" && $2 == 3 { sub("0x", "", $3); print $3; exit }')
+address_of() { # PROGRAM LINE
+        objdump --dwarf=decodedline "$1" | awk -v line="$2" '$1 == "app.c" && $2 == line { sub("0x", "", $3); print $3; exit }'
+}
+address=$(address_of "$tmp/app" 3)
 
 start_server
 ok "debuginfo is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/app" 2>"$tmp/err"
@@ -27,6 +30,80 @@ like "$(lines --function square)" '^ +9.00 ns +9.00 ns +3          return x \* x
 like "$(lines --file 'app\.c' --csv)" '^square,[^,]*app\.c,3,app,9,9, *"? *return x' "  and lines of a file as CSV"
 "$cairn" query --data "$data" --lines --function square >"$tmp/local"
 like "$(cat "$tmp/local")" ' 3  square$' "a data directory alone has no sources: the function stands in the text's place"
+
+# ---- two versions, compared ----
+
+cat >"$tmp/src/app.c" <<'END'
+int square(int x)
+{ /* version 2 */
+        int y = x;
+        return y * x;
+}
+int main(void) { return square(3); }
+END
+mkdir "$tmp/2"
+gcc -g -O0 -Wl,--build-id -o "$tmp/2/app" "$tmp/src/app.c" || bail_out "cannot build a program"
+ok "a second version is uploaded with its sources" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/2/app" 2>"$tmp/err"
+wait_metric cairn_objects_indexed_total 2
+take_version() { # VERSION PROGRAM LINE VALUE...
+        version=$1 program=$2
+        shift 2
+        while [ $# -gt 0 ]; do
+                python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$program")" "addresses=$(address_of "$program" "$1")" \
+                        "values=$2" service=lines mapping_file=app "label=version=$version" &&
+                        "$cairn" import --server "$url" --time now "$tmp/one.otlp" >>"$tmp/import.log" 2>&1 || return
+                shift 2
+        done
+}
+ok "samples of the first version are taken" take_version 1 "$tmp/app" 2 3 3 9
+ok "  and of the second" take_version 2 "$tmp/2/app" 3 4 4 20
+compare() { "$cairn" diff --server "$url" --lines --base '{version="1"}' --function square "$@" '{version="2"}'; }
+lines --function square --json '{version="1"}' >"$tmp/before"
+lines --function square --json '{version="2"}' >"$tmp/after"
+compare --json >"$tmp/both"
+is "$(python3 - "$tmp/before" "$tmp/after" "$tmp/both" <<'END'
+import json, sys
+before, after, both = (json.load(open(path)) for path in sys.argv[1:])
+costs = [{(r["function"], r["file"], r["line"]): (r["flat"], r["cumulative"]) for r in side["rows"]} for side in (before, after)]
+joined = {(r["function"], r["file"], r["line"]): ((r["flat"], r["cumulative"]), (r["flat_after"], r["cumulative_after"])) for r in both["rows"]}
+print(sorted(key[2] for key in joined))
+print(all(joined[key] == (costs[0].get(key, (0, 0)), costs[1].get(key, (0, 0))) for key in joined), set(joined) == set(costs[0]) | set(costs[1]))
+print(both["total"] == before["total"], both["total_after"] == after["total"], both["flat"] == before["flat"], both["flat_after"] == after["flat"])
+print([f["flat_after"] - f["flat"] for f in both["files"]])
+END
+)" "[2, 3, 4]
+True True
+True True True True
+[12]" "a comparison has the costs of two queries, and the lines of either side"
+compare --csv | tr -d '\r' >"$tmp/both"
+is "$(sed 's/^square,[^,]*,//' "$tmp/both")" 'function,file,line,object,flat,cumulative,flat_after,cumulative_after,source
+2,app,3,3,0,0,{
+3,app,9,9,4,4,"        int y = x;"
+4,app,0,0,20,20,"        return y * x;"' "  as CSV, with the text of the version that has the line"
+is "$(compare --csv --relative | tr -d '\r' | cut -d, -f3,5-8)" 'line,flat,cumulative,flat_after,cumulative_after
+2,6,6,0,0
+3,18,18,4,4
+4,0,0,20,20' "  relative to the total after, twice the one before"
+is "$(compare --csv --limit 1 | sed 1d | cut -d, -f3)" 4 "  or only the line that changed most"
+compare >"$tmp/both"
+like "$(cat "$tmp/both")" '^before: 12.0 ns in 2 samples,' "  as text, with the totals of both sides"
+like "$(cat "$tmp/both")" '^ +9.00 ns +4.00 ns +-5.00 ns +-58.33% +9.00 ns +4.00 ns +-5.00 ns +-58.33% +3          int y = x;$' \
+        "  and the change of each line, absolute and of the share"
+compare --format html >"$tmp/both" 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" '64 cairn diff: the formats of lines are json, text and csv' "  not as a page"
+"$cairn" diff --server "$url" --lines --base '{version="1"}' '{version="2"}' >"$tmp/both" 2>"$tmp/err"
+is "$? $(cut -c-40 "$tmp/err")" '64 cairn diff: lines needs function (a regu' "  not without a function or a file"
+answers 400 'base_from is not before base_to' "a base that ends before it begins is refused" "$url/api/v1/query/lines?function=square&base_from=now&base_to=now-1h"
+answers 400 'base_from is a parameter of diff, sandwich and lines, not of top' "  and a base of a table of one side" "$url/api/v1/query/top?base_from=now-1h"
+for side in 'before 3 5' 'after 4 8'; do # NAME LINE VALUE
+        # shellcheck disable=SC2086  # three words on purpose
+        set -- $side
+        python3 tests/e2e/profiles.py otlp "$tmp/$1.otlp" addresses=10 "sent=work:/src/job.c:$2:1" values=$3
+done
+is "$("$cairn" diff --lines --file job --csv "$tmp/before.otlp" "$tmp/after.otlp" 2>"$tmp/err" | tr -d '\r' | cut -d, -f1-3,5-8)" \
+        'function,file,line,flat,cumulative,flat_after,cumulative_after
+work,/src/job.c,3,5,5,0,0
+work,/src/job.c,4,0,0,8,8' "two files are compared without a service"
 
 # ---- a name is no HTML ----
 
@@ -52,7 +129,7 @@ pq.write_table(t, path, compression="zstd")
 END
 "$cairn" flame --data "$data" --format pprof --output "$tmp/deep.pb.gz" 2>"$tmp/err"
 is $? 0 "a pprof file is written"
-like "$("$cairn" import --dry-run "$tmp/deep.pb.gz" 2>&1)" '1 samples' "  with the innermost 256 frames, which is valid"
+like "$("$cairn" import --dry-run "$tmp/deep.pb.gz" 2>&1)" '5 samples' "  with the innermost 256 frames, which is valid"
 "$cairn" flame --data "$data" --format autofdo --output "$tmp/deep.prof" 2>"$tmp/err"
 is $? 0 "a sample profile is written without them"
 done_testing
