@@ -27,6 +27,48 @@ const char *path_base(const char *path)
         return slash ? slash + 1 : path;
 }
 
+void path_normalise(char *path)
+{
+        char *to = path;
+
+        for (const char *part = path; *part;) {
+                size_t n;
+
+                part += strspn(part, "/");
+                n = strcspn(part, "/");
+                if (n == 2 && part[0] == '.' && part[1] == '.') {
+                        while (to > path && *--to != '/')
+                                ;
+                } else if (n && !(n == 1 && part[0] == '.')) {
+                        *to++ = '/';
+                        memmove(to, part, n);
+                        to += n;
+                }
+                part += n;
+        }
+        *to = 0;
+}
+
+bool is_path_outside_root(const char *path)
+{
+        size_t depth = 0;
+
+        for (const char *part = path; *part;) {
+                size_t n;
+
+                part += strspn(part, "/");
+                n = strcspn(part, "/");
+                if (n == 2 && part[0] == '.' && part[1] == '.') {
+                        if (depth-- == 0)
+                                return true;
+                } else if (n && !(n == 1 && part[0] == '.')) {
+                        depth++;
+                }
+                part += n;
+        }
+        return false;
+}
+
 enum status file_read(const char *path, struct buf *ret, struct error *err)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);

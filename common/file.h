@@ -82,6 +82,12 @@ char *path_join(const char *dir, const char *name);
 /** The text after the last slash, borrowed. */
 const char *path_base(const char *path);
 
+/** "/a/./b/../c//d" to "/a/c/d", in place. ".." at the root is ignored. */
+void path_normalise(char *path);
+
+/** Whether ".." components lead above the path's root. */
+bool is_path_outside_root(const char *path);
+
 /** A private read-only mapping of a regular file; an empty file has data NULL. */
 struct file_map {
         const void *data;

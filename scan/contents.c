@@ -105,28 +105,6 @@ void scan_contents_deinit(struct scan_contents *c)
         *c = (struct scan_contents){ 0 };
 }
 
-void scan_path_normalise(char *path)
-{
-        char *to = path;
-
-        for (const char *part = path; *part;) {
-                size_t n;
-
-                part += strspn(part, "/");
-                n = strcspn(part, "/");
-                if (n == 2 && part[0] == '.' && part[1] == '.') {
-                        while (to > path && *--to != '/')
-                                ;
-                } else if (n && !(n == 1 && part[0] == '.')) {
-                        *to++ = '/';
-                        memmove(to, part, n);
-                        to += n;
-                }
-                part += n;
-        }
-        *to = 0;
-}
-
 uint64_t scan_path_hash(const char *path)
 {
         return hash_bytes64(path, strlen(path));

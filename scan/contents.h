@@ -56,9 +56,6 @@ void scan_contents_put_end(struct buf *to, uint32_t odd_paths, uint32_t broken);
 enum status scan_contents_read(void *bytes, size_t n, struct scan_contents *ret, struct error *err) MUST_CHECK;
 void scan_contents_deinit(struct scan_contents *c);
 
-/** "/a/./b/../c//d" to "/a/c/d", in place. ".." at the root is ignored. */
-void scan_path_normalise(char *path);
-
 /** The key of source files in the index: a hash of the normalised path. */
 uint64_t scan_path_hash(const char *path);
 

@@ -433,7 +433,7 @@ enum status scan_open_source(struct scan *s, const struct build_id *id, const ch
 
         if (st && st != ST_NOT_FOUND)
                 return st;
-        scan_path_normalise(normal);
+        path_normalise(normal);
         r.hash = scan_path_hash(normal);
         st = open_source_of_places(&r, places, count, ret, err);
         scan_places_free(places, count);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,36 +25,6 @@ bool check_max_size(struct http_request *req, uint64_t size)
         if (!header || !parse_uint(header, &max) || max == 0 || size <= max)
                 return true;
         http_fail_code(req, 406, "too_big", "the file has %" PRIu64 " bytes, the request allows %" PRIu64, size, max);
-        return false;
-}
-
-void append_url_encoded(struct buf *to, const char *text, const char *also)
-{
-        for (const char *p = text; *p; p++) {
-                if (((unsigned char)*p < 0x80 && isalnum((unsigned char)*p)) || strchr("-._~", *p) || strchr(also, *p))
-                        buf_append(to, p, 1);
-                else
-                        buf_printf(to, "%%%02X", (unsigned char)*p);
-        }
-}
-
-bool is_path_outside_root(const char *path)
-{
-        size_t depth = 0;
-
-        for (const char *part = path; *part;) {
-                size_t n;
-
-                part += strspn(part, "/");
-                n = strcspn(part, "/");
-                if (n == 2 && part[0] == '.' && part[1] == '.') {
-                        if (depth-- == 0)
-                                return true;
-                } else if (n && !(n == 1 && part[0] == '.')) {
-                        depth++;
-                }
-                part += n;
-        }
         return false;
 }
 

@@ -79,11 +79,6 @@ void respond_result(struct http_request *req, enum status st, struct buf *body, 
 /** Record that a client fetched this object. A failure is logged only. */
 void record_object_use(struct debuginfo_space *s, const struct build_id *id, enum object_kind kind);
 
-/** Append text percent-encoded, except unreserved characters and those in keep. Source: RFC 3986, 2.3. */
-void append_url_encoded(struct buf *to, const char *text, const char *keep);
-/** Whether ".." components lead above the path's root. */
-bool is_path_outside_root(const char *path);
-
 /**
  * Set X-DEBUGINFOD-SIZE and compare with the request's X-DEBUGINFOD-MAXSIZE. Source: elfutils, debuginfod(8).
  * @param size  of the response body; 0: not yet known.

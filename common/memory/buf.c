@@ -2,6 +2,7 @@
 #include "common/memory/buf.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <endian.h>
 #include <string.h>
 
@@ -83,6 +84,16 @@ void *buf_grow(struct buf *b, size_t n)
 enum status buf_append_str(struct buf *b, const char *s)
 {
         return buf_append(b, s, strlen(s));
+}
+
+void buf_append_url_encoded(struct buf *b, const char *text, const char *keep)
+{
+        for (const char *p = text; *p; p++) {
+                if (((unsigned char)*p < 0x80 && isalnum((unsigned char)*p)) || strchr("-._~", *p) || strchr(keep, *p))
+                        buf_append(b, p, 1);
+                else
+                        buf_printf(b, "%%%02X", (unsigned char)*p);
+        }
 }
 
 enum status buf_append_uleb128(struct buf *b, uint64_t v)

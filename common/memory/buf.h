@@ -100,6 +100,8 @@ static inline enum status buf_append_u64(struct buf *b, uint64_t v)
 }
 
 enum status buf_append_str(struct buf *b, const char *s);
+/** Append text percent-encoded, except unreserved characters and those in keep. Source: RFC 3986, 2.3. */
+void buf_append_url_encoded(struct buf *b, const char *text, const char *keep);
 enum status buf_append_uleb128(struct buf *b, uint64_t v);
 enum status buf_append_sleb128(struct buf *b, int64_t v);
 enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);

@@ -162,7 +162,7 @@ START_TEST(a_path_is_normalised)
                 char path[32];
 
                 snprintf(path, sizeof path, "%s", pairs[i][0]);
-                scan_path_normalise(path);
+                path_normalise(path);
                 ck_assert_str_eq(path, pairs[i][1]);
         }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/file.h"
 #include "common/hash/sha256.h"
 #include "debuginfo-store/forward_loop.h"
 #include "elf-image/section_list.h"
@@ -35,7 +36,7 @@ static enum status fetch_artifact_part(const struct artifact_query *q, const cha
 
         buf_init(&part, LIMIT_PATH_BYTES);
         buf_append_str(&part, what);
-        append_url_encoded(&part, text, also);
+        buf_append_url_encoded(&part, text, also);
         buf_append(&part, "", 1);
         if (!q->space->federation || buf_status(&part, err, "name"))
                 return ST_NOT_FOUND;

@@ -177,7 +177,7 @@ static void search_upstreams(struct debuginfo_space *s, struct http_request *req
         buf_append_str(&path, "metadata?key=");
         buf_append_str(&path, http_query(req, "key"));
         buf_append_str(&path, "&value=");
-        append_url_encoded(&path, q->value, "");
+        buf_append_url_encoded(&path, q->value, "");
         query.path = buf_cstr(&path);
         q->deadline_ns = monotonic_ns() + 2 * UPSTREAMS_S * 1000000000ll; /* includes the time to merge the answers */
         if (!query.path || http_begin_wait(&err)) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/file.h"
 #include "common/metrics.h"
 #include "common/hash/sha256.h"
 #include "debuginfo-store/part_cache.h"
@@ -65,7 +66,7 @@ static enum status find_source_bundle(const struct object_reader *reader, uint64
         if (st)
                 return st;
         if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size)) {
-                scan_path_normalise(path);
+                path_normalise(path);
                 if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size))
                         st = ST_NOT_FOUND;
         }
@@ -239,7 +240,7 @@ static enum status append_upstream_text(struct query_fetches *f, const struct bu
 
         buf_init(&part, 4 * LIMIT_PATH_BYTES);
         buf_append_str(&part, "source/");
-        append_url_encoded(&part, path + 1, "/");
+        buf_append_url_encoded(&part, path + 1, "/");
         if (!buf_cstr(&part))
                 return ST_NOT_FOUND;
         if (!may_fetch) {

@@ -65,7 +65,7 @@ static void append_key_element(const struct s3_list_request *request, struct buf
                 return;
         }
         buf_printf(to, "<%s>", name);
-        append_url_encoded(to, key, "/");
+        buf_append_url_encoded(to, key, "/");
         buf_printf(to, "</%s>", name);
 }
 
