@@ -50,7 +50,8 @@ enum status part_cache_open(struct debuginfo_store *store, const struct build_id
                 return error_set(err, ST_NOT_FOUND, "the part is not cached");
         if (fd < 0)
                 return error_os(err, errno, "cannot open '%s'", path);
-        (void)!utimensat(AT_FDCWD, path, NULL, 0); /* update the time of last use */
+        if (!store->is_read_only)
+                (void)!utimensat(AT_FDCWD, path, NULL, 0); /* update the time of last use */
         *fd_ret = fd;
         return ST_OK;
 }

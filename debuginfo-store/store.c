@@ -58,6 +58,7 @@ enum status debuginfo_store_open(const char *dir, bool read_only, struct debugin
 
         if (!s)
                 return error_no_memory(err);
+        s->is_read_only = read_only;
         pthread_mutex_init(&s->publish, NULL);
         active_uploads_init(&s->active_uploads);
         object_reader_register_metrics();

@@ -11,6 +11,7 @@
 
 struct debuginfo_store {
         char *dir;
+        bool is_read_only;
         struct meta *meta;
         pthread_mutex_t publish; /* serializes publishing, removal and pins */
         struct active_uploads active_uploads;

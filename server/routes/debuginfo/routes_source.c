@@ -1,93 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source files of the debuginfod web API, from source bundles, scanned packages and trees, or upstreams. A scanned file
- * is served only if debuginfo, scanned or stored, refers to it. The path is not a local path: it is looked up among the
- * names in the bundle, first as sent, then normalized without "." and "..".
+ * is served only if debuginfo, scanned or stored, refers to it.
  * Source: elfutils, debuginfod(8); RFC 3986, 5.2.4.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/file.h"
 #include "common/metrics.h"
 #include "common/hash/sha256.h"
-#include "debuginfo-store/part_cache.h"
+#include "debuginfo-store/stored_source.h"
 #include "server/routes/debuginfo/artifact.h"
 #include "server/routes/debuginfo/source_text.h"
-#include "source-bundle/bundle.h"
 
 static struct metric found =
         METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"found\"");
 static struct metric missing =
         METRIC_COUNTER("cairn_source_requests_total", "Requests for a source file.", "outcome=\"missing\"");
 
-/* A file of a bundle that is being sent. */
-struct bundled_source {
-        struct object_reader *reader;
-        uint64_t offset, size;
-};
-
-static ssize_t read_bundle(void *context, void *to, size_t n, uint64_t offset, struct error *err)
+static ssize_t read_bundled_source(void *source, void *to, size_t n, uint64_t offset)
 {
-        return object_reader_pread(context, to, n, offset, err);
-}
-
-static ssize_t read_bundled_source(void *state, void *to, size_t n, uint64_t offset)
-{
-        struct bundled_source *s = state;
         struct error err;
-        ssize_t got;
+        ssize_t got = stored_source_pread(source, to, n, offset, &err);
 
-        if (offset >= s->size)
-                return 0;
-        got = object_reader_pread(s->reader, to, n < s->size - offset ? n : (size_t)(s->size - offset),
-                                  s->offset + offset, &err);
         if (got < 0)
                 log_error("source", "%s", err.text);
         return got;
 }
 
-static void close_source(void *state)
+static void free_bundled_source(void *source)
 {
-        struct bundled_source *s = state;
-
-        object_reader_close(s->reader);
-        free(s);
+        stored_source_close(source);
+        free(source);
 }
 
-static enum status find_source_bundle(const struct object_reader *reader, uint64_t size, char *path,
-                                      struct bundled_source *ret, struct error *err)
+static enum status open_bundled_source(struct debuginfo_space *s, const struct build_id *id, const char *path,
+                                       struct stored_source *ret, struct error *err)
 {
-        struct source_bundle bundle;
-        enum status st = source_bundle_open(read_bundle, (void *)reader, size, &bundle, err);
+        enum status st = s->objects ? stored_source_open(s->objects, id, path, ret, err) : ST_NOT_FOUND;
 
-        if (st)
-                return st;
-        if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size)) {
-                path_normalise(path);
-                if (!source_bundle_find(&bundle, path, &ret->offset, &ret->size))
-                        st = ST_NOT_FOUND;
-        }
-        source_bundle_close(&bundle);
-        return st;
-}
-
-static enum status open_bundled_source(struct debuginfo_space *s, const struct build_id *id, char *path,
-                                       struct bundled_source *ret, struct error *err)
-{
-        struct stored_object stored;
-        enum status st = s->objects ? object_reader_open(s->objects, id, OBJECT_SOURCE, &ret->reader, &stored, err)
-                                    : ST_NOT_FOUND;
-
-        if (st)
-                return st;
-        object_reader_use_cache(ret->reader);
-        st = find_source_bundle(ret->reader, stored.size_bytes, path, ret, err);
-        if (st)
-                object_reader_close(ret->reader);
-        else
+        if (!st)
                 record_object_use(s, id, OBJECT_SOURCE);
         return st;
 }
@@ -186,92 +139,47 @@ struct federation_client query_fetches_make_client(const struct query_fetches *f
                                            .until_ns = d && d->expires_ns < until_ns ? d->expires_ns : until_ns };
 }
 
-/* Takes the file. */
-static enum status append_file_text(int fd, const char *path, struct buf *ret, struct error *err)
-{
-        _cleanup_close_ int owned = fd;
-        struct stat info;
-        void *to;
-
-        if (fstat(owned, &info) < 0)
-                return error_os(err, errno, "cannot stat a source file");
-        to = buf_reserve(ret, (size_t)info.st_size);
-        if (!to)
-                return buf_status(ret, err, "source file");
-        if (pread(owned, to, (size_t)info.st_size, 0) != info.st_size)
-                return error_set(err, ST_BUSY, "'%.200s' was changed while it was read", path);
-        buf_commit(ret, (size_t)info.st_size);
-        return ST_OK;
-}
-
 static enum status append_bundled_text(struct debuginfo_space *s, const struct build_id *id, const char *path,
                                        struct buf *ret, struct error *err)
 {
-        _cleanup_free_ char *copy = strdup(path);
-        struct bundled_source source;
-        void *to;
-        enum status st;
+        enum status st = s->objects ? stored_source_append(s->objects, id, path, ret, err) : ST_NOT_FOUND;
 
-        if (!copy)
-                return error_no_memory(err);
-        st = open_bundled_source(s, id, copy, &source, err);
-        if (st)
-                return st;
-        to = buf_reserve(ret, source.size);
-        if (!to)
-                st = buf_status(ret, err, "source file");
-        else if (read_bundled_source(&source, to, source.size, 0) != (ssize_t)source.size)
-                st = error_set(err, ST_BAD_DATA, "cannot read '%.200s' from its source bundle", path);
-        else
-                buf_commit(ret, source.size);
-        object_reader_close(source.reader);
+        if (!st)
+                record_object_use(s, id, OBJECT_SOURCE);
         return st;
 }
 
-/* Append a file from the cache of fetched parts, or, with may_fetch, from an upstream. */
 static enum status append_upstream_text(struct query_fetches *f, const struct build_id *id, const char *path,
-                                        bool may_fetch, struct buf *ret, struct error *err)
+                                        struct buf *ret, struct error *err)
 {
         const struct federation_client client = query_fetches_make_client(f);
-        struct debuginfo_space *s = f->space;
         _cleanup_buf_ struct buf part;
         int fd = -1;
         enum status st;
 
         buf_init(&part, 4 * LIMIT_PATH_BYTES);
-        buf_append_str(&part, "source/");
-        buf_append_url_encoded(&part, path + 1, "/");
-        if (!buf_cstr(&part))
-                return ST_NOT_FOUND;
-        if (!may_fetch) {
-                st = part_cache_open(s->objects, id, (const char *)part.data, &fd, err);
-                return st ? st : append_file_text(fd, path, ret, err);
-        }
+        st = source_part_put_name(path, &part, err);
+        if (st)
+                return st;
         if (f->count++ >= QUERY_FETCHES_MAX)
                 return error_set(err, ST_BUSY, "one query may request at most %d source files from upstreams",
                                  QUERY_FETCHES_MAX);
         st = http_begin_wait(err);
         if (st)
                 return st;
-        st = federation_fetch_part(s->federation, id, (const char *)part.data, &client, &fd, err);
+        st = federation_fetch_part(f->space->federation, id, (const char *)part.data, &client, &fd, err);
         http_end_wait();
-        return st ? st : append_file_text(fd, path, ret, err);
+        return st ? st : source_file_append(fd, path, ret, err);
 }
 
 static enum status explain_missing_source(struct debuginfo_space *s, const struct build_id *id, bool was_fetched,
                                           struct error *err)
 {
-        struct stored_object stored;
-        bool has_bundle = s->objects && !debuginfo_store_find(s->objects, id, OBJECT_SOURCE, &stored, NULL);
         const char *rest = !s->federation ? ""
                            : was_fetched  ? ", and no upstream has it"
                                           : ", and no upstream sent it yet";
-        char hex[BUILD_ID_HEX_MAX];
 
-        return error_set(err, ST_NOT_FOUND,
-                         has_bundle ? "the stored sources of build-id %s do not have this file%s"
-                                    : "no sources of build-id %s are stored%s",
-                         build_id_hex(id, hex), rest);
+        return stored_source_explain_missing(s->objects, id, rest, err);
 }
 
 enum status read_source_text(void *fetches, const struct build_id *id, const char *path, bool may_fetch,
@@ -291,10 +199,11 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
         if (may_fetch) {
                 st = open_scanned_source(s, id, path, http_request_cancelled(f->req), &o, err);
                 if (!st)
-                        st = append_file_text(o.fd, path, ret, err);
+                        st = source_file_append(o.fd, path, ret, err);
         }
         if (st == ST_NOT_FOUND && s->federation && s->objects)
-                st = append_upstream_text(f, id, path, may_fetch, ret, err);
+                st = may_fetch ? append_upstream_text(f, id, path, ret, err)
+                               : cached_source_append(s->objects, id, path, ret, err);
         return st == ST_NOT_FOUND ? explain_missing_source(s, id, may_fetch, err) : st;
 }
 
@@ -302,7 +211,7 @@ enum status read_source_text(void *fetches, const struct build_id *id, const cha
 
 static void handle_source(struct http_request *req, void *context)
 {
-        struct bundled_source *source = calloc(1, sizeof *source);
+        struct stored_source *source = calloc(1, sizeof *source);
         struct debuginfo_space *s = get_request_space(req);
         _cleanup_free_ char *path = NULL;
         struct build_id id;
@@ -317,15 +226,15 @@ static void handle_source(struct http_request *req, void *context)
         if (asprintf(&path, "/%s", http_path_part(req, "path")) < 0)
                 path = NULL;
         st = source && path ? open_bundled_source(s, &id, path, source, &err) : error_no_memory(&err);
-        if (!st && !check_max_size(req, source->size)) {
-                close_source(source);
+        if (!st && !check_max_size(req, source->size_bytes)) {
+                free_bundled_source(source);
                 return;
         }
         if (!st) {
                 metric_add(&found, 1);
                 http_set_header(req, "Cache-Control", get_cache_policy(s));
-                http_respond_stream(req, "application/octet-stream", source->size, NULL, read_bundled_source,
-                                    close_source, source);
+                http_respond_stream(req, "application/octet-stream", source->size_bytes, NULL, read_bundled_source,
+                                    free_bundled_source, source);
                 return;
         }
         free(source);
