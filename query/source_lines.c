@@ -45,7 +45,7 @@ void source_lines_load(struct source_lines *s, const struct query_sources *sourc
         else if (!id->size)
                 error_set(&s->why, ST_NOT_FOUND, "the object has no build-id to find its sources by");
         else if (!sources)
-                error_set(&s->why, ST_NOT_FOUND, "only a service has sources");
+                error_set(&s->why, ST_NOT_FOUND, "only a service or a data directory has sources");
         else
                 s->state = sources->read(sources->context, id, path, may_fetch, &s->text, &s->why);
         if (s->state == ST_TOO_BIG)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,6 +13,7 @@
 #include "common/file.h"
 #include "common/limits.h"
 #include "common/utf8.h"
+#include "debuginfo-store/stored_source.h"
 #include "http/client.h"
 #include "query/query.h"
 
@@ -73,13 +75,46 @@ enum status open_optional_index(const char *base, const char *without, struct sy
         return ST_OK;
 }
 
+/* The sources of a data directory; opened when the first one is read, as few queries show any. */
+struct directory_sources {
+        char *path; /* of the debuginfo store; owned */
+        struct debuginfo_store *store;
+};
+
+static void close_directory_sources(struct directory_sources *s)
+{
+        debuginfo_store_close(s->store);
+        free(s->path);
+}
+
+/* Nothing is fetched without a service. */
+static enum status read_directory_source(void *sources, const struct build_id *id, const char *path, bool may_fetch,
+                                         struct buf *ret, struct error *err)
+{
+        struct directory_sources *s = sources;
+        struct build_id owner;
+        enum status st = s->store ? ST_OK : debuginfo_store_open(s->path, true, &s->store, err);
+
+        (void)may_fetch;
+        if (st)
+                return st == ST_NOT_FOUND ? stored_source_explain_missing(NULL, id, "", err) : st;
+        if (debuginfo_store_resolve_alias(s->store, id, &owner, NULL) == ST_OK)
+                id = &owner;
+        st = stored_source_append(s->store, id, path, ret, err);
+        if (st == ST_NOT_FOUND)
+                st = cached_source_append(s->store, id, path, ret, err);
+        return st == ST_NOT_FOUND ? stored_source_explain_missing(s->store, id, "", err) : st;
+}
+
 static enum status query_data_directory(const struct query_options *o, const char *operation,
                                         struct query_params *params, struct buf *ret, struct error *err)
 {
         _cleanup_free_ char *profiles = NULL, *base = NULL;
         struct profile_store_options options = { .size = sizeof options, .read_only = true };
         struct profile_store *store = NULL;
-        struct query_input input = { .param = query_param_value, .param_context = params };
+        _cleanup_(close_directory_sources) struct directory_sources stored = { 0 };
+        const struct query_sources sources = { .read = read_directory_source, .context = &stored };
+        struct query_input input = { .param = query_param_value, .param_context = params, .sources = &sources };
         struct query_answer query_answer;
         struct timespec now;
         enum status st = service_profiles_path(&o->service, o->data, &profiles, err);
@@ -88,6 +123,9 @@ static enum status query_data_directory(const struct query_options *o, const cha
                 st = service_debuginfo_path(&o->service, o->data, &base, err);
         if (st)
                 return st;
+        stored.path = path_join(base, "debuginfo");
+        if (!stored.path)
+                return error_no_memory(err);
         clock_gettime(CLOCK_REALTIME, &now);
         input.now_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
         st = open_optional_index(base, SAMPLES_WITHOUT_INDEX, &options.symbols, err);

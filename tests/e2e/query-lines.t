@@ -28,8 +28,31 @@ lines() { "$cairn" query --server "$url" --lines "$@"; }
 like "$(lines --function square)" '^ +9.00 ns +9.00 ns +3          return x \* x; /\* the line that costs \*/$' \
         "lines of a function come with their text"
 like "$(lines --file 'app\.c' --csv)" '^square,[^,]*app\.c,3,app,9,9, *"? *return x' "  and lines of a file as CSV"
-"$cairn" query --data "$data" --lines --function square >"$tmp/local"
-like "$(cat "$tmp/local")" ' 3  square$' "a data directory alone has no sources: the function stands in the text's place"
+lines --function square >"$tmp/served"
+"$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
+is "$? $(cat "$tmp/local" "$tmp/err")" "0 $(cat "$tmp/served")" "a data directory alone shows the same text"
+for options in '--function square --csv' '--function main --csv' '--file app --limit 1'; do
+        # shellcheck disable=SC2086  # several words on purpose
+        is "$("$cairn" query --data "$data" --lines $options 2>&1)" "$(lines $options 2>&1)" "  and the same lines with $options"
+done
+is "$("$cairn" query --data "$data" --lines --function square --json 2>&1 | jq -r '.rows[0].source')" \
+        '        return x * x; /* the line that costs */' "  as JSON"
+
+
+# ---- a data directory without the sources ----
+
+id=$(build_id_of "$tmp/app")
+ok "the sources are removed" "$cairn" debuginfo rm --server "$url" --kind source "$id"
+lines --function square >"$tmp/served" 2>"$tmp/served-note"
+"$cairn" query --data "$data" --lines --function square >"$tmp/local" 2>"$tmp/err"
+is "$(cat "$tmp/local")" "$(cat "$tmp/served")" "without the sources a data directory shows the function in place of the text, as the service"
+like "$(cat "$tmp/local")" ' 3  square$' "  the function"
+is "$(cat "$tmp/err")" "cairn: lines: no text of '$tmp/src/app.c': no sources of build-id $id are stored; upload it: cairn-upload --sources DIR app" \
+        "  and how to upload them"
+mv "$data/debuginfo" "$tmp/debuginfo"
+like "$("$cairn" query --data "$data" --lines --function square 2>&1)" "no sources of build-id $id are stored" "  also without any debuginfo"
+mv "$tmp/debuginfo" "$data/debuginfo"
+ok "the sources are uploaded again" "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/app" 2>"$tmp/err"
 
 # ---- two versions, compared ----
 
@@ -80,6 +103,8 @@ is "$(sed 's/^square,[^,]*,//' "$tmp/both")" 'function,file,line,object,flat,cum
 2,app,3,3,0,0,{
 3,app,9,9,4,4,"        int y = x;"
 4,app,0,0,20,20,"        return y * x;"' "  as CSV, with the text of the version that has the line"
+is "$("$cairn" diff --data "$data" --lines --base '{version="1"}' --function square --csv '{version="2"}' | tr -d '\r')" \
+        "$(cat "$tmp/both")" "  the same in a data directory"
 is "$(compare --csv --relative | tr -d '\r' | cut -d, -f3,5-8)" 'line,flat,cumulative,flat_after,cumulative_after
 2,6,6,0,0
 3,18,18,4,4
@@ -110,6 +135,11 @@ work,/src/job.c,4,0,0,8,8' "two files are compared without a service"
 answers 400 'the formats of values are json, text and csv' "lists of names have no HTML form" -D "$tmp/headers" "$url/api/v1/query/label/service_name/values?format=html"
 like "$(tr -d '\r' <"$tmp/headers")" '^Content-Type: application/json' "  whatever is asked for"
 stop_server
+
+python3 tests/e2e/read-only.py digest "$data" >"$tmp/before"
+like "$("$cairn" query --data "$data" --lines --function square '{version="2"}')" ' 4          return y \* x;$' "after the service stopped the text is shown"
+python3 tests/e2e/read-only.py digest "$data" >"$tmp/after"
+is "$(diff "$tmp/before" "$tmp/after")" "" "  and every byte of the directory is as before"
 
 # ---- more frames in a location than any writer of ours gives it ----
 
