@@ -93,8 +93,8 @@ static bool is_same_shared_frames(const void *context, uint32_t location, const 
 static enum status find_shared_location(struct sharing *s, uint32_t i, uint32_t *ret, bool *found_ret,
                                         struct error *err)
 {
-        const struct shared_frames key = get_shared_frames(&s->stacks->locations[i]);
-        uint32_t hash = hash_table_hash(&key, sizeof key);
+        const struct shared_frames key = get_shared_frames(&s->stacks->locations[i]); /* 16 bytes, as an id */
+        uint32_t hash = (uint32_t)keyed_hash_id((const uint8_t *)&key);
         enum status st;
 
         *found_ret = hash_table_find(&s->table, hash, is_same_shared_frames, s, &key, sizeof key, ret) &&

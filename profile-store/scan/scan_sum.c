@@ -281,14 +281,32 @@ static enum status add_group_totals(struct group_sum *g, struct error *err)
         return st ? st : work_meter_add(g->chunk->thread->meter, count, err);
 }
 
+static bool has_only_text(const struct scan_chunk *chunk, const char *column, const char *text)
+{
+        struct parquet_bytes value;
+
+        return group_has_one_text(chunk->file, chunk->group, column, &value) && value.size == strlen(text) &&
+               memcmp(value.data, text, value.size) == 0;
+}
+
+/* Note the units and types of the rows, unless statistics say that the last noted ones are all there are. */
+static enum status note_group_kinds(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
+{
+        enum status st = ST_OK;
+
+        if (!s->kinds.any_unit || !has_only_text(chunk, "unit", s->kinds.unit))
+                st = scan_visit_texts(chunk, "unit", add_unit, s, err);
+        if (!st && (!s->kinds.any_type || !has_only_text(chunk, "profile_type", s->kinds.type)))
+                st = scan_visit_texts(chunk, "profile_type", add_type, s, err);
+        return st;
+}
+
 static enum status sum_group(struct stack_summing *s, const struct scan_chunk *chunk, struct error *err)
 {
         struct group_sum g = { .summing = s, .chunk = chunk };
         struct scan_thread *t = chunk->thread;
-        enum status st = scan_visit_texts(chunk, "unit", add_unit, s, err);
+        enum status st = note_group_kinds(s, chunk, err);
 
-        if (!st)
-                st = scan_visit_texts(chunk, "profile_type", add_type, s, err);
         if (!st)
                 st = scan_open_chunk_column(chunk, CURSOR_STACK, "stack_id", PARQUET_BINARY, &g.stacks, err);
         if (!st)

@@ -14,7 +14,7 @@ static size_t count_shown_rows(const struct top *t, uint64_t limit)
         return limit && limit < t->count ? (size_t)limit : t->count;
 }
 
-#define ROWS_OF_PIECE 4096
+#define ROWS_OF_PIECE 1024
 #define PIECES 64 /* written before they are appended to the answer; bounds the memory */
 
 /* Rows as JSON, in pieces written by several threads. */
