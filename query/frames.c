@@ -169,7 +169,7 @@ enum status frame_table_add_label(struct frame_table *t, const char *text, uint3
 
 /* ---- short names ---- */
 
-#define FRAMES_AT_ONCE 4096 /* batch of one thread; for fewer a second thread is not worthwhile */
+#define FRAMES_AT_ONCE 1024 /* batch of one thread; for fewer a second thread is not worthwhile */
 
 struct short_naming {
         struct frame_table *t;
