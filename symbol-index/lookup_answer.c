@@ -334,8 +334,9 @@ static bool answer_with_chains(struct lookup *l, const struct block *block, cons
 
 /* ---- walking the map ---- */
 
-#define UNPACK_ROWS 8
-#define CHAINS_KEYS_LEAST 24
+/* Measured with 25 to 460 keys a block of the Linux kernel's symbols. */
+#define UNPACK_ROWS 5
+#define CHAINS_KEYS_LEAST 64
 
 struct key_walk {
         struct lookup *l;
