@@ -30,11 +30,11 @@ static void draw_process_key(void)
 
 static void derive_id_hash_key(void)
 {
-        uint64_t words[2 * sizeof id_hash_key / sizeof *id_hash_key];
+        for (uint64_t i = 0; i < sizeof id_hash_key / sizeof *id_hash_key; i++) {
+                uint64_t low = 2 * i, high = 2 * i + 1;
 
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-                words[i] = keyed_hash(&i, sizeof i);
-        memcpy(id_hash_key, words, sizeof id_hash_key);
+                id_hash_key[i] = (unsigned __int128)keyed_hash(&high, sizeof high) << 64 | keyed_hash(&low, sizeof low);
+        }
 }
 
 /* Runs before main(), so that no thread sees the keys change and no sandbox forbids the system call. */
