@@ -64,6 +64,7 @@ struct noted_upload {
 struct resymbolizer {
         struct profile_store *const *stores;
         size_t store_count;
+        struct unresolved_counts *counts; /* NULL: samples are not counted */
         char *queue_path;
         pthread_mutex_t lock;
         pthread_cond_t changed;
@@ -352,6 +353,7 @@ static void run_resymbolizer_round(struct resymbolizer *r)
                 metric_add(&resymbolized_objects, (int64_t)round.resymbolized);
                 metric_add(&resymbolized_locations, (int64_t)round.result.locations_changed);
                 metric_add(&rounds, 1);
+                unresolved_counts_request(r->counts);
         }
         update_resymbolizer_metrics(r);
         if (round.wait)
@@ -381,8 +383,9 @@ static void *run_resymbolizer(void *arg)
         return NULL;
 }
 
-enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
-                               struct resymbolizer **ret, struct error *err)
+enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count,
+                               struct unresolved_counts *counts, const char *queue_path, struct resymbolizer **ret,
+                               struct error *err)
 {
         struct resymbolizer *r = calloc(1, sizeof *r);
         enum status st;
@@ -403,6 +406,7 @@ enum status resymbolizer_start(struct profile_store *const *stores, size_t store
         pthread_cond_init(&r->changed, NULL);
         r->stores = stores;
         r->store_count = store_count;
+        r->counts = counts;
         r->queue_path = strdup(queue_path);
         st = r->queue_path ? load_queue(r, err) : error_no_memory(err);
         if (!st) {

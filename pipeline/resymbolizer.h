@@ -16,13 +16,19 @@
  * Threads: any, except start and stop.
  */
 #include "common/build_id.h"
+#include "pipeline/unresolved_counts.h"
 #include "profile-store/store.h"
 
 struct resymbolizer;
 
-/** Load the queue from the file at queue_path and start. @param stores whose locations are rewritten; borrowed. */
-enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count, const char *queue_path,
-                               struct resymbolizer **ret, struct error *err) MUST_CHECK;
+/**
+ * Load the queue from the file at queue_path and start.
+ * @param stores  whose locations are rewritten; borrowed.
+ * @param counts  notified after each round; borrowed; NULL is allowed.
+ */
+enum status resymbolizer_start(struct profile_store *const *stores, size_t store_count,
+                               struct unresolved_counts *counts, const char *queue_path, struct resymbolizer **ret,
+                               struct error *err) MUST_CHECK;
 /** Unfinished objects stay in the file. NULL is allowed. */
 void resymbolizer_stop(struct resymbolizer *r);
 

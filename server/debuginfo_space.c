@@ -276,10 +276,11 @@ static enum status start_pipeline(struct debuginfo_space *s, const struct debugi
                                        .keep_symbols_s = s->options->keep_symbols_s,
                                        .hourly = s->tenant ? NULL : all->hourly,
                                        .context = all->context };
-        enum status st = queue && companions
-                                 ? resymbolizer_start(s->stores, s->store_count, queue, &s->resymbolizer, err)
-                                 : error_no_memory(err);
+        enum status st = queue && companions ? unresolved_counts_start(s->stores, s->store_count, &s->counts, err)
+                                             : error_no_memory(err);
 
+        if (!st)
+                st = resymbolizer_start(s->stores, s->store_count, s->counts, queue, &s->resymbolizer, err);
         o.resymbolizer = s->resymbolizer;
         if (!st)
                 st = indexer_start(&o, &s->indexer, err);
@@ -402,6 +403,7 @@ static void stop_space(struct debuginfo_space *s)
         gc_thread_destroy(s->gc_thread);
         scan_destroy(s->scan_demand.scan);
         resymbolizer_stop(s->resymbolizer);
+        unresolved_counts_stop(s->counts);
 }
 
 void debuginfo_spaces_stop(struct debuginfo_spaces *all)

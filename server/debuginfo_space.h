@@ -28,6 +28,7 @@
 #include "pipeline/missing_retry.h"
 #include "pipeline/resymbolizer.h"
 #include "pipeline/scan_demand.h"
+#include "pipeline/unresolved_counts.h"
 #include "server/access/tenant_config.h"
 #include "server/server.h"
 #include "server/symbolize/symbolize_text.h"
@@ -66,7 +67,8 @@ struct debuginfo_space {
         struct federation *federation;       /* NULL without upstreams */
         struct missing_retry *missing_retry; /* NULL without upstreams and --scan */
         struct scan_demand scan_demand;      /* its scan is NULL without --scan */
-        struct resymbolizer *resymbolizer;   /* NULL when read-only, as are the next two */
+        struct unresolved_counts *counts;    /* NULL when read-only, as are the next three */
+        struct resymbolizer *resymbolizer;
         struct indexer *indexer;
         _Atomic(struct gc_thread *) gc_thread; /* notified by the indexer, and queries it */
 };

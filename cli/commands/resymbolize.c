@@ -98,7 +98,7 @@ static enum status resymbolize_directory(const struct resymbolize_options *o, st
                 return st;
         st = profile_store_open(profiles, &options, &store, err);
         if (!st)
-                st = resymbolize_and_report(store, &request, report, err);
+                st = resymbolize_and_report(store, &request, NULL, report, err);
         profile_store_close(store);
         symbol_index_close(options.symbols);
         return st;

@@ -132,6 +132,14 @@ is "$(jq -c '[.dry_run, .locations_changed, .unresolved_samples.before.no_debugi
 "$cairn" resymbolize --server "$url" --build-id "$(build_id_of "$tmp/program-06")" >"$tmp/text"
 like "$(cat "$tmp/text")" '^  no_debuginfo +1 samples before, 1 after$' "and a run counts them before and after, as text"
 is "$(metric 'cairn_unresolved_samples{when="after",reason="no_debuginfo"}')" 1 "and as a metric"
+build 07
+ingest 07 seven
+ingest 07 seven-again
+put_object debuginfo "$tmp/program-06"
+unresolved() { echo "$(metric "cairn_unresolved_samples{when=\"before\",reason=\"no_debuginfo\"}") $(metric "cairn_unresolved_samples{when=\"after\",reason=\"no_debuginfo\"}")"; }
+becomes "1 2" "automatic re-symbolization updates the metric: other samples came meanwhile" unresolved
+put_object debuginfo "$tmp/program-07"
+becomes "2 0" "  and so does the next one" unresolved
 request -X POST -H 'Content-Type: application/json' -d '{"since":"yesterday-ish"}' "$url/api/v1/resymbolize"
 is "$code" 400 "a time that is none is refused"
 for where in "--server $url" "--data $data"; do

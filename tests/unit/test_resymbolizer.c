@@ -91,7 +91,7 @@ START_TEST(an_object_that_fails_does_not_stop_the_others)
         snprintf(dir, sizeof dir, "/tmp/cairn-healer-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
         queue = path_join(dir, "queue");
-        ck_assert_int_eq(resymbolizer_start(stores, 1, queue, &h, &err), ST_OK);
+        ck_assert_int_eq(resymbolizer_start(stores, 1, NULL, queue, &h, &err), ST_OK);
         for (unsigned i = 0; i < OBJECTS; i++)
                 change_object(h, i);
         pthread_mutex_lock(&lock);
@@ -106,7 +106,7 @@ START_TEST(an_object_that_fails_does_not_stop_the_others)
         ck_assert(!file_names(0));
 
         bad_alone = 0;
-        ck_assert_int_eq(resymbolizer_start(stores, 1, queue, &h, &err), ST_OK);
+        ck_assert_int_eq(resymbolizer_start(stores, 1, NULL, queue, &h, &err), ST_OK);
         pthread_mutex_lock(&lock);
         while (bad_alone < 2) /* once at the start, and again by itself after a while */
                 pthread_cond_wait(&changed, &lock);

@@ -341,7 +341,7 @@ START_TEST(what_two_jobs_change_is_remembered_until_both_have_ended)
 
         ck_assert_int_ge(fd, 0);
         close(fd);
-        ck_assert_msg(resymbolizer_start(NULL, 0, path, &h, &err) == ST_OK, "%s", err.text);
+        ck_assert_msg(resymbolizer_start(NULL, 0, NULL, path, &h, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(resymbolizer_expect_change(h, &id, &err), ST_OK);
         ck_assert_int_eq(resymbolizer_expect_change(h, &id, &err), ST_OK);
         for (size_t left = 2; left-- > 0;) {

@@ -117,7 +117,7 @@ static void handle_resymbolize(struct http_request *req, void *context)
         buf_init(&body, KiB(16));
         if (!st) {
                 atomic_fetch_add(&t->resymbolize_running, 1);
-                st = resymbolize_and_report(t->profiles, &request, &body, &err);
+                st = resymbolize_and_report(t->profiles, &request, get_request_space(req)->counts, &body, &err);
                 atomic_fetch_sub(&t->resymbolize_running, 1);
         }
         id_set_deinit(&ids);
