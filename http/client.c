@@ -369,7 +369,7 @@ static size_t on_curl_write(char *data, size_t size, size_t count, void *context
 }
 
 /* Copy a header value without surrounding blanks. */
-static void copy_note(struct http_client_response *r, const char *text, size_t n)
+static void copy_header_value(const char *text, size_t n, char *ret, size_t size)
 {
         while (n && strchr(" \t", *text)) {
                 text++;
@@ -377,20 +377,26 @@ static void copy_note(struct http_client_response *r, const char *text, size_t n
         }
         while (n && strchr(" \t\r\n", text[n - 1]))
                 n--;
-        snprintf(r->note, sizeof r->note, "%.*s", (int)n, text);
+        snprintf(ret, size, "%.*s", (int)n, text);
 }
 
 static size_t on_curl_header(char *line, size_t size, size_t count, void *context)
 {
         static const char retry_after[] = "retry-after:", note[] = "x-cairn-note:";
+        static const char expiring[] = "x-cairn-expiring-samples:";
         struct attempt *a = context;
         size_t n = size * count;
+        char number[24];
 
         if (n > strlen(retry_after) && strncasecmp(line, retry_after, strlen(retry_after)) == 0)
                 a->response->retry_after_ms =
                         parse_retry_after_ms(line + strlen(retry_after), n - strlen(retry_after), time(NULL));
         else if (n > strlen(note) && strncasecmp(line, note, strlen(note)) == 0)
-                copy_note(a->response, line + strlen(note), n - strlen(note));
+                copy_header_value(line + strlen(note), n - strlen(note), a->response->note, sizeof a->response->note);
+        else if (n > strlen(expiring) && strncasecmp(line, expiring, strlen(expiring)) == 0) {
+                copy_header_value(line + strlen(expiring), n - strlen(expiring), number, sizeof number);
+                a->response->expiring_samples = strtoull(number, NULL, 10);
+        }
         return n;
 }
 

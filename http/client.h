@@ -76,8 +76,9 @@ struct http_client_response {
         unsigned code;   /* 0: no response */
         struct buf body; /* of any response, unless write received it; owned */
         char content_type[80];
-        char note[600];          /* header X-Cairn-Note of the last response, which lists what it omits; "": none */
-        uint64_t retry_after_ms; /* of the last response; 0: none */
+        char note[600];            /* header X-Cairn-Note of the last response, which lists what it omits; "": none */
+        uint64_t expiring_samples; /* header X-Cairn-Expiring-Samples of the last response */
+        uint64_t retry_after_ms;   /* of the last response; 0: none */
         unsigned attempts;
         bool timed_out;  /* the last attempt timed out */
         char cause[160]; /* libcurl's error of the last attempt if there is no response; without the URL */

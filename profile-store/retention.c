@@ -249,6 +249,26 @@ bool retention_find_now(const struct tables *t, int64_t *now_s_ret, int64_t *new
         return true;
 }
 
+static bool is_day_before(int64_t day, int64_t cutoff_s)
+{
+        return (day + 1) * S_PER_DAY <= cutoff_s;
+}
+
+uint64_t profile_store_count_expiring(struct profile_store *s, const struct profile *p, uint64_t *age_s_ret)
+{
+        struct store_limits *limits = store_limits_acquire(s);
+        uint64_t age_s = limits->limits.age_s, count = 0;
+        int64_t now_ns, latest_ns;
+
+        store_limits_release(limits);
+        stable_clock_get_range(&now_ns, &latest_ns);
+        for (size_t i = 0; age_s && i < p->samples.count; i++)
+                count += is_day_before(day_of_us(p->samples.items[i].time_unix_ns / 1000),
+                                       now_ns / 1000000000 - (int64_t)age_s);
+        *age_s_ret = age_s;
+        return count;
+}
+
 static void mark_candidate(struct candidate *c, enum expiry_reason reason, uint64_t *bytes)
 {
         if (c->reason != EXPIRY_NONE || c->is_gone)
@@ -260,7 +280,7 @@ static void mark_candidate(struct candidate *c, enum expiry_reason reason, uint6
 /* Only samples and stacks of whole days before cutoff_s. */
 static void mark_old_days(struct plan *p, int64_t cutoff_s, uint64_t *bytes)
 {
-        for (size_t i = 0; i < p->count && (p->files[i].day + 1) * S_PER_DAY <= cutoff_s; i++)
+        for (size_t i = 0; i < p->count && is_day_before(p->files[i].day, cutoff_s); i++)
                 mark_candidate(&p->files[i], EXPIRY_AGE, bytes);
 }
 

@@ -21,6 +21,7 @@
  *   (profile-store/compaction/label_expiry.h), before the size is checked.
  */
 #include "common/memory/buf.h"
+#include "profile-formats/profile.h"
 #include "profile-store/store.h"
 #include "profile-store/tables.h"
 
@@ -30,6 +31,13 @@
  * @return ST_OK; ST_USAGE, with ret unchanged.
  */
 enum status sample_limits_parse(const char *text, struct sample_limits *ret, struct error *err) MUST_CHECK;
+
+/**
+ * Count the samples of a profile that the store's age limit removes: those of days of which all is older, whatever the
+ * newest sample of the store is. Limits of size and label rules are ignored.
+ * @param age_s_ret  the limit; 0: none.
+ */
+uint64_t profile_store_count_expiring(struct profile_store *store, const struct profile *profile, uint64_t *age_s_ret);
 
 enum expiry_reason {
         EXPIRY_NONE,

@@ -6,6 +6,7 @@
 #include "cli/commands/run_query.h"
 #include "cli/commands/command.h"
 #include "cli/commands/profile_input.h"
+#include "common/json/json_out.h"
 #include "common/utf8.h"
 #include "common/compress/compress.h"
 #include "common/limits.h"
@@ -15,7 +16,7 @@
 
 static const struct usage usage = {
         .synopsis = "cairn import [--server URL] [--format F] [--label K=V]... [--type ID] [--time T] [--history] "
-                    "[--dry-run] FILE...",
+                    "[--dry-run] [--json] FILE...",
         .about = "Send profiles in pprof, OTLP, speedscope, perf script, folded or JFR format to the service; the\n"
                  "format is detected unless --format is given. A file that is sent twice counts once.",
         .examples = "  cairn import --label service.name=api cpu.pb.gz\n"
@@ -29,7 +30,13 @@ struct import_options {
         const char *time;
         struct profile_input input;
         struct option_list labels;
-        bool dry_run, history;
+        bool dry_run, history, json;
+};
+
+/* Response of the service. */
+struct import_result {
+        struct otlp_response otlp;
+        uint64_t expiring_samples; /* accepted, but older than the service's retention */
 };
 
 static enum status add_labels(struct profile *p, const struct option_list *labels, struct error *err)
@@ -48,7 +55,7 @@ static enum status add_labels(struct profile *p, const struct option_list *label
         return st;
 }
 
-static enum status send_profile(const struct import_options *o, const struct profile *p, struct otlp_response *ret,
+static enum status send_profile(const struct import_options *o, const struct profile *p, struct import_result *ret,
                                 struct error *err)
 {
         const char *const headers[] = { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
@@ -77,9 +84,55 @@ static enum status send_profile(const struct import_options *o, const struct pro
         if (st && o->history && response.code == 403)
                 st = error_set(err, ST_USAGE, "HTTP 403; --history needs a token with the scopes ingest and history");
         if (!st)
-                st = otlp_read_response(response.body.data, response.body.size, ret, err);
-        if (!st && ret->rejected && ret->rejected >= p->samples.count)
-                st = error_set(err, ST_BAD_DATA, "the service stored nothing: %s", PRINTABLE(ret->message));
+                st = otlp_read_response(response.body.data, response.body.size, &ret->otlp, err);
+        ret->expiring_samples = response.expiring_samples;
+        if (!st && ret->otlp.rejected && ret->otlp.rejected >= p->samples.count)
+                st = error_set(err, ST_BAD_DATA, "the service stored nothing: %s", PRINTABLE(ret->otlp.message));
+        return st;
+}
+
+static void print_import(const char *path, const char *format, const struct profile *p, bool dry_run,
+                         const struct otlp_response *response)
+{
+        printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p->samples.count, p->stacks.count,
+               p->locations.count);
+        if (p->rejected_samples)
+                printf(", %" PRIu64 " samples left out: %s", p->rejected_samples, PRINTABLE(p->rejected_reason));
+        if (response->rejected)
+                printf(", the service left out: %s", PRINTABLE(response->message));
+        printf("%s", dry_run ? "; not sent" : "; sent");
+        if (!response->rejected && *response->message)
+                printf("; message of the service: %s", PRINTABLE(response->message));
+        printf("\n");
+}
+
+static enum status print_import_json(const char *path, const char *format, const struct profile *p, bool dry_run,
+                                     const struct import_result *result, struct error *err)
+{
+        _cleanup_buf_ struct buf text;
+        struct json_out j;
+        enum status st;
+
+        buf_init(&text, MiB(1));
+        json_out_init(&j, &text);
+        json_out_object(&j, NULL);
+        json_out_str(&j, "file", path);
+        json_out_str(&j, "format", format);
+        json_out_bool(&j, "sent", !dry_run);
+        json_out_uint(&j, "samples", p->samples.count);
+        json_out_uint(&j, "stacks", p->stacks.count);
+        json_out_uint(&j, "locations", p->locations.count);
+        json_out_uint(&j, "unreadable_samples", p->rejected_samples);
+        json_out_uint(&j, "rejected_samples", result->otlp.rejected);
+        json_out_uint(&j, "expiring_samples", result->expiring_samples);
+        if (p->rejected_samples)
+                json_out_str(&j, "unreadable_reason", p->rejected_reason);
+        if (*result->otlp.message)
+                json_out_str(&j, "message", result->otlp.message);
+        json_out_object_end(&j);
+        st = buf_status(&text, err, "the report");
+        if (!st)
+                printf("%s\n", buf_cstr(&text));
         return st;
 }
 
@@ -87,7 +140,7 @@ static enum status import_file(const struct import_options *common, const char *
 {
         const struct import_options o = *common;
         const char *format;
-        struct otlp_response response = { 0 };
+        struct import_result result = { 0 };
         struct profile p;
         enum status st = profile_input_read(path, &o.input, &p, &format, err);
 
@@ -98,19 +151,11 @@ static enum status import_file(const struct import_options *common, const char *
         if (!st)
                 st = add_labels(&p, &o.labels, err);
         if (!st && !o.dry_run)
-                st = send_profile(&o, &p, &response, err);
-        if (!st) {
-                printf("%s: %s, %u samples, %u stacks, %u locations", path, format, p.samples.count, p.stacks.count,
-                       p.locations.count);
-                if (p.rejected_samples)
-                        printf(", %" PRIu64 " samples left out: %s", p.rejected_samples, PRINTABLE(p.rejected_reason));
-                if (response.rejected)
-                        printf(", the service left out: %s", PRINTABLE(response.message));
-                printf("%s", o.dry_run ? "; not sent" : "; sent");
-                if (!response.rejected && *response.message)
-                        printf("; message of the service: %s", PRINTABLE(response.message));
-                printf("\n");
-        }
+                st = send_profile(&o, &p, &result, err);
+        if (!st && o.json)
+                st = print_import_json(path, format, &p, o.dry_run, &result, err);
+        else if (!st)
+                print_import(path, format, &p, o.dry_run, &result.otlp);
         profile_deinit(&p);
         return st;
 }
@@ -151,6 +196,7 @@ int command_import(int argc, char **argv)
                               "time of samples without one (default: the file's time; now for standard input)"),
                 OPTION_FLAG("history", 0, &o.history, "send samples of any age; a token also needs the scope history"),
                 OPTION_FLAG("dry-run", 0, &o.dry_run, "read and check, send nothing"),
+                OPTION_FLAG("json", 0, &o.json, "print JSON, one object per line and file"),
                 OPTION_END,
         };
         struct error err;

@@ -50,7 +50,7 @@ void otlp_put_response(struct buf *ret, uint64_t rejected, const char *message);
  */
 struct otlp_response {
         uint64_t rejected;
-        char message[320];
+        char message[640];
 };
 
 /**

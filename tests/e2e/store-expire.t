@@ -3,10 +3,14 @@
 . tests/e2e/lib.sh
 for tool in curl jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
-# One batch of a service, with samples of DAYS ago.
-send_days_ago() {
+# A file with one sample of DAYS ago.
+make_days_ago() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" service="days$1" values=7 mapping_file=program addresses=401000 \
                 at_ns="$(($(date +%s) - $1 * 86400))000000000"
+}
+# One batch of a service, with a sample of DAYS ago.
+send_days_ago() {
+        make_days_ago "$1"
         request -H 'Content-Type: application/x-protobuf' ${2:+-H "$2"} --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         is "$code" 200 "samples of $1 days ago are taken"
 }
@@ -55,6 +59,24 @@ answers 400 "'dry-run' is unknown" "a misspelt dry run is refused" -H 'Content-T
         --data '{"dry-run": true}' "$url/api/v1/store/expire"
 answers 400 'an object' "as is what is not an object" -H 'Content-Type: application/json' --data 'true' "$url/api/v1/store/expire"
 like "$(expire --server "$url")" 'removed 2 files, 2 rows' "a service removes by its own rules"
+make_days_ago 8
+like "$("$cairn" import --server "$url" --history "$tmp/one.otlp")" \
+        '; sent; message of the service: 1 samples are older than the retention of 5d: the next maintenance removes them unless' \
+        "an import of samples that retention removes says so"
+# Samples and stacks of the first removal and of this one.
+expired_again() { expire --server "$url" >/dev/null; metric_reached cairn_store_expired_rows_total 4; }
+wait_for "the imported sample to be removed" expired_again
+pass "  and retention removes them"
+make_days_ago 9
+is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.format, .sent, .samples, .rejected_samples, .expiring_samples, (.message | .[0:41])]')" \
+        '["otlp",true,1,0,1,"1 samples are older than the retention of"]' "  also as JSON"
+is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.expiring_samples, .message]')" \
+        '[0,"this batch was received before: no samples were added"]' "  but not of a batch that was received before"
+make_days_ago 4
+is "$("$cairn" import --server "$url" --history --json "$tmp/one.otlp" | jq -c '[.sent, .expiring_samples, .message]')" '[true,0,null]' \
+        "  nor of samples that are kept"
+is "$("$cairn" import --dry-run --json "$tmp/one.otlp" | jq -c '[.file == "'"$tmp/one.otlp"'", .sent, .samples]')" '[true,false,1]' \
+        "a dry run sends nothing"
 stop_server
 "$cairn" serve --data "$data" --retain-samples '{env="dev"},size=3G' >"$tmp/out" 2>&1
 is $? 64 "a size of samples with certain labels is refused"

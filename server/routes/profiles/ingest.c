@@ -12,6 +12,7 @@
 #include "profile-formats/otlp/otlp.h"
 #include "profile-formats/otlp/otlp_json.h"
 #include "profile-formats/profile_accept.h"
+#include "profile-store/retention.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -190,10 +191,34 @@ enum status fail_if_all_rejected(const struct profile *p, struct error *err)
                          p->rejected_reason);
 }
 
-/* A duplicate is a success with a warning: partial_success with no rejected samples. */
-static void describe_otlp_outcome(const struct profile *p, bool duplicate, struct otlp_outcome *ret)
+static void format_age(uint64_t age_s, char ret[static 32])
+{
+        if (age_s % 86400 == 0)
+                snprintf(ret, 32, "%" PRIu64 "d", age_s / 86400);
+        else if (age_s % 3600 == 0)
+                snprintf(ret, 32, "%" PRIu64 "h", age_s / 3600);
+        else
+                snprintf(ret, 32, "%" PRIu64 "s", age_s);
+}
+
+static void add_expiring_message(uint64_t age_s, struct otlp_outcome *ret)
+{
+        size_t used = strlen(ret->message);
+        char age[32];
+
+        format_age(age_s, age);
+        snprintf(ret->message + used, sizeof ret->message - used,
+                 "%s%" PRIu64 " samples are older than the retention of %s: the next maintenance removes them unless "
+                 "the age of --retain-samples is increased before",
+                 used ? "; " : "", ret->expiring, age);
+}
+
+/* A duplicate is a success with a warning: partial_success with no rejected samples. So are expiring samples. */
+static void describe_otlp_outcome(const struct ingest_batch *batch, const struct profile *p, bool duplicate,
+                                  struct otlp_outcome *ret)
 {
         static const char again[] = "this batch was received before: no samples were added";
+        uint64_t age_s = 0;
 
         *ret = (struct otlp_outcome){ .rejected = p->rejected_samples };
         if (p->rejected_samples)
@@ -202,6 +227,10 @@ static void describe_otlp_outcome(const struct profile *p, bool duplicate, struc
                          p->rejected_reason);
         else if (duplicate)
                 snprintf(ret->message, sizeof ret->message, "%s", again);
+        if (batch->is_history && !duplicate)
+                ret->expiring = profile_store_count_expiring(batch->tenant->profiles, p, &age_s);
+        if (ret->expiring)
+                add_expiring_message(age_s, ret);
 }
 
 enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otlp_body *body, struct otlp_outcome *ret,
@@ -217,7 +246,7 @@ enum status ingest_otlp_batch(const struct ingest_batch *batch, const struct otl
         profile_set_missing_times(&p, wall_clock_ns());
         st = append_ingested_batch(batch, &p, &duplicate, err);
         if (!st)
-                describe_otlp_outcome(&p, duplicate, ret);
+                describe_otlp_outcome(batch, &p, duplicate, ret);
         profile_deinit(&p);
         return st;
 }

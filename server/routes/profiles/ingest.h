@@ -71,7 +71,10 @@ struct otlp_body {
 /** Content of an OTLP response. */
 struct otlp_outcome {
         uint64_t rejected;
-        char message[400]; /* the first reason, or that the batch is a duplicate; "": none */
+        uint64_t expiring; /* accepted samples that the age limit of retention removes; only of history batches */
+        char message[640]; /* the first reason of a rejection, whether the batch is a duplicate, and the expiring
+                              samples;
+                              "": none */
 };
 
 /**

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OTLP profiles over HTTP. docs/formats/ingest.md; OTLP specification 1.11.0, OTLP/HTTP. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "profile-formats/otlp/otlp.h"
@@ -47,9 +48,13 @@ static const char *put_status(struct buf *to, const char *type, unsigned code, c
 static void answer_otlp_success(struct http_request *req, const struct otlp_outcome *r, bool json)
 {
         const char *message = r->message[0] ? r->message : NULL;
+        char expiring[24];
         struct buf body;
 
         buf_init(&body, KiB(4));
+        snprintf(expiring, sizeof expiring, "%" PRIu64, r->expiring);
+        if (r->expiring)
+                http_set_header(req, "X-Cairn-Expiring-Samples", expiring);
         if (json)
                 otlp_json_put_response(&body, r->rejected, message);
         else
