@@ -172,7 +172,7 @@ $(UNIT_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(TEST_SUPPORT)
 
 # Only these tests are linked with the wrappers of C library calls.
 FAULTS := $(patsubst %.c,$(O)/%.o,$(filter-out tests/faults/fault_clock.c,$(wildcard tests/faults/*.c))) # fault_clock.c is preloaded
-$(filter $(O)/tests/unit/test_faults_%,$(UNIT_TESTS)): $(FAULTS)
+$(filter $(O)/tests/unit/test_faults_% $(O)/tests/unit/test_compaction_hour,$(UNIT_TESTS)): $(FAULTS)
 
 # These tests start the program itself as their worker.
 $(O)/tests/unit/test_hostile $(O)/tests/unit/test_hostile_packed: | $(O)/cairn

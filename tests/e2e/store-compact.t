@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cairn store compact: few files instead of many, with the same answers, at a service and in a directory.
+# Few files instead of many, with the same answers: cairn store compact at a service and in a directory, and a service by itself.
 . tests/e2e/lib.sh
 for tool in jq python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
@@ -7,7 +7,7 @@ start_server --flush-interval 1
 # ingest N: one batch of two samples, in files of its own.
 ingest() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" build_id=00112233445566778899aabbccddeeff00112233 "values=$1,7" \
-                addresses=4096 mapping_file=/opt/program "at_ns=170000000000000000$1"
+                addresses=4096 mapping_file=/opt/program "at_ns=$((1700000000000000000 + $1))"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         wait_metric cairn_flushes_total "$1"
 }
@@ -35,4 +35,19 @@ stop_server
 like "$("$cairn" store compact --data "$data")" '^1 merges: 2 files became 1, ' "in a directory without a service"
 start_server
 is "$(top | jq '[.[].flat] | add')" "$((1 + 2 + 3 + 4 + 4 * 7))" "nothing is lost or doubled"
+stop_server
+
+# ---- without a request: ten flushes of a day are merged at the next check, a second later ----
+data=$tmp/automatic
+start_server --flush-interval 1
+for i in 1 2 3 4 5 6 7 8 9; do ingest $i; done
+is "$(status '[.sample_files, .compaction_backlog_files]') $(metric cairn_compactions_total)" '[9,0] 0' "nine files are not due yet"
+ingest 10
+began_ms=$(($(date +%s%N) / 1000000))
+wait_metric cairn_compactions_total 1
+took_ms=$(($(date +%s%N) / 1000000 - began_ms))
+# The interval of 1 s and the merge, more by the load of the machine: up to fourfold, as time limits of tests.
+limit_ms=$(awk -v cpus="$(nproc)" '{ f = $1 / cpus; f = f < 1 ? 1 : f > 4 ? 4 : f; print int(2000 * f) }' /proc/loadavg)
+ok "a service merges ten within $limit_ms ms (it took $took_ms ms)" test "$took_ms" -lt "$limit_ms"
+is "$(status '[.sample_rows, .sample_files, .compaction_backlog_files]')" '[20,1,0]' "  into one file of the day"
 done_testing

@@ -275,6 +275,94 @@ START_TEST(late_samples_do_not_rewrite_a_day_again_and_again)
 }
 END_TEST
 
+/* ---- hours --------------------------------------------------------------------------------------- */
+
+#define HOURS 6
+#define HOUR_FLUSHES 360
+#define HOUR_FILES_MAX 30        /* with rows of an hour, while it is ingested */
+#define SETTLED_HOUR_FILES_MAX 5 /* HOUR_SETTLED_FLUSHES after its end */
+#define HOUR_SETTLED_FLUSHES 150 /* 25 minutes */
+
+/* The files of a day, and the flushes [first, end) whose rows each of them has. */
+struct simulated_hours {
+        struct compaction_file files[100];
+        struct flush_span {
+                size_t first, end;
+        } spans[100];
+        size_t count;
+};
+
+static void add_hour_file(struct simulated_hours *h, uint64_t rows, uint64_t row_bytes, int64_t now,
+                          struct flush_span span)
+{
+        ck_assert_uint_lt(h->count, 100);
+        h->files[h->count] = (struct compaction_file){
+                .bytes = rows * row_bytes + 2000, .rows = rows, .memory = get_memory(rows), .added_s = now
+        };
+        h->spans[h->count++] = span;
+}
+
+static void merge_hour_files(struct simulated_hours *h, uint64_t row_bytes, int64_t now)
+{
+        size_t n;
+
+        while ((n = compaction_plan(h->files, h->count, COMPACTION_OPEN, now, &compaction_default_rules, chosen)) > 0) {
+                struct flush_span span = { SIZE_MAX, 0 };
+                uint64_t rows = 0;
+
+                qsort(chosen, n, sizeof *chosen, compare_indexes);
+                for (size_t i = 0; i < n; i++) {
+                        const struct flush_span *s = &h->spans[chosen[i]];
+
+                        rows += h->files[chosen[i]].rows;
+                        span.first = s->first < span.first ? s->first : span.first;
+                        span.end = s->end > span.end ? s->end : span.end;
+                        h->files[chosen[i]] = h->files[--h->count];
+                        h->spans[chosen[i]] = h->spans[h->count];
+                }
+                add_hour_file(h, rows, row_bytes, now, span);
+        }
+}
+
+static size_t count_hour_files(const struct simulated_hours *h, size_t hour)
+{
+        size_t ret = 0;
+
+        for (size_t i = 0; i < h->count; i++)
+                ret += h->spans[i].first < (hour + 1) * HOUR_FLUSHES && h->spans[i].end > hour * HOUR_FLUSHES;
+        return ret;
+}
+
+/* Hours of flushes of 10 s, each with rows/2 to rows*3/2 rows, with a round of compaction after each. */
+static void check_files_of_hours(uint64_t rows, uint64_t row_bytes)
+{
+        struct simulated_hours h = { 0 };
+
+        srandom(11);
+        for (size_t tick = 0; tick < HOURS * HOUR_FLUSHES; tick++) {
+                int64_t now = NOW + (int64_t)tick * FLUSH_S;
+
+                add_hour_file(&h, rows / 2 + (uint64_t)random() % rows, row_bytes, now,
+                              (struct flush_span){ tick, tick + 1 });
+                merge_hour_files(&h, row_bytes, now);
+                for (size_t hour = 0; hour <= tick / HOUR_FLUSHES; hour++) {
+                        bool is_settled = tick >= (hour + 1) * HOUR_FLUSHES + HOUR_SETTLED_FLUSHES;
+                        size_t count = count_hour_files(&h, hour);
+
+                        ck_assert_msg(count <= (is_settled ? SETTLED_HOUR_FILES_MAX : HOUR_FILES_MAX),
+                                      "%zu files of hour %zu at flush %zu", count, hour, tick);
+                }
+        }
+}
+
+START_TEST(an_hour_is_in_few_files_while_it_is_ingested_and_after_it)
+{
+        check_files_of_hours(500, 12);   /* samples */
+        check_files_of_hours(40000, 12); /* of many hosts */
+        check_files_of_hours(200, 120);  /* stacks */
+}
+END_TEST
+
 TEST_SUITE("compaction plan", files_of_equal_size_are_merged_when_there_are_ten,
            a_large_file_does_not_take_part_in_merges_of_small_ones, an_idle_partition_is_merged_with_fewer_files,
            a_file_from_the_future_does_not_keep_a_partition_busy, a_day_that_is_over_becomes_one_file,
@@ -282,4 +370,5 @@ TEST_SUITE("compaction plan", files_of_equal_size_are_merged_when_there_are_ten,
            one_merge_is_bounded_in_files_bytes_and_memory, files_that_cannot_be_merged_are_left_out,
            files_without_a_row_count_are_judged_by_their_size,
            a_month_of_small_flushes_stays_in_few_files_and_few_writes,
-           a_month_of_large_flushes_becomes_files_of_the_final_size, late_samples_do_not_rewrite_a_day_again_and_again)
+           a_month_of_large_flushes_becomes_files_of_the_final_size, late_samples_do_not_rewrite_a_day_again_and_again,
+           an_hour_is_in_few_files_while_it_is_ingested_and_after_it)
