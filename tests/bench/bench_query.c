@@ -2,13 +2,18 @@
 /*
  * Queries over a long time range; tests/bench/query.py runs this beside DuckDB on the same files.
  *
- *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED
+ *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED EVERY
  *           A store of 100 hosts with 4 of 20 services each, made by the writer of the parts: SAMPLES and STACKS and
  *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s). TRACED of
- * 100 samples have a trace id; a trace has those of 1000 samples that follow each other. bench_query run DIR For each
- * line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least seconds and least
- * CPU seconds of ROUNDS more, size of the answer, largest memory so far in KiB. The operation "sum" is store_scan_sum()
- * alone. bench_query sums DIR FILE [NAME=VALUE ...] The sums by stack as CSV.
+ *           100 samples have a trace id; a trace has those of 1000 samples that follow each other. EVERY is 1: the
+ *           first samples of a service have its stacks one after another, so that each stack has a sample if there are
+ *           about twice as many samples as stacks.
+ *   bench_query run DIR
+ *           For each line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least
+ *           seconds and least CPU seconds of ROUNDS more, size of the answer (of "sum" the number of stacks), largest
+ *           memory so far in KiB, and the error text if it failed. The operation "sum" is store_scan_sum() alone.
+ *   bench_query sums DIR FILE [NAME=VALUE ...]
+ *           The sums by stack as CSV.
  */
 #include <endian.h>
 #include <inttypes.h>
@@ -70,7 +75,9 @@ static uint64_t draw(uint64_t below)
 struct world {
         struct table_logs logs;
         uint64_t days, samples, stack_count, location_count, files, traced, made;
-        struct batch batch; /* stacks, label sets and type of all samples; samples of one file */
+        bool every;
+        uint64_t next_stack[SERVICES]; /* with every: number in the service */
+        struct batch batch;            /* stacks, label sets and type of all samples; samples of one file */
         struct batch_type type;
         struct batch_label labels[SETS][3];
         char texts[SETS][2][24];
@@ -206,7 +213,15 @@ static void put_trace_id(struct batch_sample *s, uint64_t number)
         memcpy(s->trace_id, parts, sizeof parts);
 }
 
-/* The samples of one file, with the times [from, to). A service's stacks are its own; few of them are most samples. */
+/* A stack of a service, by its number in it; few of them are most samples. */
+static uint64_t choose_stack(struct world *w, uint32_t service, uint64_t per_service)
+{
+        if (w->every && w->next_stack[service] < per_service)
+                return w->next_stack[service]++;
+        return draw(draw(draw(per_service) + 1) + 1);
+}
+
+/* The samples of one file, with the times [from, to). A service's stacks are its own. */
 static void make_samples(struct world *w, uint64_t count, int64_t from_us, int64_t to_us, uint8_t *used)
 {
         uint64_t per_service = w->stack_count / SERVICES;
@@ -214,7 +229,7 @@ static void make_samples(struct world *w, uint64_t count, int64_t from_us, int64
         w->batch.sample_count = (uint32_t)count;
         for (uint64_t i = 0; i < count; i++) {
                 uint32_t set = (uint32_t)draw(SETS), service = get_service(set);
-                uint64_t stack = service * per_service + draw(draw(draw(per_service) + 1) + 1);
+                uint64_t stack = service * per_service + choose_stack(w, service, per_service);
 
                 used[stack] = 1;
                 w->batch.samples[i] = (struct batch_sample){
@@ -277,7 +292,8 @@ static int generate(const char *dir, char **sizes)
                            .stack_count = strtoull(sizes[2], NULL, 10),
                            .location_count = strtoull(sizes[3], NULL, 10),
                            .files = strtoull(sizes[4], NULL, 10),
-                           .traced = strtoull(sizes[5], NULL, 10) };
+                           .traced = strtoull(sizes[5], NULL, 10),
+                           .every = strcmp(sizes[6], "1") == 0 };
         uint64_t per_file = w.samples / w.days / w.files;
         uint8_t *used = allocate(w.stack_count, 1);
         struct table_add *adds = allocate(w.files, sizeof *adds);
@@ -352,29 +368,28 @@ static double get_cpu_seconds(void)
         return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static double time_query(struct profile_store *store, const char *operation, struct parameters *p, size_t *size_ret)
+static enum status time_query(struct profile_store *store, const char *operation, struct parameters *p,
+                              double *seconds_ret, size_t *size_ret, struct error *err)
 {
         const struct query_input in = { .param = get_parameter,
                                         .param_context = p,
                                         .now_unix_ns = DAY0 * US_PER_DAY * 1000 };
         int64_t start = monotonic_ns();
         struct query_answer about;
+        struct stack_sums sums = { 0 };
         struct buf answer;
-        struct error err;
+        enum status st;
 
-        if (strcmp(operation, "sum") == 0) {
-                struct stack_sums sums;
-
-                must(sum_stacks(store, p, &sums, &err), &err);
-                *size_ret = sums.count;
-                stack_sums_deinit(&sums);
-                return seconds_since(start);
-        }
         buf_init(&answer, SIZE_MAX / 2);
-        must(query_run(store, operation, &in, &answer, &about, &err), &err);
-        *size_ret = answer.size;
+        if (strcmp(operation, "sum") == 0)
+                st = sum_stacks(store, p, &sums, err);
+        else
+                st = query_run(store, operation, &in, &answer, &about, err);
+        *size_ret = sums.count + answer.size;
+        stack_sums_deinit(&sums);
         buf_deinit(&answer);
-        return seconds_since(start);
+        *seconds_ret = seconds_since(start);
+        return st;
 }
 
 static void open_store(const char *dir, struct profile_store **ret)
@@ -399,7 +414,9 @@ static int run(const char *dir)
                 char *words[32], *rest = NULL;
                 struct parameters p = { .texts = words + 2 };
                 double first, best, cpu = 1e9;
+                struct error err = { 0 };
                 struct rusage usage;
+                enum status st;
                 size_t size;
                 int n = 0;
 
@@ -409,16 +426,19 @@ static int run(const char *dir)
                 if (n < 2)
                         break;
                 p.count = n - 2;
-                first = best = time_query(store, words[0], &p, &size);
-                for (unsigned long i = strtoul(words[1], NULL, 10); i > 0; i--) {
-                        double before = get_cpu_seconds(), seconds = time_query(store, words[0], &p, &size);
-                        double used = get_cpu_seconds() - before;
+                st = time_query(store, words[0], &p, &first, &size, &err);
+                best = first;
+                for (unsigned long i = strtoul(words[1], NULL, 10); !st && i > 0; i--) {
+                        double before = get_cpu_seconds(), seconds, used;
 
+                        st = time_query(store, words[0], &p, &seconds, &size, &err);
+                        used = get_cpu_seconds() - before;
                         best = seconds < best ? seconds : best;
                         cpu = used < cpu ? used : cpu;
                 }
                 getrusage(RUSAGE_SELF, &usage);
-                printf("%s\t%.6f\t%.6f\t%.6f\t%zu\t%ld\n", words[0], first, best, cpu, size, usage.ru_maxrss);
+                printf("%s\t%.6f\t%.6f\t%.6f\t%zu\t%ld\t%s\n", words[0], first, best, cpu, size, usage.ru_maxrss,
+                       err.text);
                 fflush(stdout);
         }
         profile_store_close(store);
@@ -448,13 +468,13 @@ static int write_sums(const char *dir, const char *path, struct parameters *p)
 
 int main(int argc, char **argv)
 {
-        if (argc == 9 && strcmp(argv[1], "generate") == 0)
+        if (argc == 10 && strcmp(argv[1], "generate") == 0)
                 return generate(argv[2], argv + 3);
         if (argc == 3 && strcmp(argv[1], "run") == 0)
                 return run(argv[2]);
         if (argc >= 4 && strcmp(argv[1], "sums") == 0)
                 return write_sums(argv[2], argv[3], &(struct parameters){ argv + 4, argc - 4 });
-        fputs("usage: bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED | run DIR |\n"
+        fputs("usage: bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED EVERY | run DIR |\n"
               "       sums DIR FILE [NAME=VALUE ...]\n",
               stderr);
         return EXIT_FAILURE;

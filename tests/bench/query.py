@@ -5,15 +5,17 @@ Queries over a generated store, and DuckDB with two threads on the same files in
 stack by stack.
 
 The store is kept in build/bench-query and has 100 hosts with 4 of 20 services each. DAYS=30, SAMPLES=50000000,
-STACKS=13000, LOCATIONS=40000, FILES=1 (files of samples a day: 1 as after compaction, 8640 as flushed) and TRACED=1 (of 100 samples, how
-many have a trace id) set its size,
-STORE=DIR takes one that is there. DuckDB comes from `pip install duckdb` (DUCKDB_PYTHON names a Python that has it);
+STACKS=13000, LOCATIONS=40000, FILES=1 (files of samples a day: 1 as after compaction, 8640 as flushed), TRACED=1 (of 100 samples, how
+many have a trace id) and EVERY=0 (1: each stack has a sample) set its size,
+STORE=DIR takes one that is there. QUERIES=stacks runs only the sum by stack, and top, which a scan's memory limit may
+refuse; DuckDB then keeps the sums in a table, since conversion to Python would take most of its time. DuckDB comes from `pip install duckdb` (DUCKDB_PYTHON names a Python that has it);
 without it only our figures are printed.
 
 Each query runs ROUNDS (5) times after a first one. Our seconds are measured in the process, so that they are comparable
-with DuckDB's; CPU seconds are of all threads. On a machine that does other things compare the CPU seconds.
+with DuckDB's; CPU seconds are of all threads; peak memory is that of the process up to and including the query, with
+mapped files. On a machine that does other things compare the CPU seconds.
 """
-import csv
+import hashlib
 import os
 import subprocess
 import sys
@@ -23,7 +25,8 @@ BUILD = os.environ.get('CAIRN_BUILD', 'build')
 PROGRAM = BUILD + '/tests/bench/bench_query'
 ROUNDS = int(os.environ.get('ROUNDS', '5'))
 SIZES = [os.environ.get(name, default) for name, default in
-         (('DAYS', '30'), ('SAMPLES', '50000000'), ('STACKS', '13000'), ('LOCATIONS', '40000'), ('FILES', '1'), ('TRACED', '1'))]
+         (('DAYS', '30'), ('SAMPLES', '50000000'), ('STACKS', '13000'), ('LOCATIONS', '40000'), ('FILES', '1'), ('TRACED', '1'), ('EVERY', '0'))]
+ONLY_STACKS = os.environ.get('QUERIES') == 'stacks'
 DAYS = int(SIZES[0])
 FROM = 20600 * 86400
 TO = FROM + DAYS * 86400
@@ -33,8 +36,8 @@ SERVICE = 'service-03'
 
 # Runs in the Python that has DuckDB: queries as JSON on standard input, a line of seconds, CPU seconds and rows for each.
 DUCKDB = r'''
-import duckdb, json, sys, time
-store, rounds, queries = json.load(sys.stdin)
+import duckdb, json, resource, sys, time
+store, rounds, in_table, queries = json.load(sys.stdin)
 c = duckdb.connect()
 c.execute('SET threads = 2')
 c.execute('SET enable_progress_bar = false')
@@ -45,12 +48,18 @@ for sql, path in queries:
     best = cpu = 1e9
     for i in range(rounds + 1):
         start, used = time.perf_counter(), time.process_time()
-        rows = c.execute(sql).fetchall()
+        if in_table:
+            c.execute(f'CREATE OR REPLACE TEMP TABLE result AS {sql}')
+        else:
+            rows = c.execute(sql).fetchall()
         best, cpu = min(best, time.perf_counter() - start), min(cpu, time.process_time() - used)
+    print(best, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, flush=True)
     if path:
         with open(path, 'w') as f:
+            if in_table:
+                c.execute('FROM result')
+                rows = (row for chunk in iter(lambda: c.fetchmany(100000), []) for row in chunk)
             f.writelines(f'{bytes(r[0]).hex()},{r[1]},{r[2]}\n' for r in rows)
-    print(best, cpu, len(rows), flush=True)
 '''
 
 
@@ -92,6 +101,8 @@ def queries():
     everything, service = where(FROM, TO), where(FROM, TO, SERVICE)
     series = f"""SELECT epoch_us(time) // 21600000000 AS step, label_service_name, sum(value), count(*)
         FROM samples WHERE profile_type = '{TYPE}' AND {everything} GROUP BY ALL"""
+    if ONLY_STACKS:
+        return [('sum by stack', 'sum', span, sum_sql(everything), True), ('top', 'top', span, None, False)]
     return [
         ('sum by stack, one service', 'sum', span + one, sum_sql(service), True),
         ('top, one service', 'top', span + one, top_sql(service), False),
@@ -112,7 +123,7 @@ def queries():
 def run_ours(store, wanted):
     lines = ['\t'.join([operation, str(ROUNDS)] + parameters) + '\n' for _, operation, parameters, _, _ in wanted]
     out = subprocess.run([PROGRAM, 'run', store], input=''.join(lines), text=True, stdout=subprocess.PIPE, check=True)
-    return [line.split('\t') for line in out.stdout.splitlines()]
+    return [line.split('\t') for line in out.stdout.split('\n')[:-1]]
 
 
 def run_duckdb(store, wanted, folder):
@@ -122,7 +133,7 @@ def run_duckdb(store, wanted, folder):
         print('# DuckDB is not installed (pip install duckdb): our figures alone')
         return None
     asked = [(sql, f'{folder}/{i}.csv' if compares else None) for i, (_, _, _, sql, compares) in enumerate(wanted) if sql]
-    out = subprocess.run([python, '-c', DUCKDB], input=json.dumps([store, ROUNDS, asked]), text=True,
+    out = subprocess.run([python, '-c', DUCKDB], input=json.dumps([store, ROUNDS, ONLY_STACKS, asked]), text=True,
                          stdout=subprocess.PIPE, check=True).stdout.splitlines()
     out = [line for line in out if line.strip()]
     print(f'# DuckDB {out[0].split()[1]}, 2 threads')
@@ -130,11 +141,20 @@ def run_duckdb(store, wanted, folder):
     return [next(answers).split() if sql else None for _, _, _, sql, _ in wanted]
 
 
+def digest_lines(path):
+    """Number and digest of the lines in any order, in constant memory: the sum of a hash of each."""
+    count = total = 0
+    with open(path, 'rb') as f:
+        for line in f:
+            count += 1
+            total += int.from_bytes(hashlib.blake2b(line, digest_size=16).digest(), 'little')
+    return count, total % 2**128
+
+
 def sums_differ(store, parameters, path):
     with tempfile.NamedTemporaryFile() as ours:
         subprocess.run([PROGRAM, 'sums', store, ours.name] + parameters, check=True)
-        with open(ours.name) as a, open(path) as b:
-            return sorted(csv.reader(a)) != sorted(csv.reader(b))
+        return digest_lines(ours.name) != digest_lines(path)
 
 
 def main():
@@ -150,15 +170,23 @@ def main():
         opened, *ours = run_ours(store, wanted)
         theirs = run_duckdb(store, wanted, folder)
         print(f'open {float(opened[1]):.3f} s\n')
-        print('| query | first, s | s | CPU s | DuckDB, s | CPU s | faster by | CPU less by |\n|' + ' --- |' * 8)
-        for i, (name, _, parameters, sql, compares) in enumerate(wanted):
+        print('| query | first, s | s | CPU s | peak, MiB | DuckDB, s | CPU s | peak, MiB | faster by | CPU less by |\n|'
+              + ' --- |' * 10)
+        for i, (name, operation, parameters, sql, compares) in enumerate(wanted):
             first, best, cpu = (float(x) for x in ours[i][1:4])
-            row = f'| {name} | {first:.3f} | {best:.3f} | {cpu:.3f} |'
+            count, kib, error = int(ours[i][4]), int(ours[i][5]), ours[i][6]
+            if operation == 'sum' and ONLY_STACKS:
+                name += f', {count} stacks'
+            if error:
+                print(f'| {name} | refused after {first:.3f} s: {error} | | | {kib // 1024} |')
+                failed = failed or not ONLY_STACKS
+                continue
+            row = f'| {name} | {first:.3f} | {best:.3f} | {cpu:.3f} | {kib // 1024} |'
             if theirs and sql:
                 seconds, used = (float(x) for x in theirs[i][:2])
-                row += f' {seconds:.3f} | {used:.3f} | {seconds / best:.1f} | {used / cpu:.1f} |'
+                row += f' {seconds:.3f} | {used:.3f} | {theirs[i][2]} | {seconds / best:.1f} | {used / cpu:.1f} |'
             print(row)
-        print(f'\nlargest memory {int(ours[-1][5]) // 1024} MiB')
+        print()
         for i, (name, _, parameters, sql, compares) in enumerate(wanted):
             if theirs and compares and sums_differ(store, parameters, f'{folder}/{i}.csv'):
                 print(f'DIFFERENT SUMS: {name}')
