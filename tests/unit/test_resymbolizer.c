@@ -39,18 +39,19 @@ enum status profile_store_resymbolize(struct profile_store *s, const struct resy
 {
         const struct build_id *ids = request->ids;
         size_t count = request->count;
-        bool has_bad = false;
+        bool has_bad = false, fails;
 
         (void)s, (void)ret;
         pthread_mutex_lock(&lock);
         for (size_t i = 0; i < count; i++)
                 has_bad |= ids[i].bytes[19] == BAD;
         bad_alone += has_bad && count == 1;
-        for (size_t i = 0; i < count && !(has_bad && !bad_works); i++)
+        fails = has_bad && !bad_works;
+        for (size_t i = 0; i < count && !fails; i++)
                 is_healed[ids[i].bytes[19]] = true;
         pthread_cond_broadcast(&changed);
         pthread_mutex_unlock(&lock);
-        return has_bad && !bad_works ? error_no_memory(err) : ST_OK;
+        return fails ? error_no_memory(err) : ST_OK;
 }
 
 static bool others_are_healed(void)
