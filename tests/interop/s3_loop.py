@@ -50,7 +50,7 @@ def read_duckdb_glob(state):
     c = state.setdefault("duckdb", None) or connect_duckdb()
     state["duckdb"] = c
     c.sql("SELECT count(*) FROM read_parquet('s3://cairn/locations/*.parquet')").fetchone()
-    return int(c.sql("SELECT sum(value) FROM read_parquet('s3://cairn/samples/*/*.parquet')").fetchone()[0])
+    return int(c.sql("SELECT sum(value) FROM read_parquet('s3://cairn/samples/date=*/*.parquet')").fetchone()[0])
 
 
 def read_pyarrow(state):
