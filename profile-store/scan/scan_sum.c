@@ -264,6 +264,18 @@ static enum status sum_piece(void *context, uint32_t row, const struct parquet_p
         return st;
 }
 
+/* For codes after i; there are STACK_TABLE_AHEAD of them. */
+static void prefetch_codes(const struct group_sum *g, uint32_t i)
+{
+        const struct parquet_bytes *later = &g->dict[i + STACK_TABLE_AHEAD],
+                                   *soon = &g->dict[i + STACK_TABLE_AHEAD / 2];
+
+        if (later->size == sizeof(stack_id))
+                stack_table_prefetch_slot(&g->summing->table, later->data);
+        if (soon->size == sizeof(stack_id))
+                stack_table_prefetch_item(&g->summing->table, soon->data);
+}
+
 /* Adds each stack of the row group to the table once. */
 static enum status add_group_totals(struct group_sum *g, struct error *err)
 {
@@ -273,6 +285,8 @@ static enum status add_group_totals(struct group_sum *g, struct error *err)
 
         g->dict = parquet_cursor_dict(g->stacks, &count);
         for (uint32_t i = 0; !st && i < count && i < s->code_capacity; i++) {
+                if (i + STACK_TABLE_AHEAD < count)
+                        prefetch_codes(g, i);
                 if (!s->codes[i].samples)
                         continue;
                 st = add_code_total(g, i, s->codes[i].value, s->codes[i].samples, err);

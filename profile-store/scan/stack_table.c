@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile-store/scan/stack_table.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/hash/hash_table.h"
 #include "common/memory/huge_pages.h"
+#include "common/threads/work_threads.h"
 
 #define LEAST_SLOTS 1024 /* these, and half as many items, are not reserved: small queries need no budget */
 
@@ -24,19 +26,56 @@ void stack_table_deinit(struct stack_table *t)
         t->count = t->capacity = t->slot_count = 0;
 }
 
-static uint32_t *find_stack_slot(const struct stack_table *t, const uint8_t id[16])
+static uint32_t get_slot_tag(uint64_t hash)
 {
-        size_t i = keyed_hash_id(id) & (t->slot_count - 1); /* ids are hashes of content that senders choose */
+        return (uint32_t)(hash >> 32);
+}
 
-        while (t->slots[i] && memcmp(t->items[t->slots[i] - 1].id, id, sizeof(stack_id)) != 0)
+/* The slot of the id, or the free slot for it. Ids are hashes of content that senders choose: the hash is keyed. */
+static struct stack_slot *find_stack_slot(const struct stack_table *t, const uint8_t id[16], uint64_t hash)
+{
+        size_t i = hash & (t->slot_count - 1);
+        const uint32_t tag = get_slot_tag(hash);
+
+        while (t->slots[i].item &&
+               (t->slots[i].tag != tag || memcmp(t->items[t->slots[i].item - 1].id, id, sizeof(stack_id)) != 0))
                 i = (i + 1) & (t->slot_count - 1);
         return &t->slots[i];
+}
+
+void stack_table_prefetch_slot(const struct stack_table *t, const uint8_t id[16])
+{
+        if (t->slot_count)
+                __builtin_prefetch(&t->slots[keyed_hash_id(id) & (t->slot_count - 1)]);
+}
+
+void stack_table_prefetch_item(const struct stack_table *t, const uint8_t id[16])
+{
+        uint32_t item = t->slot_count ? t->slots[keyed_hash_id(id) & (t->slot_count - 1)].item : 0;
+
+        if (item)
+                __builtin_prefetch(&t->items[item - 1]);
+}
+
+/* Slots are free, and all items are different. */
+static void fill_slots(struct stack_table *t)
+{
+        for (size_t k = 0; k < t->count; k++) {
+                uint64_t hash = keyed_hash_id(t->items[k].id);
+                size_t i = hash & (t->slot_count - 1);
+
+                if (k + STACK_TABLE_AHEAD < t->count)
+                        stack_table_prefetch_slot(t, t->items[k + STACK_TABLE_AHEAD].id);
+                while (t->slots[i].item)
+                        i = (i + 1) & (t->slot_count - 1);
+                t->slots[i] = (struct stack_slot){ (uint32_t)(k + 1), get_slot_tag(hash) };
+        }
 }
 
 static enum status grow_slots(struct stack_table *t, struct error *err)
 {
         size_t count = t->slot_count ? t->slot_count * 2 : LEAST_SLOTS;
-        uint32_t *slots;
+        struct stack_slot *slots;
         enum status st = t->slot_count ? memory_reserve(&t->memory, count * sizeof *slots, err) : ST_OK;
 
         if (st)
@@ -49,9 +88,13 @@ static enum status grow_slots(struct stack_table *t, struct error *err)
         free(t->slots);
         t->slots = slots;
         t->slot_count = count;
-        for (size_t i = 0; i < t->count; i++)
-                *find_stack_slot(t, t->items[i].id) = (uint32_t)(i + 1);
+        fill_slots(t);
         return ST_OK;
+}
+
+static size_t count_usable_stack_slots(size_t slot_count)
+{
+        return slot_count / 4 * 3;
 }
 
 static enum status grow_items(struct stack_table *t, struct error *err)
@@ -88,23 +131,24 @@ static void add_to_total(struct stack_total *to, __int128 value, uint64_t sample
 enum status stack_table_add(struct stack_table *t, const uint8_t id[16], __int128 value, uint64_t samples,
                             struct error *err)
 {
-        uint32_t *slot;
+        const uint64_t hash = keyed_hash_id(id);
+        struct stack_slot *slot;
         enum status st = ST_OK;
 
-        if (2 * t->count >= t->slot_count)
+        if (t->count >= count_usable_stack_slots(t->slot_count))
                 st = grow_slots(t, err);
         if (!st && t->count == t->capacity)
                 st = grow_items(t, err);
         if (st)
                 return st;
-        slot = find_stack_slot(t, id);
-        if (!*slot) {
+        slot = find_stack_slot(t, id, hash);
+        if (!slot->item) {
                 memcpy(t->items[t->count].id, id, sizeof(stack_id));
                 t->items[t->count].samples = t->items[t->count].value_low = 0;
                 t->items[t->count].value_high = 0;
-                *slot = (uint32_t)++t->count;
+                *slot = (struct stack_slot){ (uint32_t)++t->count, get_slot_tag(hash) };
         }
-        add_to_total(&t->items[*slot - 1], value, samples);
+        add_to_total(&t->items[slot->item - 1], value, samples);
         return ST_OK;
 }
 
@@ -126,6 +170,10 @@ enum status stack_table_merge(struct stack_table *into, struct stack_table *from
                 return ST_OK;
         }
         for (size_t i = 0; !st && i < from->count; i++) {
+                if (i + STACK_TABLE_AHEAD < from->count) {
+                        stack_table_prefetch_slot(into, from->items[i + STACK_TABLE_AHEAD].id);
+                        stack_table_prefetch_item(into, from->items[i + STACK_TABLE_AHEAD / 2].id);
+                }
                 st = work_meter_add(meter, 8, err);
                 if (!st)
                         st = stack_table_add(into, from->items[i].id, get_total_value(&from->items[i]),
@@ -135,10 +183,111 @@ enum status stack_table_merge(struct stack_table *into, struct stack_table *from
         return st;
 }
 
+/* ---- sums, sorted by id ---- */
+
+static uint64_t load_id_word(const stack_id id, size_t at)
+{
+        uint64_t word;
+
+        memcpy(&word, id + at, sizeof word);
+        return be64toh(word);
+}
+
 static int compare_sum_ids(const void *a, const void *b, void *context)
 {
+        const struct stack_sum *x = a, *y = b;
+        uint64_t high_x = load_id_word(x->id, 0), high_y = load_id_word(y->id, 0), low_x, low_y;
+
         (void)context;
-        return memcmp(((const struct stack_sum *)a)->id, ((const struct stack_sum *)b)->id, sizeof(stack_id));
+        if (high_x != high_y)
+                return high_x < high_y ? -1 : 1;
+        low_x = load_id_word(x->id, 8);
+        low_y = load_id_word(y->id, 8);
+        return low_x < low_y ? -1 : low_x > low_y;
+}
+
+/* Ids are hashes: their first bits divide them into buckets that fit into the CPU caches. */
+#define BUCKET_BITS 11
+#define SORT_BUCKETS (1u << BUCKET_BITS)
+#define SUMS_PER_SORT 65536 /* fewer are sorted without buckets, by one thread */
+
+struct bucket_sorting {
+        struct stack_sum *sums;
+        size_t ends[SORT_BUCKETS];
+        struct work_ranges ranges; /* of buckets */
+};
+
+static size_t get_bucket_start(const struct bucket_sorting *s, size_t bucket)
+{
+        return bucket ? s->ends[bucket - 1] : 0;
+}
+
+static size_t get_id_bucket(const stack_id id)
+{
+        return load_id_word(id, 0) >> (64 - BUCKET_BITS);
+}
+
+/* Move the sums of each bucket next to each other, in place (American flag sort). */
+static enum status divide_into_buckets(struct bucket_sorting *s, size_t count, struct work_meter *meter,
+                                       struct error *err)
+{
+        _cleanup_free_ size_t *next = calloc(SORT_BUCKETS, sizeof *next);
+        enum status st = next ? ST_OK : error_no_memory(err);
+
+        for (size_t i = 0; !st && i < count; i++)
+                s->ends[get_id_bucket(s->sums[i].id)]++;
+        for (size_t b = 1; !st && b < SORT_BUCKETS; b++) {
+                s->ends[b] += s->ends[b - 1];
+                next[b] = s->ends[b - 1];
+        }
+        for (size_t b = 0; !st && b < SORT_BUCKETS; b++) {
+                st = work_meter_add(meter, 4 * (s->ends[b] - next[b]), err);
+                while (!st && next[b] < s->ends[b]) {
+                        struct stack_sum sum = s->sums[next[b]];
+                        size_t to = get_id_bucket(sum.id);
+
+                        if (to != b) {
+                                s->sums[next[b]] = s->sums[next[to]];
+                                s->sums[next[to]] = sum;
+                        }
+                        next[to]++;
+                }
+        }
+        return st;
+}
+
+static enum status sort_buckets(void *context, struct work_thread *t, struct error *err)
+{
+        struct bucket_sorting *s = context;
+        size_t i, end;
+        enum status st = ST_OK;
+
+        while (!st && take_work_range(&s->ranges, &i, &end)) {
+                size_t start = get_bucket_start(s, i), count = s->ends[i] - start;
+
+                if (count > 1)
+                        st = work_meter_sort(&t->meter, s->sums + start, count, sizeof *s->sums, compare_sum_ids, NULL,
+                                             err);
+        }
+        return st;
+}
+
+static enum status sort_sums(struct stack_sum *sums, size_t count, struct work_meter *meter, struct error *err)
+{
+        _cleanup_free_ struct bucket_sorting *s = NULL;
+        enum status st;
+
+        if (count < 2)
+                return ST_OK;
+        if (count < SUMS_PER_SORT)
+                return work_meter_sort(meter, sums, count, sizeof *sums, compare_sum_ids, NULL, err);
+        s = calloc(1, sizeof *s);
+        if (!s)
+                return error_no_memory(err);
+        s->sums = sums;
+        s->ranges = (struct work_ranges){ .count = SORT_BUCKETS, .step = 1 };
+        st = divide_into_buckets(s, count, meter, err);
+        return st ? st : share_work(meter, count / SUMS_PER_SORT, sort_buckets, s, err);
 }
 
 void stack_sums_deinit(struct stack_sums *s)
@@ -183,7 +332,7 @@ enum status stack_table_finish(struct stack_table *t, struct work_meter *meter, 
                 memcpy(sum.id, total.id, sizeof sum.id);
                 memcpy(&sums[i], &sum, sizeof sum);
         }
-        st = count ? work_meter_sort(meter, sums, count, sizeof *sums, compare_sum_ids, NULL, err) : ST_OK;
+        st = sort_sums(sums, count, meter, err);
         if (st)
                 return st;
         hand_over_items(t, sums, ret);

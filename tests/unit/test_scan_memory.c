@@ -63,6 +63,45 @@ START_TEST(sums_stay_charged_until_they_are_freed)
 }
 END_TEST
 
+/* Distinct ids; every third begins with the same 64 bits. */
+static struct hash128 make_stack_id(uint64_t i)
+{
+        struct hash128 id = hash_bytes128(&i, sizeof i);
+
+        if (i % 3 == 0)
+                memset(id.bytes, 0x55, 8);
+        return id;
+}
+
+START_TEST(sums_of_many_stacks_are_exact_and_sorted_by_id)
+{
+        struct stack_table tables[2];
+        struct stack_sums sums = { 0 };
+        int64_t total = 0;
+        struct error err;
+
+        for (unsigned k = 0; k < 2; k++) {
+                stack_table_init(&tables[k]);
+                for (uint64_t i = 0; i < 3 * (uint64_t)STACKS; i++) { /* some ids of the second are in the first */
+                        const struct hash128 id = make_stack_id(i % STACKS + k * STACKS / 2);
+
+                        ck_assert_int_eq(stack_table_add(&tables[k], id.bytes, (int64_t)i, 1, &err), ST_OK);
+                }
+        }
+        ck_assert_int_eq(stack_table_merge(&tables[0], &tables[1], NULL, &err), ST_OK);
+        ck_assert_int_eq(stack_table_finish(&tables[0], NULL, &sums, &err), ST_OK);
+        ck_assert_uint_eq(sums.count, STACKS + STACKS / 2);
+        for (size_t i = 0; i < sums.count; i++) {
+                ck_assert(i == 0 || memcmp(sums.items[i - 1].id, sums.items[i].id, sizeof(stack_id)) < 0);
+                ck_assert(sums.items[i].samples == 3 || sums.items[i].samples == 6);
+                total += sums.items[i].value;
+        }
+        ck_assert_int_eq(total, 3 * (int64_t)STACKS * (3 * (int64_t)STACKS - 1));
+        stack_sums_deinit(&sums);
+        stack_table_deinit(&tables[1]);
+}
+END_TEST
+
 static enum status interrupt_always(void *context, struct error *err)
 {
         (void)context;
@@ -232,5 +271,6 @@ START_TEST(the_heaviest_nodes_are_selected_in_linear_time)
 END_TEST
 
 TEST_SUITE("scan memory", trees_and_their_drawings_are_charged, the_heaviest_nodes_are_selected_in_linear_time,
-           a_map_that_is_refused_memory_says_so, sums_stay_charged_until_they_are_freed, a_merge_ends_with_the_query,
+           a_map_that_is_refused_memory_says_so, sums_stay_charged_until_they_are_freed,
+           sums_of_many_stacks_are_exact_and_sorted_by_id, a_merge_ends_with_the_query,
            of_repeated_keys_the_last_value_counts, frames_of_locations_are_charged)
