@@ -37,14 +37,14 @@ static void walk(const struct symbol_table *t)
 
 static void compare_book(struct symbol_table *t)
 {
-        _cleanup_close_ int fd = book_file(NULL, 0);
+        _cleanup_close_ int fd = symcache_make_file(NULL, 0);
         _cleanup_free_ uint8_t *copy = NULL;
         struct symcache b;
 
         t->is_complete = true;
         if (symcache_write(t, fd, NULL) || symcache_open(fd, "symcache", &b, NULL))
                 abort();
-        book_onto_heap(&b, &copy);
+        symcache_move_to_heap(&b, &copy);
         for (uint32_t i = 0; i < t->range_count && i < 256; i++) {
                 const uint64_t addresses[] = { t->ranges[i].start - 1, t->ranges[i].start, t->ranges[i].end - 1,
                                                t->ranges[i].end };
@@ -53,7 +53,7 @@ static void compare_book(struct symbol_table *t)
                 if (symcache_find(&b, addresses, 4, found, NULL))
                         abort();
                 for (int k = 0; k < 4; k++)
-                        book_check_answer(&b, found[k], t, addresses[k]);
+                        symcache_check_lookup(&b, found[k], t, addresses[k]);
         }
         symcache_close(&b);
 }
@@ -73,12 +73,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 hash = hash_bytes64(copy, 120);
                 memcpy(copy + 120, &hash, 8);
         }
-        fd = book_file(copy, size);
+        fd = symcache_make_file(copy, size);
         if (symbol_table_read(fd, "fuzz", &t, NULL))
                 return 0;
         walk(&t);
         compare_book(&t);
-        out = book_file(NULL, 0);
+        out = symcache_make_file(NULL, 0);
         if (symbol_table_write(&t, out, NULL) || symbol_table_read(out, "again", &again, NULL))
                 abort();
         symbol_table_deinit(&again);

@@ -33,13 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size)
                 memcpy(file, data, size);
         fit_texts(file, size);
-        book_mend(file, size);
-        fd = book_file(file, size);
+        symcache_fix_checksums(file, size);
+        fd = symcache_make_file(file, size);
         if (symcache_open(fd, "fuzz", &b, NULL))
                 return 0;
-        book_onto_heap(&b, &copy);
-        if (book_walk(&b) == ST_OK && b.at.node_count)
-                (void)!book_walk_frames(&b, (uint32_t)(b.at.node_count - 1));
+        symcache_move_to_heap(&b, &copy);
+        if (symcache_walk(&b) == ST_OK && b.at.node_count)
+                (void)!symcache_walk_frames(&b, (uint32_t)(b.at.node_count - 1));
         symcache_close(&b);
         return 0;
 }

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Read one request of a connection to its end; false when the connection is over. */
+/* Reads one request of a connection; false at the end of the connection. */
 static bool read_request(int fd, struct batch_post *ret)
 {
         char head[4096], *at;
@@ -46,7 +46,7 @@ static bool read_request(int fd, struct batch_post *ret)
         return true;
 }
 
-static bool answer(struct batch_service *s, int fd, struct batch_post *post)
+static bool send_answer(struct batch_service *s, int fd, struct batch_post *post)
 {
         const struct batch_answer *a = s->answers, fine = { .code = 200 };
         const char *body;
@@ -70,7 +70,7 @@ static bool answer(struct batch_service *s, int fd, struct batch_post *post)
         return write(fd, text, (size_t)n) == n;
 }
 
-static void *serve(void *arg)
+static void *serve_connections(void *arg)
 {
         struct batch_service *s = arg;
 
@@ -80,7 +80,7 @@ static void *serve(void *arg)
 
                 if (fd < 0)
                         return NULL;
-                while (read_request(fd, &post) && answer(s, fd, &post))
+                while (read_request(fd, &post) && send_answer(s, fd, &post))
                         post = (struct batch_post){ 0 };
                 close(fd);
         }
@@ -100,7 +100,7 @@ void batch_service_start(struct batch_service *s, const struct batch_answer *ans
         ck_assert_int_eq(getsockname(s->fd, (struct sockaddr *)&a, &n), 0);
         s->port = ntohs(a.sin_port);
         snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u", s->port);
-        ck_assert_int_eq(pthread_create(&s->thread, NULL, serve, s), 0);
+        ck_assert_int_eq(pthread_create(&s->thread, NULL, serve_connections, s), 0);
 }
 
 void batch_service_stop(struct batch_service *s)

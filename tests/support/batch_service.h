@@ -3,8 +3,8 @@
 #define CAIRN_TESTS_SUPPORT_BATCH_SERVICE_H
 
 /*
- * A service that takes batches and answers what it is told to, one answer for
- * each post. It remembers every id and body.
+ * A server that accepts batches and sends scripted responses, one for each request. It records the id and body of every
+ * request.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #define BATCH_POSTS_MAX 4096
 
 struct batch_answer {
-        int code;            /* 0: close the connection without an answer, though the batch counts as taken */
-        const char *headers; /* "Retry-After: 2\r\n"; NULL none */
+        int code;            /* 0: accept the batch, but close the connection without a response */
+        const char *headers; /* "Retry-After: 2\r\n"; NULL: none */
         const char *body;    /* NULL: none */
 };
 
@@ -28,21 +28,21 @@ struct batch_service {
         int fd;
         unsigned short port;
         char url[64];
-        const struct batch_answer *answers; /* the next; code -1 ends them, then 200 */
+        const struct batch_answer *answers; /* the next one; after code -1 every response is 200 */
         pthread_t thread;
-        pthread_mutex_t lock; /* what follows */
+        pthread_mutex_t lock; /* protects the following fields */
         struct batch_post posts[BATCH_POSTS_MAX];
         size_t count;
 };
 
 void batch_service_start(struct batch_service *s, const struct batch_answer *answers);
-/* The posts stay until batch_service_deinit(). */
+/* Recorded requests stay valid until batch_service_deinit(). */
 void batch_service_stop(struct batch_service *s);
 void batch_service_deinit(struct batch_service *s);
-/* Distinct ids that were taken: answered with 200, or with nothing. */
+/* Number of distinct ids accepted: answered with 200 or without a response. */
 size_t batch_service_taken(struct batch_service *s);
 size_t batch_service_count(struct batch_service *s);
-/* A port that nobody listens on. */
+/* A port without a listener. */
 unsigned short batch_service_closed_port(void);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef CAIRN_TESTS_SUPPORT_BYTES_SOURCE_H
 #define CAIRN_TESTS_SUPPORT_BYTES_SOURCE_H
 
-/* A source bundle that lies in memory. */
+/* A source bundle in memory. */
 #include <string.h>
 
 #include "source-bundle/bundle.h"

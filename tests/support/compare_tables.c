@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *name_of(const struct symbol_table *t, uint32_t function)
+static const char *get_frame_name(const struct symbol_table *t, uint32_t function)
 {
         const struct symbol_function *f;
 
@@ -14,8 +14,8 @@ static const char *name_of(const struct symbol_table *t, uint32_t function)
         return t->strings + (f->linkage_name ? f->linkage_name : f->name);
 }
 
-static bool same_frames(const struct symbol_table *a, const struct symbol_range *x, const struct symbol_table *b,
-                        const struct symbol_range *y)
+static bool have_same_frames(const struct symbol_table *a, const struct symbol_range *x, const struct symbol_table *b,
+                             const struct symbol_range *y)
 {
         const struct symbol_chain *c, *d;
 
@@ -30,7 +30,7 @@ static bool same_frames(const struct symbol_table *a, const struct symbol_range 
                                                 *g = &b->frames[d->first_frame + i];
 
                 if (f->line != g->line || symbol_table_start_line(a, f) != symbol_table_start_line(b, g) ||
-                    strcmp(name_of(a, f->function), name_of(b, g->function)) != 0 ||
+                    strcmp(get_frame_name(a, f->function), get_frame_name(b, g->function)) != 0 ||
                     strcmp(a->strings + f->file, b->strings + g->file) != 0)
                         return false;
         }
@@ -46,13 +46,14 @@ void describe_range(const struct symbol_table *t, const struct symbol_range *r, 
                 const struct symbol_table_frame *f = &t->frames[t->chains[r->chain].first_frame + i];
 
                 used += (size_t)snprintf(text + used, size - used, "%s%s+%u@%s:%u", i ? " < " : "",
-                                         name_of(t, f->function), symbol_table_start_line(t, f), t->strings + f->file,
-                                         f->line);
+                                         get_frame_name(t, f->function), symbol_table_start_line(t, f),
+                                         t->strings + f->file, f->line);
         }
 }
 
-/* The range at an address, from *i on; *until is made smaller, to where that changes. */
-static const struct symbol_range *range_at(const struct symbol_table *t, uint64_t address, uint32_t *i, uint64_t *until)
+/* The frames at an address, searched from *i on; lowers *until to the address at which they change. */
+static const struct symbol_range *find_frames_at(const struct symbol_table *t, uint64_t address, uint32_t *i,
+                                                 uint64_t *until)
 {
         while (*i < t->range_count && t->ranges[*i].end <= address)
                 ++*i;
@@ -76,9 +77,10 @@ uint64_t compare_tables(const struct symbol_table *a, const struct symbol_table 
 
         while (at != UINT64_MAX) {
                 uint64_t until = UINT64_MAX;
-                const struct symbol_range *x = range_at(a, at, &i, &until), *y = range_at(b, at, &j, &until);
+                const struct symbol_range *x = find_frames_at(a, at, &i, &until),
+                                          *y = find_frames_at(b, at, &j, &until);
 
-                if (!same_frames(a, x, b, y)) {
+                if (!have_same_frames(a, x, b, y)) {
                         const struct table_difference d = { at, until, x, y };
 
                         bytes += until - at;

@@ -35,7 +35,7 @@ const char *plain(const struct dwarf_code *c, size_t scope)
         return s ? s : "";
 }
 
-/* ---- making ---- */
+/* ---- writing ---- */
 
 void put_usual_abbrevs(struct dwarf_maker *m)
 {

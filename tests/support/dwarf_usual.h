@@ -2,15 +2,15 @@
 #ifndef CAIRN_TESTS_SUPPORT_DWARF_USUAL_H
 #define CAIRN_TESTS_SUPPORT_DWARF_USUAL_H
 
-/* A small file of DWARF that tests vary, and what the reader makes of it. A failure ends the test. */
+/* A small DWARF file that tests modify, and helpers that read it back. A failure ends the test. */
 #include "dwarf/code.h"
 #include "tests/support/dwarf_maker.h"
 
-#define CODE 0x401000 /* where the one page of code begins */
+#define CODE 0x401000 /* start of the only page of code */
 
-/* ---- making ---- */
+/* ---- writing ---- */
 
-/* The codes of the usual abbreviations; OTHER is free. */
+/* The codes of the common abbreviations; OTHER is unused. */
 enum { CU = 1, FUNCTION, ABSTRACT, INLINED, RANGED, OTHER };
 
 void put_usual_abbrevs(struct dwarf_maker *m);

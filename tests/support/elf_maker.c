@@ -9,12 +9,12 @@ void elf_make_word(const struct elf_maker *m, struct buf *to, uint64_t v, unsign
                 buf_append_u8(to, (uint8_t)(v >> 8 * (m->big_endian ? bytes - 1 - i : i)));
 }
 
-static void word(const struct elf_maker *m, struct buf *to, uint64_t v)
+static void put_word(const struct elf_maker *m, struct buf *to, uint64_t v)
 {
         elf_make_word(m, to, v, m->is_64 ? 8 : 4);
 }
 
-static void pad(struct buf *to, size_t alignment)
+static void put_padding(struct buf *to, size_t alignment)
 {
         while (to->size % alignment)
                 buf_append_u8(to, 0);
@@ -27,9 +27,9 @@ void elf_make_note(const struct elf_maker *m, struct buf *to, const char *name, 
         elf_make_word(m, to, desc_size, 4);
         elf_make_word(m, to, type, 4);
         buf_append(to, name, name_size);
-        pad(to, 4);
+        put_padding(to, 4);
         buf_append(to, desc, desc_size);
-        pad(to, 4);
+        put_padding(to, 4);
 }
 
 static void section_header(const struct elf_maker *m, struct buf *to, uint32_t name, const struct elf_maker_section *s,
@@ -37,14 +37,14 @@ static void section_header(const struct elf_maker *m, struct buf *to, uint32_t n
 {
         elf_make_word(m, to, name, 4);
         elf_make_word(m, to, s->type, 4);
-        word(m, to, s->flags);
-        word(m, to, s->address);
-        word(m, to, s->claimed_offset ? s->claimed_offset : offset);
-        word(m, to, s->claimed_size ? s->claimed_size : s->size);
+        put_word(m, to, s->flags);
+        put_word(m, to, s->address);
+        put_word(m, to, s->claimed_offset ? s->claimed_offset : offset);
+        put_word(m, to, s->claimed_size ? s->claimed_size : s->size);
         elf_make_word(m, to, s->link, 4);
         elf_make_word(m, to, s->info, 4);
-        word(m, to, s->type == SHT_NULL ? 0 : 1);
-        word(m, to, s->entry_size);
+        put_word(m, to, s->type == SHT_NULL ? 0 : 1);
+        put_word(m, to, s->entry_size);
 }
 
 static void segment_header(const struct elf_maker *m, struct buf *to, const struct elf_maker_segment *s)
@@ -52,14 +52,14 @@ static void segment_header(const struct elf_maker *m, struct buf *to, const stru
         elf_make_word(m, to, s->type, 4);
         if (m->is_64)
                 elf_make_word(m, to, s->flags, 4);
-        word(m, to, s->offset);
-        word(m, to, s->address);
-        word(m, to, s->address);
-        word(m, to, s->file_size);
-        word(m, to, s->memory_size);
+        put_word(m, to, s->offset);
+        put_word(m, to, s->address);
+        put_word(m, to, s->address);
+        put_word(m, to, s->file_size);
+        put_word(m, to, s->memory_size);
         if (!m->is_64)
                 elf_make_word(m, to, s->flags, 4);
-        word(m, to, 1);
+        put_word(m, to, 1);
 }
 
 static void file_header(const struct elf_maker *m, struct buf *to, uint64_t shoff, size_t count)
@@ -73,9 +73,9 @@ static void file_header(const struct elf_maker *m, struct buf *to, uint64_t shof
         elf_make_word(m, to, m->type ? m->type : ET_DYN, 2);
         elf_make_word(m, to, m->machine ? m->machine : EM_X86_64, 2);
         elf_make_word(m, to, EV_CURRENT, 4);
-        word(m, to, 0);
-        word(m, to, m->segment_count ? (m->is_64 ? 64 : 52) : 0);
-        word(m, to, m->section_count ? shoff : 0);
+        put_word(m, to, 0);
+        put_word(m, to, m->segment_count ? (m->is_64 ? 64 : 52) : 0);
+        put_word(m, to, m->section_count ? shoff : 0);
         elf_make_word(m, to, 0, 4);
         elf_make_word(m, to, m->is_64 ? 64 : 52, 2);
         elf_make_word(m, to, m->is_64 ? 56 : 32, 2);
@@ -87,7 +87,7 @@ static void file_header(const struct elf_maker *m, struct buf *to, uint64_t shof
 
 void elf_make(const struct elf_maker *m, struct buf *to)
 {
-        size_t count = m->section_count ? m->section_count + 1 : 0; /* with .shstrtab */
+        size_t count = m->section_count ? m->section_count + 1 : 0; /* including .shstrtab */
         size_t start = (m->is_64 ? 64 : 52) + m->segment_count * (m->is_64 ? 56 : 32);
         struct elf_maker_section zero = { 0 }, strtab = { .name = ".shstrtab", .type = SHT_STRTAB };
         _cleanup_buf_ struct buf body, names, table;
@@ -105,7 +105,7 @@ void elf_make(const struct elf_maker *m, struct buf *to)
         for (size_t i = 1; i < m->section_count; i++) {
                 const struct elf_maker_section *s = &m->sections[i];
 
-                pad(&body, 8);
+                put_padding(&body, 8);
                 section_header(m, &table, (uint32_t)names.size, s, start + body.size);
                 buf_append(&names, s->name, strlen(s->name) + 1);
                 if (s->content)

@@ -3,8 +3,8 @@
 #define CAIRN_TESTS_SUPPORT_ELF_MAKER_H
 
 /*
- * Writes small ELF files of either class and byte order from a table, also
- * wrong ones: a section may claim any offset and size.
+ * Writes small ELF files of either class and byte order from a table, including malformed ones: a section may claim any
+ * offset and size.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct elf_maker_section {
         uint64_t size;
         uint32_t link, info;
         uint64_t entry_size;
-        uint64_t claimed_offset, claimed_size; /* not 0: written into the header in place of the truth */
+        uint64_t claimed_offset, claimed_size; /* if not 0, written into the header in place of the actual value */
 };
 
 struct elf_maker_segment {
@@ -30,20 +30,20 @@ struct elf_maker_segment {
 struct elf_maker {
         bool is_64, big_endian;
         uint16_t type, machine;
-        bool wide_counts;                         /* counts and the index of names are written in section 0 */
-        const struct elf_maker_section *sections; /* [1] and on; .shstrtab is added behind them */
+        bool wide_counts;                         /* counts and the string table index are stored in section 0 */
+        const struct elf_maker_section *sections; /* sections from index 1; .shstrtab is appended */
         size_t section_count;
         const struct elf_maker_segment *segments;
         size_t segment_count;
 };
 
-/** The file at the end of to, which is empty. */
+/** Append the file to `to`, which must be empty. */
 void elf_make(const struct elf_maker *m, struct buf *to);
 
-/** A word of 2, 4 or 8 bytes in the maker's order. */
+/** A 2-, 4- or 8-byte word in the maker's byte order. */
 void elf_make_word(const struct elf_maker *m, struct buf *to, uint64_t v, unsigned bytes);
 
-/** A note with its padding. name_size counts the NUL. */
+/** A padded note. name_size includes the NUL. */
 void elf_make_note(const struct elf_maker *m, struct buf *to, const char *name, size_t name_size, uint32_t type,
                    const void *desc, size_t desc_size);
 

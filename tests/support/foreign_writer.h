@@ -3,8 +3,8 @@
 #define CAIRN_TESTS_SUPPORT_FOREIGN_WRITER_H
 
 /*
- * Commits to the tables of a store fixture by another writer, which has its own view of the log: the store learns of
- * them only when it reads the log again.
+ * Commits to the tables of a store fixture from a second writer with its own view of the log. The store sees these
+ * commits only when it rereads the log.
  */
 #include "profile-store/tables.h"
 #include "tests/support/store_fixture.h"

@@ -30,8 +30,8 @@ const Elf64_Sym hostile_symbols[2] = {
           .st_size = 0x10 },
 };
 
-/* What all workers so far took: one of them, since each test is a process of its own. */
-static void assert_modest(void)
+/* Resources used by all workers so far. Each test has a process of its own and starts a single worker. */
+static void assert_within_limits(void)
 {
         struct rusage used;
         double cpu_s;
@@ -54,7 +54,7 @@ enum status hostile_extract(int fd)
         symbol_table_deinit(&hostile_table);
         st = symbol_table_extract_confined(&in, NULL, &hostile_table, &hostile_error);
         extract_inputs_close(&in);
-        assert_modest();
+        assert_within_limits();
         return st;
 }
 

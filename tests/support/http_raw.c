@@ -28,7 +28,7 @@ void raw_send(int fd, const void *data, size_t n)
         while (n) {
                 ssize_t done = send(fd, from, n, MSG_NOSIGNAL);
 
-                if (done <= 0) /* the server may have closed already; what it said is read next */
+                if (done <= 0) /* the server may have closed the connection already; its response is read below */
                         return;
                 from += done;
                 n -= (size_t)done;

@@ -25,8 +25,8 @@ static enum status walk_units(Dwarf *dwarf, const char *name, struct libdw_unit 
         return ST_OK;
 }
 
-/* Line tables that no unit refers to. libdw's word for whose a table is misses some. */
-static void extract_lone_lines(Dwarf *dwarf, struct libdw_unit *u)
+/* Line tables that no unit refers to. libdw does not find the units of all tables. */
+static void extract_unreferenced_lines(Dwarf *dwarf, struct libdw_unit *u)
 {
         Dwarf_Off offset = 0, next;
         Dwarf_CU *unit = NULL;
@@ -61,13 +61,12 @@ enum status libdw_extract(const struct elf_image *img, const struct elf_image *a
                 if (alt_file.dwarf)
                         dwarf_setalt(main_file.dwarf, alt_file.dwarf);
                 libdw_unit_init(&unit, &main_file, builder, code);
-                for (int pass = 0; names_first && !st && pass < 2;
-                     pass++) /* what is around first, then what is inside */
+                for (int pass = 0; names_first && !st && pass < 2; pass++) /* outer scopes first, then inner ones */
                         st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_note, err);
                 if (!st)
                         st = walk_units(main_file.dwarf, img->name, &unit, libdw_unit_extract, err);
                 if (!st)
-                        extract_lone_lines(main_file.dwarf, &unit);
+                        extract_unreferenced_lines(main_file.dwarf, &unit);
                 *quality_ret = unit.function_total    ? QUALITY_DWARF
                                : builder->range_count ? QUALITY_LINES
                                                       : QUALITY_NONE;

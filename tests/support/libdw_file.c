@@ -6,14 +6,16 @@
 
 #include "common/limits.h"
 
-/* Without their first dot, or "z" for the old spelling of compressed ones. The others do not say what code is. */
+/*
+ * Names without the leading dot, or "z" for the old form of compressed sections. Other sections do not describe code.
+ */
 static const char *const needed[] = { "debug_info",  "debug_abbrev",     "debug_line",     "debug_line_str",
                                       "debug_str",   "debug_ranges",     "debug_rnglists", "debug_addr",
                                       "debug_types", "debug_str_offsets" };
 #define NEEDED_COUNT (sizeof needed / sizeof *needed)
 #define ALIGNMENT 16
 
-static const struct elf_section *find(const struct elf_image *img, const char *name)
+static const struct elf_section *find_debug_section(const struct elf_image *img, const char *name)
 {
         char full[32];
         const struct elf_section *s;
@@ -26,7 +28,7 @@ static const struct elf_section *find(const struct elf_image *img, const char *n
         return elf_image_section(img, full);
 }
 
-static bool any_compressed(const struct elf_image *img)
+static bool has_compressed_section(const struct elf_image *img)
 {
         for (size_t i = 0; i < img->section_count; i++)
                 if (strstr(img->sections[i].name, "debug_") && elf_section_is_compressed(&img->sections[i]))
@@ -34,7 +36,7 @@ static bool any_compressed(const struct elf_image *img)
         return false;
 }
 
-/* ---- an ELF file of nothing but sections ---- */
+/* ---- an ELF file that consists only of sections ---- */
 
 struct container {
         uint8_t *bytes;
@@ -45,7 +47,7 @@ struct container {
         size_t name_bytes;
 };
 
-static bool append(struct container *c, const void *bytes, size_t n, size_t *offset_ret)
+static bool append_bytes(struct container *c, const void *bytes, size_t n, size_t *offset_ret)
 {
         size_t at = (c->size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1), end;
         uint8_t *grown;
@@ -68,7 +70,7 @@ static bool append_section(struct container *c, const char *name, const void *by
 {
         size_t offset, name_at = c->name_bytes;
 
-        if (!append(c, bytes, n, &offset))
+        if (!append_bytes(c, bytes, n, &offset))
                 return false;
         c->name_bytes += (size_t)snprintf(c->names + name_at, sizeof c->names - name_at, ".%s", name) + 1;
         c->headers[c->count++] = (Elf64_Shdr){ .sh_name = (Elf64_Word)name_at,
@@ -79,8 +81,8 @@ static bool append_section(struct container *c, const char *name, const void *by
         return true;
 }
 
-/* A number of the width and byte order of the image; reads `width` bytes from the host's value. */
-static void put(uint8_t **p, uint64_t value, unsigned width, bool big_endian)
+/* Writes a number in the image's width and byte order; reads `width` bytes of the host's value. */
+static void put_number(uint8_t **p, uint64_t value, unsigned width, bool big_endian)
 {
         for (unsigned i = 0; i < width; i++)
                 (*p)[i] = (uint8_t)(value >> 8 * (big_endian ? width - 1 - i : i));
@@ -92,16 +94,16 @@ static void put_section_header(uint8_t **p, const Elf64_Shdr *h, const struct el
         unsigned word = img->is_64 ? 8 : 4;
         bool big = img->big_endian;
 
-        put(p, h->sh_name, 4, big);
-        put(p, h->sh_type, 4, big);
-        put(p, h->sh_flags, word, big);
-        put(p, h->sh_addr, word, big);
-        put(p, h->sh_offset, word, big);
-        put(p, h->sh_size, word, big);
-        put(p, h->sh_link, 4, big);
-        put(p, h->sh_info, 4, big);
-        put(p, h->sh_addralign, word, big);
-        put(p, h->sh_entsize, word, big);
+        put_number(p, h->sh_name, 4, big);
+        put_number(p, h->sh_type, 4, big);
+        put_number(p, h->sh_flags, word, big);
+        put_number(p, h->sh_addr, word, big);
+        put_number(p, h->sh_offset, word, big);
+        put_number(p, h->sh_size, word, big);
+        put_number(p, h->sh_link, 4, big);
+        put_number(p, h->sh_info, 4, big);
+        put_number(p, h->sh_addralign, word, big);
+        put_number(p, h->sh_entsize, word, big);
 }
 
 static void put_file_header(uint8_t *p, const struct container *c, uint64_t headers_at, const struct elf_image *img)
@@ -111,33 +113,33 @@ static void put_file_header(uint8_t *p, const struct container *c, uint64_t head
 
         memcpy(p, img->data, EI_NIDENT);
         p += EI_NIDENT;
-        put(&p, ET_EXEC, 2, big);
-        put(&p, img->machine, 2, big);
-        put(&p, EV_CURRENT, 4, big);
-        put(&p, 0, word, big); /* entry */
-        put(&p, 0, word, big); /* program headers */
-        put(&p, headers_at, word, big);
-        put(&p, 0, 4, big); /* flags */
-        put(&p, img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), 2, big);
-        put(&p, 0, 2, big);
-        put(&p, 0, 2, big);
-        put(&p, img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), 2, big);
-        put(&p, c->count, 2, big);
-        put(&p, c->count - 1, 2, big); /* section names: the last one */
+        put_number(&p, ET_EXEC, 2, big);
+        put_number(&p, img->machine, 2, big);
+        put_number(&p, EV_CURRENT, 4, big);
+        put_number(&p, 0, word, big); /* entry */
+        put_number(&p, 0, word, big); /* program headers */
+        put_number(&p, headers_at, word, big);
+        put_number(&p, 0, 4, big); /* flags */
+        put_number(&p, img->is_64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr), 2, big);
+        put_number(&p, 0, 2, big);
+        put_number(&p, 0, 2, big);
+        put_number(&p, img->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), 2, big);
+        put_number(&p, c->count, 2, big);
+        put_number(&p, c->count - 1, 2, big); /* index of the section name table: the last section */
 }
 
-static enum status fill(struct container *c, const struct elf_image *img, struct error *err)
+static enum status fill_image(struct container *c, const struct elf_image *img, struct error *err)
 {
         static const uint8_t blank[sizeof(Elf64_Ehdr)];
         size_t offset, size = 0;
         uint8_t *p;
 
-        if (!append(c, blank, sizeof blank, &offset))
+        if (!append_bytes(c, blank, sizeof blank, &offset))
                 return error_no_memory(err);
         c->count = 1;
         c->name_bytes = 1;
         for (size_t i = 0; i < NEEDED_COUNT; i++) {
-                const struct elf_section *s = find(img, needed[i]);
+                const struct elf_section *s = find_debug_section(img, needed[i]);
                 _cleanup_elf_section_data_ struct elf_section_data d = { 0 };
                 enum status st;
 
@@ -150,7 +152,7 @@ static enum status fill(struct container *c, const struct elf_image *img, struct
                         return error_set(err, ST_TOO_BIG, "the DWARF of '%s' is too big to unpack", img->name);
         }
         c->name_bytes += (size_t)snprintf(c->names + c->name_bytes, sizeof c->names - c->name_bytes, ".shstrtab") + 1;
-        if (!append(c, c->names, c->name_bytes, &offset))
+        if (!append_bytes(c, c->names, c->name_bytes, &offset))
                 return error_no_memory(err);
         c->headers[c->count++] = (Elf64_Shdr){ .sh_name = (Elf64_Word)(c->name_bytes - sizeof ".shstrtab"),
                                                .sh_type = SHT_STRTAB,
@@ -166,7 +168,7 @@ static enum status fill(struct container *c, const struct elf_image *img, struct
                 p = headers;
                 for (unsigned i = 0; i < c->count; i++)
                         put_section_header(&p, &c->headers[i], img);
-                if (!append(c, headers, size, &offset))
+                if (!append_bytes(c, headers, size, &offset))
                         return error_no_memory(err);
         }
         put_file_header(c->bytes, c, offset, img);
@@ -208,11 +210,11 @@ enum status libdw_file_open(const struct elf_image *img, struct libdw_file *ret,
         struct container c = { 0 };
         enum status st = ST_OK;
 
-        if (!find(img, "debug_info") && !find(img, "debug_line"))
+        if (!find_debug_section(img, "debug_info") && !find_debug_section(img, "debug_line"))
                 return error_set(err, ST_NOT_FOUND, "'%s' has no DWARF", img->name);
         elf_version(EV_CURRENT);
-        if (any_compressed(img)) {
-                st = fill(&c, img, err);
+        if (has_compressed_section(img)) {
+                st = fill_image(&c, img, err);
                 f.unpacked = c.bytes;
                 if (!st) {
                         find_lines_unpacked(&c, &f);
@@ -220,7 +222,7 @@ enum status libdw_file_open(const struct elf_image *img, struct libdw_file *ret,
                 }
         } else {
                 st = find_lines(img, &f, err);
-                f.elf = elf_memory((char *)img->data, img->size); /* which libelf then only reads */
+                f.elf = elf_memory((char *)img->data, img->size); /* libelf then only reads it */
         }
         if (!st && !f.elf)
                 st = error_set(err, ST_BAD_DATA, "cannot read '%s': %s", img->name, elf_errmsg(-1));

@@ -6,9 +6,8 @@
  * @file
  * A libdw handle on the DWARF of an image.
  *
- * libdw would unpack compressed sections itself, but only zlib ones, all of
- * them, and by writing into the image; so when any is compressed the ones that
- * symbols need are unpacked into an ELF file in memory.
+ * libdw decompresses only zlib sections, decompresses all of them, and writes into the image. If a section is
+ * compressed, the sections needed for symbols are therefore decompressed into an ELF file in memory.
  */
 #include <elfutils/libdw.h>
 #include <libelf.h>
@@ -18,13 +17,13 @@
 struct libdw_file {
         Elf *elf;
         Dwarf *dwarf;
-        uint8_t *unpacked;           /* owned; NULL when libdw reads the image itself */
-        const uint8_t *line_section; /* .debug_line, unpacked; NULL without one */
+        uint8_t *unpacked;           /* owned; NULL if libdw reads the image directly */
+        const uint8_t *line_section; /* decompressed .debug_line; NULL if absent */
         size_t line_section_size;
         bool big_endian;
 };
 
-/** @param ret keep img open until libdw_file_close(). @return ST_NOT_FOUND without DWARF. */
+/** @param ret img must stay open until libdw_file_close(). @return ST_NOT_FOUND without DWARF. */
 enum status libdw_file_open(const struct elf_image *img, struct libdw_file *ret, struct error *err) MUST_CHECK;
 void libdw_file_close(struct libdw_file *f);
 

@@ -5,10 +5,10 @@
 #include "tests/support/libdw_unit.h"
 
 /*
- * A function in a file: the same, also when its declaration has no file or is in another unit that does not have the
- * directories in front of that file.
+ * Two functions with the same name and file are one, also when a declaration has no file or is in a unit that lacks the
+ * directories of that file.
  */
-static uint32_t function_in_file(struct libdw_unit *u, uint32_t function, uint32_t file)
+static uint32_t add_function_in_file(struct libdw_unit *u, uint32_t function, uint32_t file)
 {
         const char *strings = (const char *)u->builder->strings.data, *declared, *used = strings + file;
         struct symbol_function f;
@@ -20,14 +20,14 @@ static uint32_t function_in_file(struct libdw_unit *u, uint32_t function, uint32
         declared = strings + f.file;
         if (f.file == file || !f.start_line || (f.file && strncmp(declared, "./", 2) != 0))
                 return function;
-        n = f.file ? strlen(++declared) : 0; /* with the slash */
+        n = f.file ? strlen(++declared) : 0; /* including the slash */
         if (n > m || strcmp(used + m - n, declared) != 0)
                 return function;
         f.file = file;
         return symbol_table_builder_intern_function(u->builder, &f);
 }
 
-static uint32_t chain_of(struct libdw_unit *u, uint32_t scope, uint32_t file, uint32_t line)
+static uint32_t add_chain(struct libdw_unit *u, uint32_t scope, uint32_t file, uint32_t line)
 {
         struct symbol_table_frame frames[LIMIT_INLINE_DEPTH + 1];
         size_t count = 0;
@@ -42,18 +42,18 @@ static uint32_t chain_of(struct libdw_unit *u, uint32_t scope, uint32_t file, ui
         while (scope != NO_SCOPE) {
                 const struct libdw_scope *s = &u->scopes[scope];
 
-                frames[count++] = (struct symbol_table_frame){ function_in_file(u, s->function, file), file, line };
+                frames[count++] = (struct symbol_table_frame){ add_function_in_file(u, s->function, file), file, line };
                 file = s->call_file;
                 line = s->call_line;
                 scope = s->parent;
         }
-        /* New in each unit, so that of two the later one wins. */
+        /* Reset in each unit, so that the later of two wins. */
         u->last_chain = symbol_table_builder_add_chains(u->builder, &(struct symbol_chain){ 0, (uint32_t)count }, 1,
                                                         frames, count);
         return u->last_chain;
 }
 
-/* [start, end) is all in one scope, or in none; the line rows cut it. */
+/* [start, end) is entirely inside one scope or outside of all; line rows split it. */
 static void flatten_span(struct libdw_unit *u, uint64_t start, uint64_t end, uint32_t scope)
 {
         const struct libdw_rows *r = &u->rows;
@@ -63,21 +63,21 @@ static void flatten_span(struct libdw_unit *u, uint64_t start, uint64_t end, uin
                 const struct libdw_row *row = i < r->count && r->rows[i].start < end ? &r->rows[i] : NULL;
                 uint64_t until = row ? row->start : end;
 
-                if (start < until) { /* no row says where this is */
+                if (start < until) { /* no line row covers this address */
                         if (scope != NO_SCOPE)
-                                symbol_table_builder_add_range(u->builder, start, until, chain_of(u, scope, 0, 0));
+                                symbol_table_builder_add_range(u->builder, start, until, add_chain(u, scope, 0, 0));
                         start = until;
                         continue;
                 }
                 until = row->end < end ? row->end : end;
                 symbol_table_builder_add_range(u->builder, start, until,
-                                               chain_of(u, scope, libdw_unit_file(u, row->file), row->line));
+                                               add_chain(u, scope, libdw_unit_file(u, row->file), row->line));
                 start = until;
                 i += row->end <= end;
         }
 }
 
-/* Line rows outside every function: hand-written assembly without DIEs. */
+/* Line rows outside of all functions, such as hand-written assembly without DIEs. */
 static void flatten_gap(struct libdw_unit *u, uint64_t start, uint64_t end)
 {
         const struct libdw_rows *r = &u->rows;
@@ -92,7 +92,7 @@ static void flatten_gap(struct libdw_unit *u, uint64_t start, uint64_t end)
                 flatten_span(u, start, end, NO_SCOPE);
 }
 
-static void seen(void *context, uint64_t start, uint64_t end, uint32_t scope)
+static void flatten_interval(void *context, uint64_t start, uint64_t end, uint32_t scope)
 {
         struct libdw_unit *u = context;
 
@@ -106,7 +106,7 @@ void libdw_unit_flatten(struct libdw_unit *u)
         u->flat_until = 0;
         u->row_hint = 0;
         u->last_chain = UINT32_MAX;
-        if (!interval_list_overlay(&u->intervals, seen, u))
+        if (!interval_list_overlay(&u->intervals, flatten_interval, u))
                 u->builder->failed = ST_NO_MEMORY;
         flatten_gap(u, u->flat_until, UINT64_MAX);
 }

@@ -12,7 +12,7 @@ struct header {
         uint8_t min_instruction_length, max_operations;
         int8_t line_base;
         uint8_t line_range, opcode_base;
-        const uint8_t *opcode_lengths; /* of opcodes 1 to opcode_base - 1 */
+        const uint8_t *opcode_lengths; /* operand counts of opcodes 1 to opcode_base - 1 */
 };
 
 /* The registers of the line number machine. */
@@ -20,8 +20,8 @@ struct machine {
         uint64_t address, op_index;
         uint64_t file, line;
         bool started;     /* the sequence has a row */
-        bool is_live;     /* it began in code */
-        size_t first_row; /* of the sequence */
+        bool is_live;     /* the sequence starts in code */
+        size_t first_row; /* index of the first row of the sequence */
 };
 
 void libdw_rows_deinit(struct libdw_rows *r)
@@ -30,7 +30,7 @@ void libdw_rows_deinit(struct libdw_rows *r)
         *r = (struct libdw_rows){ 0 };
 }
 
-/* Cut the program out of the section and read what it needs of its header. */
+/* Extract the program from the section and read the required parts of its header. */
 static bool read_header(struct reader *r, struct header *h, struct reader *program)
 {
         struct reader unit;
@@ -48,7 +48,7 @@ static bool read_header(struct reader *r, struct header *h, struct reader *progr
         if (!reader_sub(r, length, &unit) || !reader_u16(&unit, &h->version))
                 return false;
         if (h->version < 2 || h->version > 5)
-                return true; /* the caller says so */
+                return true; /* reported by the caller */
         if (h->version >= 5 && (!reader_u8(&unit, &skipped) || !reader_u8(&unit, &skipped)))
                 return false;
         if (is_64 ? !reader_u64(&unit, &header_length) : !reader_u32(&unit, &header_length32))
@@ -69,7 +69,7 @@ static bool read_header(struct reader *r, struct header *h, struct reader *progr
         return reader_bytes(&unit, h->opcode_base - 1u, &h->opcode_lengths);
 }
 
-static void advance(const struct header *h, struct machine *m, uint64_t operations)
+static void advance_address(const struct header *h, struct machine *m, uint64_t operations)
 {
         /* Unsigned arithmetic may wrap; a row that goes backwards is then dropped. */
         m->op_index += operations;
@@ -77,7 +77,7 @@ static void advance(const struct header *h, struct machine *m, uint64_t operatio
         m->op_index %= h->max_operations;
 }
 
-/* A row's end is set when the next one comes. */
+/* The end of a row is set by the next row. */
 static bool add_row(struct libdw_rows *r, struct machine *m, const struct code_map *code)
 {
         struct libdw_row row = { .start = m->address, .end = m->address };
@@ -102,7 +102,7 @@ static bool add_row(struct libdw_rows *r, struct machine *m, const struct code_m
         if (last)
                 last->end = row.start;
         if (last && last->file == row.file && last->line == row.line)
-                return true; /* the same again: the last one goes on */
+                return true; /* same location: extends the last row */
         if (!array_reserve(&r->rows, &r->capacity, r->count))
                 return false;
         r->rows[r->count++] = row;
@@ -116,7 +116,7 @@ static void end_sequence(struct libdw_rows *r, struct machine *m)
         if (last && m->address > last->start)
                 last->end = m->address;
         else if (last)
-                r->count--; /* a row at the very end covers nothing */
+                r->count--; /* a row at the end of the sequence covers nothing */
         *m = (struct machine){ .file = 1, .line = 1, .first_row = r->count };
 }
 
@@ -143,7 +143,7 @@ static bool run_extended(struct reader *p, struct libdw_rows *r, struct machine 
                         return false;
                 m->address = address32;
                 return true;
-        default: /* discriminators, files defined on the way, vendors' own */
+        default: /* discriminators, DW_LNE_define_file, vendor extensions */
                 return true;
         }
 }
@@ -162,7 +162,7 @@ static bool run_standard(uint8_t opcode, const struct header *h, struct reader *
         case DW_LNS_advance_pc:
                 if (!reader_uleb128(p, &operand))
                         return false;
-                advance(h, m, operand);
+                advance_address(h, m, operand);
                 return true;
         case DW_LNS_advance_line:
                 if (!reader_sleb128(p, &delta))
@@ -172,7 +172,7 @@ static bool run_standard(uint8_t opcode, const struct header *h, struct reader *
         case DW_LNS_set_file:
                 return reader_uleb128(p, &m->file);
         case DW_LNS_const_add_pc:
-                advance(h, m, (255u - h->opcode_base) / h->line_range);
+                advance_address(h, m, (255u - h->opcode_base) / h->line_range);
                 return true;
         case DW_LNS_fixed_advance_pc:
                 if (!reader_u16(p, &fixed))
@@ -188,8 +188,8 @@ static bool run_standard(uint8_t opcode, const struct header *h, struct reader *
         }
 }
 
-static bool run(const struct header *h, struct reader *p, struct libdw_rows *r, const struct code_map *code,
-                bool *memory)
+static bool run_program(const struct header *h, struct reader *p, struct libdw_rows *r, const struct code_map *code,
+                        bool *memory)
 {
         struct machine m = { .file = 1, .line = 1 };
 
@@ -202,7 +202,7 @@ static bool run(const struct header *h, struct reader *p, struct libdw_rows *r, 
                 if (opcode >= h->opcode_base) {
                         unsigned adjusted = (unsigned)opcode - h->opcode_base;
 
-                        advance(h, &m, adjusted / h->line_range);
+                        advance_address(h, &m, adjusted / h->line_range);
                         m.line += (uint64_t)(h->line_base + (int)(adjusted % h->line_range));
                         *memory = ok = add_row(r, &m, code);
                 } else if (opcode == 0) {
@@ -215,19 +215,19 @@ static bool run(const struct header *h, struct reader *p, struct libdw_rows *r, 
                         return false;
                 }
         }
-        r->count = m.started ? m.first_row : r->count; /* a sequence without its end covers nothing */
+        r->count = m.started ? m.first_row : r->count; /* rows of a sequence without DW_LNE_end_sequence are dropped */
         return true;
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_row_starts(const void *a, const void *b)
 {
         const struct libdw_row *x = a, *y = b;
 
         return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Sequences come in any order; those of sound programs do not overlap. */
-static void sort(struct libdw_rows *r)
+/* Sequences come in any order; those of valid programs do not overlap. */
+static void sort_rows(struct libdw_rows *r)
 {
         size_t kept = 0;
         uint64_t end = 0;
@@ -236,7 +236,7 @@ static void sort(struct libdw_rows *r)
         for (size_t i = 1; sorted && i < r->count; i++)
                 sorted = r->rows[i - 1].start <= r->rows[i].start;
         if (!sorted)
-                qsort(r->rows, r->count, sizeof *r->rows, by_start);
+                qsort(r->rows, r->count, sizeof *r->rows, compare_row_starts);
         for (size_t i = 0; i < r->count; i++) {
                 struct libdw_row row = r->rows[i];
 
@@ -264,8 +264,8 @@ enum status libdw_rows_read(struct libdw_rows *r, const uint8_t *section, size_t
                 return error_at(err, ST_BAD_DATA, offset, "the header of a line table is cut off or malformed");
         if (h.version < 2 || h.version > 5)
                 return error_at(err, ST_UNSUPPORTED, offset, "line table of version %u", h.version);
-        ok = run(&h, &program, r, code, &memory);
-        sort(r);
+        ok = run_program(&h, &program, r, code, &memory);
+        sort_rows(r);
         if (!memory)
                 return error_no_memory(err);
         return ok ? ST_OK : reader_error(&program, err, "a line table");

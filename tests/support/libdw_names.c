@@ -8,7 +8,7 @@
 #include "common/limits.h"
 #include "symbol-index/demangle.h"
 
-#define ORIGIN_DEPTH_MAX 16 /* abstract origins and specifications one after another */
+#define ORIGIN_DEPTH_MAX 16 /* maximum length of a chain of abstract origins and specifications */
 
 void libdw_names_init(struct libdw_names *n, struct symbol_table_builder *builder)
 {
@@ -22,7 +22,7 @@ void libdw_names_deinit(struct libdw_names *n)
         *n = (struct libdw_names){ 0 };
 }
 
-/* The entry of a DIE, or the free one where it belongs. */
+/* The slot of a DIE, or the free slot for it. */
 static struct libdw_name_entry *map_slot(const struct libdw_name_map *m, const void *die)
 {
         size_t at = hash_bytes64(&die, sizeof die) & (m->slot_count - 1);
@@ -32,7 +32,7 @@ static struct libdw_name_entry *map_slot(const struct libdw_name_map *m, const v
         return &m->entries[at];
 }
 
-static bool map_grow(struct libdw_name_map *m)
+static bool grow_map(struct libdw_name_map *m)
 {
         struct libdw_name_map grown = { .slot_count = m->slot_count ? m->slot_count * 2 : 1024, .count = m->count };
 
@@ -49,12 +49,12 @@ static bool map_grow(struct libdw_name_map *m)
         return true;
 }
 
-/* Without memory nothing is remembered, and the builder has failed or soon will. */
+/* On allocation failure the entry is not stored; the builder has failed or is about to fail. */
 static void map_put(struct libdw_name_map *m, const void *die, uint32_t value)
 {
         struct libdw_name_entry *entry;
 
-        if (!map_grow(m))
+        if (!grow_map(m))
                 return;
         entry = map_slot(m, die);
         m->count += !entry->die;
@@ -76,8 +76,8 @@ void libdw_names_note_qualifier(struct libdw_names *n, Dwarf_Die *die, uint32_t 
         map_put(&n->qualifiers, die->addr, qualifier);
 }
 
-/* The DIE that die is an instance or the definition of. */
-static bool origin(Dwarf_Die *die, Dwarf_Die *ret)
+/* The DIE of which die is an instance or the definition. */
+static bool get_origin(Dwarf_Die *die, Dwarf_Die *ret)
 {
         Dwarf_Attribute attr;
 
@@ -86,15 +86,15 @@ static bool origin(Dwarf_Die *die, Dwarf_Die *ret)
         return dwarf_formref_die(&attr, ret) != NULL;
 }
 
-static const char *text(Dwarf_Die *die, unsigned name)
+static const char *get_text(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute attr;
 
         return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-/* String offset of the name behind what it is inside of. */
-static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *name)
+/* String offset of the name qualified with its enclosing scopes. */
+static uint32_t add_qualified_name(struct libdw_names *n, Dwarf_Die *die, const char *name)
 {
         struct symbol_table_builder *b = n->builder;
         _cleanup_buf_ struct buf full = { 0 };
@@ -109,7 +109,7 @@ static uint32_t qualified(struct libdw_names *n, Dwarf_Die *die, const char *nam
         return symbol_table_builder_add_string(b, s ? s : name);
 }
 
-/* libdw joins directory and file, but leaves the unit's own directory out. */
+/* libdw joins directory and file, but omits the unit's own directory. */
 uint32_t libdw_path_add(struct symbol_table_builder *b, const char *directory, const char *path)
 {
         _cleanup_buf_ struct buf full = { 0 };
@@ -121,8 +121,11 @@ uint32_t libdw_path_add(struct symbol_table_builder *b, const char *directory, c
         return symbol_table_builder_add_string(b, buf_cstr(&full) ? buf_cstr(&full) : path);
 }
 
-/* The file of the declaration is a number in the table of the unit whose DIE has it. False when no DIE has one. */
-static bool declared_file(struct libdw_names *n, Dwarf_Die *die, uint32_t *ret)
+/*
+ * DW_AT_decl_file is an index into the file table of the unit of the DIE that has it. False if no DIE of the chain has
+ * one.
+ */
+static bool find_declared_file(struct libdw_names *n, Dwarf_Die *die, uint32_t *ret)
 {
         Dwarf_Die at = *die, next, unit;
         Dwarf_Attribute attr;
@@ -143,31 +146,31 @@ static bool declared_file(struct libdw_names *n, Dwarf_Die *die, uint32_t *ret)
                         *ret = libdw_path_add(n->builder, directory, dwarf_filesrc(files, number, NULL, NULL));
                         return true;
                 }
-                if (!origin(&at, &next))
+                if (!get_origin(&at, &next))
                         break;
                 at = next;
         }
         return false;
 }
 
-/* Follow the chain of origins to a linkage name, else to the first plain one. */
-static const char *follow(Dwarf_Die *die, const char **plain_ret, Dwarf_Die *named_ret)
+/* Follow the chain of origins to a linkage name, otherwise to the first plain name. */
+static const char *follow_origins(Dwarf_Die *die, const char **plain_ret, Dwarf_Die *named_ret)
 {
         Dwarf_Die at = *die, next;
 
         *plain_ret = NULL;
         for (int depth = 0; depth < ORIGIN_DEPTH_MAX; depth++) {
-                const char *linkage_name = text(&at, DW_AT_linkage_name);
+                const char *linkage_name = get_text(&at, DW_AT_linkage_name);
 
                 if (!linkage_name)
-                        linkage_name = text(&at, DW_AT_MIPS_linkage_name);
+                        linkage_name = get_text(&at, DW_AT_MIPS_linkage_name);
                 if (linkage_name && linkage_name[0])
                         return linkage_name;
                 if (!*plain_ret) {
-                        *plain_ret = text(&at, DW_AT_name);
+                        *plain_ret = get_text(&at, DW_AT_name);
                         *named_ret = at;
                 }
-                if (!origin(&at, &next))
+                if (!get_origin(&at, &next))
                         break;
                 at = next;
         }
@@ -180,7 +183,7 @@ bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qua
         const char *name, *linkage_name;
         Dwarf_Die named;
 
-        linkage_name = follow(function, &name, &named);
+        linkage_name = follow_origins(function, &name, &named);
         buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
         if (linkage_name) {
                 buf_append_str(to, symbol_demangle(linkage_name, &scratch));
@@ -194,21 +197,21 @@ bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qua
         return qualifier || (name && name[0]);
 }
 
-static uint32_t resolve(struct libdw_names *n, Dwarf_Die *die)
+static uint32_t resolve_function(struct libdw_names *n, Dwarf_Die *die)
 {
         const char *name, *linkage_name;
         struct symbol_function f = { 0 };
         Dwarf_Die named;
         int line;
 
-        linkage_name = follow(die, &name, &named);
+        linkage_name = follow_origins(die, &name, &named);
         if (!linkage_name && (!name || !name[0]))
                 return SYMBOL_NO_FUNCTION;
         if (linkage_name)
                 f.linkage_name = symbol_table_builder_add_string(n->builder, linkage_name);
         else
-                f.name = qualified(n, &named, name);
-        if ((!declared_file(n, die, &f.file) || f.file) && dwarf_decl_line(die, &line) == 0 && line > 0)
+                f.name = add_qualified_name(n, &named, name);
+        if ((!find_declared_file(n, die, &f.file) || f.file) && dwarf_decl_line(die, &line) == 0 && line > 0)
                 f.start_line = (uint32_t)line;
         return symbol_table_builder_intern_function(n->builder, &f);
 }
@@ -219,15 +222,14 @@ uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die)
         uint32_t function;
 
         /*
-         * All inlined calls of a function share their origin, and so one
-         * resolution. A definition may have a name of its own (a constructor's
-         * C1 beside its origin's C4).
+         * All inlined calls of a function share their origin, so it is resolved once. A definition may have a name of
+         * its own (a constructor's C1 with an origin named C4).
          */
-        if (dwarf_tag(die) != DW_TAG_inlined_subroutine || !origin(die, &key))
-                return resolve(n, die);
+        if (dwarf_tag(die) != DW_TAG_inlined_subroutine || !get_origin(die, &key))
+                return resolve_function(n, die);
         if (map_get(&n->functions, key.addr, &function))
                 return function;
-        function = resolve(n, &key);
+        function = resolve_function(n, &key);
         map_put(&n->functions, key.addr, function);
         return function;
 }

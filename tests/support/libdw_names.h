@@ -6,16 +6,15 @@
  * @file
  * Names of functions from their DIEs, each origin resolved once.
  *
- * The linkage name, wherever the chain of abstract origins and specifications
- * has it; else the plain name. A C++ function without a linkage name gets its
- * namespaces and classes in front when these were noted.
+ * The linkage name, from any DIE in the chain of abstract origins and specifications; otherwise the plain name. A C++
+ * function without a linkage name is qualified with its namespaces and classes if these were recorded.
  */
 #include <elfutils/libdw.h>
 
 #include "symbolizer/table/symbol_table_builder.h"
 
 struct libdw_name_entry {
-        const void *die; /* address of a DIE in its section; NULL is free */
+        const void *die; /* address of a DIE in its section; NULL: free slot */
         uint32_t value;
 };
 struct libdw_name_map {
@@ -25,23 +24,25 @@ struct libdw_name_map {
 
 struct libdw_names {
         struct symbol_table_builder *builder;
-        struct libdw_name_map functions;  /* of an origin DIE: its function */
-        struct libdw_name_map qualifiers; /* of a DIE: string offset of "ns::Class" */
+        struct libdw_name_map functions;  /* origin DIE -> function */
+        struct libdw_name_map qualifiers; /* DIE -> string offset of "ns::Class" */
 };
 
 void libdw_names_init(struct libdw_names *n, struct symbol_table_builder *builder);
 void libdw_names_deinit(struct libdw_names *n);
 
-/** The DIE of this function is inside "ns::Class" (a string offset of the builder). */
+/** Record that the DIE of this function is inside "ns::Class" (a string offset of the builder). */
 void libdw_names_note_qualifier(struct libdw_names *n, Dwarf_Die *die, uint32_t qualifier);
 
-/** Append what stands in front of what is inside of a function: "ns::around(int)". False when nothing names it. */
+/**
+ * Append the name of a function's scope, as a prefix of names inside it: "ns::around(int)". False if it has no name.
+ */
 bool libdw_names_around(struct libdw_names *n, Dwarf_Die *function, uint32_t qualifier, struct buf *to);
 
-/** String offset of a path, a relative one behind the directory of its unit. */
+/** String offset of a path; a relative one is joined to the directory of its unit. */
 uint32_t libdw_path_add(struct symbol_table_builder *b, const char *directory, const char *path);
 
-/** The function that a subprogram or an inlined call is of, SYMBOL_NO_FUNCTION when nothing names it. */
+/** The function of a subprogram or an inlined call, SYMBOL_NO_FUNCTION if it has no name. */
 uint32_t libdw_names_function(struct libdw_names *n, Dwarf_Die *die);
 
 #endif

@@ -29,12 +29,12 @@ void libdw_unit_deinit(struct libdw_unit *u)
         *u = (struct libdw_unit){ 0 };
 }
 
-/* What a DIE passes on to its children. */
+/* Context that a DIE passes to its children. */
 struct context {
         uint32_t scope;
-        uint32_t qualifier; /* string offset of "ns::Class", 0 outside */
-        uint32_t depth;     /* of inlined calls */
-        bool in_function;   /* and not in a scope inside of it */
+        uint32_t qualifier; /* string offset of "ns::Class", 0 at the top level */
+        uint32_t depth;     /* depth of inlined calls */
+        bool in_function;   /* directly in this scope, not in a nested one */
         Dwarf_Die function;
 };
 
@@ -43,7 +43,7 @@ struct level {
         struct context context;
 };
 
-static uint32_t uint_attr(Dwarf_Die *die, unsigned name)
+static uint32_t get_uint_attr(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute attr;
         Dwarf_Word value;
@@ -68,8 +68,8 @@ static uint32_t add_scope(struct libdw_unit *u, Dwarf_Die *die, uint32_t parent)
         struct libdw_scope s = { .parent = parent, .function = libdw_names_function(&u->names, die) };
 
         if (parent != NO_SCOPE) {
-                s.call_file = libdw_unit_file(u, uint_attr(die, DW_AT_call_file));
-                s.call_line = uint_attr(die, DW_AT_call_line);
+                s.call_file = libdw_unit_file(u, get_uint_attr(die, DW_AT_call_file));
+                s.call_line = get_uint_attr(die, DW_AT_call_line);
         }
         if (u->scope_count >= NO_SCOPE || !array_reserve(&u->scopes, &u->scope_capacity, u->scope_count)) {
                 u->builder->failed = ST_NO_MEMORY;
@@ -79,8 +79,8 @@ static uint32_t add_scope(struct libdw_unit *u, Dwarf_Die *die, uint32_t parent)
         return (uint32_t)u->scope_count++;
 }
 
-/* Is there live code behind the DIE? A linker that drops a function leaves its DIE with addresses where no code is. */
-static bool has_code(const struct libdw_unit *u, Dwarf_Die *die)
+/* Does the DIE describe live code? If a linker drops a function, its DIE keeps addresses that contain no code. */
+static bool is_live_code(const struct libdw_unit *u, Dwarf_Die *die)
 {
         Dwarf_Addr base, start, end;
         ptrdiff_t at = 0;
@@ -118,8 +118,8 @@ static bool visit_function(struct libdw_unit *u, Dwarf_Die *die, uint32_t level,
                 libdw_names_note_qualifier(&u->names, die, c->qualifier);
         c->in_function = true;
         c->function = *die;
-        if (!has_code(u, die)) {
-                c->scope = NO_SCOPE; /* functions inside may have code */
+        if (!is_live_code(u, die)) {
+                c->scope = NO_SCOPE; /* nested functions may have code */
                 return true;
         }
         if (u->only_notes) {
@@ -147,7 +147,7 @@ static bool visit_inlined(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, 
         return true;
 }
 
-static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
+static void qualify_scope(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
 {
         const char *name = dwarf_diename(die);
         _cleanup_buf_ struct buf full = { 0 };
@@ -170,8 +170,8 @@ static void qualify(struct libdw_unit *u, Dwarf_Die *die, struct context *c)
                 c->qualifier = symbol_table_builder_add_string(u->builder, buf_cstr(&full));
 }
 
-/* @return whether the children may hold code; c becomes their context. */
-static bool visit(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, bool qualifies, struct context *c)
+/* @return whether the children may describe code; c becomes their context. */
+static bool visit_die(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, bool qualifies, struct context *c)
 {
         switch (dwarf_tag(die)) {
         case DW_TAG_subprogram:
@@ -186,7 +186,7 @@ static bool visit(struct libdw_unit *u, Dwarf_Die *die, uint32_t level, bool qua
                 if (!dwarf_haschildren(die))
                         return false;
                 if (qualifies)
-                        qualify(u, die, c);
+                        qualify_scope(u, die, c);
                 return true;
         case DW_TAG_module:
         case DW_TAG_lexical_block:
@@ -212,9 +212,8 @@ static bool is_cplusplus(Dwarf_Die *unit_die)
         }
 }
 
-/* Depth first without recursion. DIEs only follow one another forwards, so a hostile sibling link cannot make a circle.
- */
-static void walk(struct libdw_unit *u, Dwarf_Die *unit_die)
+/* Depth first without recursion. DIE offsets only increase, so a malicious sibling reference cannot form a cycle. */
+static void walk_dies(struct libdw_unit *u, Dwarf_Die *unit_die)
 {
         struct level stack[LIMIT_DIE_DEPTH];
         bool qualifies = is_cplusplus(unit_die);
@@ -227,7 +226,7 @@ static void walk(struct libdw_unit *u, Dwarf_Die *unit_die)
                 struct context inner = stack[top].context;
                 Dwarf_Die next;
 
-                if (visit(u, &stack[top].die, top, qualifies, &inner) && top + 1 < LIMIT_DIE_DEPTH &&
+                if (visit_die(u, &stack[top].die, top, qualifies, &inner) && top + 1 < LIMIT_DIE_DEPTH &&
                     dwarf_child(&stack[top].die, &next) == 0) {
                         stack[++top] = (struct level){ next, inner };
                         continue;
@@ -239,7 +238,7 @@ static void walk(struct libdw_unit *u, Dwarf_Die *unit_die)
         }
 }
 
-static void use_files(struct libdw_unit *u, Dwarf_Files *table, size_t count)
+static void load_files(struct libdw_unit *u, Dwarf_Files *table, size_t count)
 {
         u->file_table = table;
         u->file_count = 0;
@@ -258,7 +257,7 @@ static void use_files(struct libdw_unit *u, Dwarf_Files *table, size_t count)
                 u->files[i] = UINT32_MAX;
 }
 
-/* A unit with a broken line table keeps its functions, and the rows before the fault. */
+/* A unit with a malformed line table keeps its functions, and the rows before the error. */
 static void read_rows(struct libdw_unit *u, uint64_t offset)
 {
         if (libdw_rows_read(&u->rows, u->line_section, u->line_section_size, offset, u->big_endian, u->code, NULL) ==
@@ -266,14 +265,14 @@ static void read_rows(struct libdw_unit *u, uint64_t offset)
                 u->builder->failed = ST_NO_MEMORY;
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_offsets(const void *a, const void *b)
 {
         uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
         return x < y ? -1 : x > y;
 }
 
-static void note_table(struct libdw_unit *u, uint64_t offset)
+static void record_table(struct libdw_unit *u, uint64_t offset)
 {
         if (!array_reserve(&u->tables, &u->table_capacity, u->table_count))
                 u->builder->failed = ST_NO_MEMORY;
@@ -281,14 +280,14 @@ static void note_table(struct libdw_unit *u, uint64_t offset)
                 u->tables[u->table_count++] = offset;
 }
 
-static bool is_noted(struct libdw_unit *u, uint64_t offset)
+static bool is_recorded(struct libdw_unit *u, uint64_t offset)
 {
         if (!u->table_count)
                 return false;
         if (!u->tables_sorted)
-                qsort(u->tables, u->table_count, sizeof *u->tables, by_value);
+                qsort(u->tables, u->table_count, sizeof *u->tables, compare_offsets);
         u->tables_sorted = true;
-        return bsearch(&offset, u->tables, u->table_count, sizeof *u->tables, by_value) != NULL;
+        return bsearch(&offset, u->tables, u->table_count, sizeof *u->tables, compare_offsets) != NULL;
 }
 
 void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die)
@@ -301,29 +300,29 @@ void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die)
         u->scope_count = u->intervals.count = u->rows.count = 0;
         if (dwarf_getsrcfiles(unit_die, &files, &file_count))
                 file_count = 0;
-        use_files(u, files, file_count);
+        load_files(u, files, file_count);
         u->directory = dwarf_attr(unit_die, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
         if (dwarf_attr(unit_die, DW_AT_stmt_list, &attr) && dwarf_formudata(&attr, &offset) == 0) {
-                note_table(u, offset);
+                record_table(u, offset);
                 read_rows(u, offset);
         }
-        walk(u, unit_die);
+        walk_dies(u, unit_die);
         libdw_unit_flatten(u);
 }
 
 void libdw_unit_note(struct libdw_unit *u, Dwarf_Die *unit_die)
 {
         u->only_notes = true;
-        walk(u, unit_die);
+        walk_dies(u, unit_die);
         u->only_notes = false;
 }
 
 void libdw_unit_extract_lines(struct libdw_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count)
 {
-        if (is_noted(u, offset))
+        if (is_recorded(u, offset))
                 return;
         u->scope_count = u->intervals.count = u->rows.count = 0;
-        use_files(u, files, file_count);
+        load_files(u, files, file_count);
         u->directory = NULL;
         read_rows(u, offset);
         libdw_unit_flatten(u);

@@ -4,15 +4,14 @@
 
 /**
  * @file
- * One compilation unit: its functions and inlined calls as scopes, the
- * addresses of each, and its line rows; then all three flattened into ranges.
+ * Reads one compilation unit: its functions and inlined calls as scopes, their address ranges, and its line rows. Then
+ * flattens these into ranges.
  *
- * The frame of the innermost scope gets the line row's file and line; each
- * scope around it gets the place of the call that was inlined into it.
+ * The frame of the innermost scope has the line row's file and line; each enclosing scope has the file and line of the
+ * call inlined into it.
  *
- * Paths are as the file table gives them, a relative one behind its directory
- * and the unit's: "DIR/./nptl/nptl-stack.c" stays like that, which is what
- * addr2line and llvm-symbolizer print.
+ * Paths are those of the file table; relative ones are joined to their directory and the unit's.
+ * "DIR/./nptl/nptl-stack.c" is not normalized, like in the output of addr2line and llvm-symbolizer.
  */
 #include <elfutils/libdw.h>
 
@@ -25,13 +24,13 @@
 #define NO_SCOPE UINT32_MAX
 
 struct libdw_scope {
-        uint32_t parent; /* the scope this one is inlined into, NO_SCOPE for a function */
+        uint32_t parent; /* the scope into which this one is inlined, NO_SCOPE for a function */
         uint32_t function;
         uint32_t call_file; /* string offset */
         uint32_t call_line;
 };
 
-/** Working memory, reused from unit to unit. */
+/** Scratch memory, reused for each unit. */
 struct libdw_unit {
         struct symbol_table_builder *builder;
         const struct code_map *code;
@@ -43,16 +42,16 @@ struct libdw_unit {
         struct interval_list intervals;
         struct libdw_scope *scopes;
         size_t scope_count, scope_capacity;
-        uint32_t *files; /* number in file_table -> string offset, UINT32_MAX not yet asked for */
+        uint32_t *files; /* file table index -> string offset, UINT32_MAX: not yet looked up */
         size_t file_count, file_capacity;
         Dwarf_Files *file_table;
-        const char *directory;   /* the unit's, NULL unknown */
-        bool only_notes;         /* walk to see which functions stand in which scopes */
+        const char *directory;   /* the unit's DW_AT_comp_dir, NULL if unknown */
+        bool only_notes;         /* this walk only records the scopes of functions */
         uint64_t function_total; /* functions with code, of all units */
         uint64_t *tables;        /* offsets of the line tables that units refer to */
         size_t table_count, table_capacity;
         bool tables_sorted;
-        /* while flattening */
+        /* used while flattening */
         uint64_t flat_until;
         size_t row_hint;
         uint32_t last_scope, last_file, last_line, last_chain;
@@ -62,17 +61,17 @@ void libdw_unit_init(struct libdw_unit *u, const struct libdw_file *file, struct
                      const struct code_map *code);
 void libdw_unit_deinit(struct libdw_unit *u);
 
-/** Add the ranges of a unit to the builder. What cannot be read of it is left out; failures stay in the builder. */
+/** Add the ranges of a unit to the builder. Unreadable parts are skipped; failures are stored in the builder. */
 void libdw_unit_extract(struct libdw_unit *u, Dwarf_Die *unit_die);
 
-/** Only note the scopes that functions stand in, so that names do not depend on the order of DIEs and units. */
+/** Only record the scopes of functions, so that names do not depend on the order of DIEs and units. */
 void libdw_unit_note(struct libdw_unit *u, Dwarf_Die *unit_die);
 
-/** Add the ranges of a line table, unless it belongs to one of the units before. */
+/** Add the ranges of a line table, unless it belongs to one of the previous units. */
 void libdw_unit_extract_lines(struct libdw_unit *u, uint64_t offset, Dwarf_Files *files, size_t file_count);
 
-/* Between libdw_unit.c, which walks the DIEs, and libdw_flatten.c. */
+/* Shared by libdw_unit.c, which walks the DIEs, and libdw_flatten.c. */
 void libdw_unit_flatten(struct libdw_unit *u);
-uint32_t libdw_unit_file(struct libdw_unit *u, uint64_t number); /* string offset of its path, 0 unknown */
+uint32_t libdw_unit_file(struct libdw_unit *u, uint64_t number); /* string offset of its path, 0: unknown */
 
 #endif

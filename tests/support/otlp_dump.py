@@ -4,9 +4,8 @@
 
     VALUE TAB KEY=VALUE;... TAB FRAME;FRAME;...      (leaf first)
 
-where a frame is BUILD_ID:FILE:ADDRESS:NAME, parts that are not set being empty.
-A second reader of the format, made of the protobuf wire format alone, so that
-it shares no mistake with ours.
+where a frame is BUILD_ID:FILE:ADDRESS:NAME, with unset parts empty.
+An independent reader of the protobuf wire format that shares no code with Cairn's decoder.
 """
 import struct
 import sys
@@ -24,7 +23,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """{number: [values]}: integers, or bytes for what has a length."""
+    """{number: [values]}: integers, or bytes for length-delimited fields."""
     out, at = {}, 0
     while at < len(data):
         key, at = varint(data, at)

@@ -11,7 +11,7 @@
 
 struct dump {
         const struct parquet_schema *schema;
-        struct parquet_column *columns; /* of the row group at hand */
+        struct parquet_column *columns; /* of the current row group */
         struct json_out out;
 };
 
@@ -20,7 +20,7 @@ static bool slot_is_null(const struct parquet_column *c, uint64_t slot)
         return c->valid && !c->valid[slot];
 }
 
-/* Whether nothing below a node has a value for a slot, or for a row. */
+/* Whether all leaves below a node are null in a slot or a row. */
 static bool all_null(const struct dump *d, const struct parquet_node *n, uint64_t row, uint64_t slot)
 {
         for (uint32_t i = n->column_start; i < n->column_end; i++) {
@@ -119,7 +119,7 @@ static void dump_node(struct dump *d, const char *key, uint32_t node, uint64_t r
         }
 }
 
-/* ---- the same values read by a cursor ---- */
+/* ---- the same values read through a cursor ---- */
 
 static bool has_piece_value(const struct parquet_cursor *cursor, const struct parquet_piece *p, uint32_t i,
                             const struct parquet_column *c, uint64_t row)
@@ -136,7 +136,7 @@ static bool has_piece_value(const struct parquet_cursor *cursor, const struct pa
         return p->codes[at] < count && a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
 }
 
-/* Steps of 1 to 3 * step rows are skipped or read, in turns that differ from step to step. */
+/* Skips or reads runs of 1 to 3 * step rows, in an order that depends on step. */
 static enum status compare_with_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group,
                                        uint32_t node, const struct parquet_column *c, uint32_t step, struct error *err)
 {
@@ -168,7 +168,7 @@ static enum status compare_with_cursor(struct parquet_cursor *cursor, const stru
         return st;
 }
 
-/* One cursor for all columns, as scans use it. */
+/* One cursor over all columns, as scans use it. */
 static enum status compare_with_cursors(struct dump *d, struct parquet_file *f, uint32_t group, struct error *err)
 {
         static const uint32_t steps[] = { 1, 7, 300, 20000, 1000000 };

@@ -3,10 +3,9 @@
 #define CAIRN_TESTS_SUPPORT_PARQUET_JSON_H
 
 /*
- * A Parquet file as JSON lines, one object a row: binary in hexadecimal,
- * timestamps as they are, maps as objects, a struct whose leaves are all null
- * as null. Each column outside of lists and groups is also read by a cursor
- * (parquet/column_cursor.h), which must see the same values.
+ * Prints a Parquet file as JSON lines, one object per row: binary in hexadecimal, timestamps as integers, maps as
+ * objects, a struct whose leaves are all null as null. Each column outside of lists and groups is also read through a
+ * cursor (parquet/column_cursor.h), which must return the same values.
  */
 #include "common/memory/buf.h"
 

@@ -20,7 +20,7 @@ static inline int portable_symbols_make_file(const void *data, size_t size)
         return fd;
 }
 
-/** Right checksums and the right size in the header: files of the corpus hold zeros there. */
+/** Fix the checksums and the size in the header: files of the corpus have zeros there. */
 static inline void portable_symbols_fix_checksums(uint8_t *file, size_t size)
 {
         uint64_t bytes, hash;

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a command and end every process that it started.
 
-As a library: run(). As a program, which prints nothing of its own unless a process is left behind:
+As a library: run(). As a program, which prints nothing unless a process is left running:
 
     process_tree.py COMMAND...
 
 The caller becomes a child subreaper (prctl(2)): a process whose parent ends is adopted by the nearest subreaper above
-it, so that a daemon which has left its session and its process group is still found below this process. The set of
-processes to end is therefore the set of descendants, and needs no marker in an environment that a program may clear.
+it, so that a daemon that left its session and process group is still a descendant of this process. The processes to
+end are therefore the descendants; no marker in the environment is needed, which a program might clear.
 """
 
 import ctypes
@@ -21,21 +21,21 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
-TIMED_OUT = 124  # as timeout(1) has it
+TIMED_OUT = 124  # like timeout(1)
 
 
 def read_stat(pid):
-    """Return (state, parent) of a process, or None when it is gone."""
+    """Return (state, parent) of a process, or None when it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as f:
-            fields = f.read().rpartition(b")")[2].split()  # the name may hold anything
+            fields = f.read().rpartition(b")")[2].split()  # the name may contain any bytes
         return fields[0].decode(), int(fields[1])
     except (OSError, IndexError, ValueError):
         return None
 
 
 def list_descendants(root):
-    """Return the running processes below root; one that has ended but was not waited for is left out."""
+    """Return the running processes below root, without zombies."""
     children, zombies = {}, set()
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -90,7 +90,7 @@ def reap_children():
 
 
 def wait_for_descendants(seconds):
-    """Wait until no descendant runs, at most so long; return those that still do."""
+    """Wait at most this long until no descendant runs; return those that still do."""
     deadline = time.monotonic() + seconds
     pause = 0.001
     while True:
@@ -103,12 +103,12 @@ def wait_for_descendants(seconds):
 
 
 def end_descendants(seconds):
-    """SIGTERM to every descendant, and SIGKILL to those that still run after so many seconds."""
-    # A descendant that was stopped does not see SIGTERM before it continues.
+    """Send SIGTERM to every descendant, and SIGKILL to those that still run after the given time."""
+    # A stopped descendant handles SIGTERM only once it continues.
     left = list_descendants(os.getpid())
     signal_processes(left, signal.SIGTERM)
     signal_processes(left, signal.SIGCONT)
-    for _ in range(100):  # what is killed may have forked meanwhile
+    for _ in range(100):  # a killed process may have forked in the meantime
         left = wait_for_descendants(seconds)
         if not left:
             return
@@ -118,7 +118,9 @@ def end_descendants(seconds):
 
 
 class Result:
-    """status: exit status as a shell has it; timed_out; left_behind: command lines of what the command left running."""
+    """status: exit status as in a shell; timed_out; left_behind: command lines of the processes that the command left
+    running.
+    """
 
     def __init__(self):
         self.status = None
@@ -128,12 +130,12 @@ class Result:
 
 
 def run(command, *, limit=None, grace=5.0, term_seconds=5.0, stderr=None, write=None, environment=None):
-    """Run a command in a session of its own until it ends, then end what it left behind.
+    """Run a command in a session of its own until it ends, then end the processes that it left running.
 
-    limit: function of the seconds that the command has taken, true when it has to end; None for no limit.
-    grace: seconds which the command's own processes have to end after it (they may have been killed a moment ago).
-    write: function that gets each piece of stdout; None to inherit stdout. The pipe is read until the command and its
-    processes have ended, not until the end of file: a process that cannot be ended does not hold this one up.
+    limit: predicate on the elapsed seconds, true when the command must be ended; None for no limit.
+    grace: seconds that the command's processes have to end after it (they may have just been killed).
+    write: called with each chunk of stdout; None to inherit stdout. The pipe is read until the command and its
+    processes have ended, not until the end of file, so that an unkillable process does not block this one.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -202,7 +204,7 @@ def run(command, *, limit=None, grace=5.0, term_seconds=5.0, stderr=None, write=
                     pass
             else:
                 copy_output()
-                if not events & select.POLLIN:  # the command has closed its stdout
+                if not events & select.POLLIN:  # the command closed its stdout
                     poll.unregister(fd)
         wait_status = reap_children().get(pid)
         if wait_status is None and limit and limit(time.monotonic() - started):

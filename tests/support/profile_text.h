@@ -5,8 +5,8 @@
 #include "profile-formats/profile.h"
 
 /**
- * Every sample as one line with everything it refers to, the lines sorted: equal texts mean equal profiles, however
- * their tables are numbered. Owned.
+ * Formats each sample with everything it refers to as one line, and sorts the lines: equal texts mean equal profiles,
+ * independent of the numbering of their tables. Owned.
  */
 char *profile_to_text(const struct profile *p);
 

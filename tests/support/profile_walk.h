@@ -3,8 +3,8 @@
 #define CAIRN_TESTS_SUPPORT_PROFILE_WALK_H
 
 /*
- * Follows every reference of a profile and aborts where one breaks the promises of profile-formats/profile.h. All
- * in the header, since fuzz targets link no test support.
+ * Follows every reference of a profile and aborts if one violates the guarantees of profile-formats/profile.h.
+ * Header-only, since fuzz targets do not link test support.
  */
 #include <stdlib.h>
 #include <string.h>

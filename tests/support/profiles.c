@@ -6,8 +6,8 @@
 #include "common/limits.h"
 #include "symbol-index/index_load.h"
 
-/* Benches use this page too, where libcheck cannot report. */
-static void ok(enum status st, const struct error *err)
+/* Benchmarks use this file too, and run without libcheck. */
+static void require_ok(enum status st, const struct error *err)
 {
         if (st) {
                 fprintf(stderr, "test profile: %s\n", err->text);
@@ -20,7 +20,7 @@ uint32_t test_string(struct test_profile *t, const char *s)
         struct error err;
         uint32_t ret;
 
-        ok(profile_add_string(&t->p, s, strlen(s), &ret, &err), &err);
+        require_ok(profile_add_string(&t->p, s, strlen(s), &ret, &err), &err);
         return ret;
 }
 
@@ -30,15 +30,15 @@ void test_profile_init(struct test_profile *t, const char *build_id, const char 
         struct profile_type type;
         struct error err;
 
-        ok(profile_init(&t->p, LIMIT_PROFILE_MEMORY_BYTES, &err), &err);
+        require_ok(profile_init(&t->p, LIMIT_PROFILE_MEMORY_BYTES, &err), &err);
         type = (struct profile_type){ .id = test_string(t, "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
                                       .unit = test_string(t, "nanoseconds"),
                                       .period = 52631578 };
-        ok(profile_add_type(&t->p, &type, &t->type, &err), &err);
+        require_ok(profile_add_type(&t->p, &type, &t->type, &err), &err);
         m.file = test_string(t, mapping);
         if (*build_id && !build_id_from_hex(&m.build_id, build_id, strlen(build_id)))
                 abort();
-        ok(profile_add_mapping(&t->p, &m, &t->mapping, &err), &err);
+        require_ok(profile_add_mapping(&t->p, &m, &t->mapping, &err), &err);
 }
 
 void test_profile_deinit(struct test_profile *t)
@@ -52,7 +52,7 @@ uint32_t test_location(struct test_profile *t, uint64_t address)
         struct error err;
         uint32_t ret;
 
-        ok(profile_add_location(&t->p, &l, &ret, &err), &err);
+        require_ok(profile_add_location(&t->p, &l, &ret, &err), &err);
         return ret;
 }
 
@@ -69,8 +69,8 @@ uint32_t test_named_location(struct test_profile *t, bool in_mapping, uint64_t a
         struct error err;
         uint32_t ret;
 
-        ok(profile_add_line(&t->p, &text, &l.first_line, &err), &err);
-        ok(profile_add_location(&t->p, &l, &ret, &err), &err);
+        require_ok(profile_add_line(&t->p, &text, &l.first_line, &err), &err);
+        require_ok(profile_add_location(&t->p, &l, &ret, &err), &err);
         return ret;
 }
 
@@ -85,17 +85,17 @@ void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const u
         struct error err;
         uint32_t ignored;
 
-        ok(profile_add_stack(&t->p, locations, count, &s.stack, &err), &err);
+        require_ok(profile_add_stack(&t->p, locations, count, &s.stack, &err), &err);
         for (; labels && *labels; labels++) {
                 const char *equals = strchr(*labels, '=');
                 struct profile_label l;
 
-                ok(profile_add_string(&t->p, *labels, (size_t)(equals - *labels), &l.key, &err), &err);
+                require_ok(profile_add_string(&t->p, *labels, (size_t)(equals - *labels), &l.key, &err), &err);
                 l.value = test_string(t, equals + 1);
-                ok(profile_add_label(&t->p, &l, &ignored, &err), &err);
+                require_ok(profile_add_label(&t->p, &l, &ignored, &err), &err);
                 s.label_count++;
         }
-        ok(profile_add_sample(&t->p, &s, &ignored, &err), &err);
+        require_ok(profile_add_sample(&t->p, &s, &ignored, &err), &err);
 }
 
 void test_load_symbols(struct symbol_index *index, const char *build_id, enum symbol_quality quality, uint64_t start,
@@ -130,8 +130,8 @@ void test_load_symbols(struct symbol_index *index, const char *build_id, enum sy
         t.range_count = t.chain_count = count;
         t.frame_count = t.function_count = 2 * count;
         t.string_bytes = (uint32_t)at;
-        ok(symbol_table_check(&t, &err), &err);
-        ok(symbol_index_load(index, &t, &replaced, &generation, &err), &err);
+        require_ok(symbol_table_check(&t, &err), &err);
+        require_ok(symbol_index_load(index, &t, &replaced, &generation, &err), &err);
         if (!replaced)
                 abort();
         symbol_table_deinit(&t);

@@ -10,7 +10,7 @@
 #include "profile-formats/profile.h"
 #include "symbol-index/lookup.h"
 
-/* A profile that is being made: one type, one mapping of one build-id. */
+/* A profile under construction: one type, and one mapping with one build-id. */
 struct test_profile {
         struct profile p;
         uint32_t type, mapping;
@@ -21,14 +21,14 @@ void test_profile_deinit(struct test_profile *t);
 
 uint32_t test_string(struct test_profile *t, const char *s);
 
-/* A location of the mapping, not resolved. */
+/* An unresolved location of the mapping. */
 uint32_t test_location(struct test_profile *t, uint64_t address);
 
-/* A location that the sender resolved; build-id and address only with the mapping. */
+/* A location resolved by the sender; build-id and address only with the mapping. */
 uint32_t test_named_location(struct test_profile *t, bool in_mapping, uint64_t address, const char *function,
                              const char *file, int64_t line);
 
-/* A sample of a stack of count locations, leaf first, with "key=value" labels up to NULL. */
+/* A sample with a stack of count locations, leaf first, and "key=value" labels ended by NULL. */
 void test_sample(struct test_profile *t, int64_t time_ns, int64_t value, const uint32_t *locations, uint32_t count,
                  const char *const *labels);
 

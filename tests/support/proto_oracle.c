@@ -147,7 +147,7 @@ static enum status read_oracle_mapping(struct otlp_oracle *o, size_t number)
         for (size_t i = 0; !st && i < from->n_attribute_indices; i++)
                 if (!is_index(from->attribute_indices[i], o->d->n_attribute_table))
                         st = fail_bad(o->err, "attribute index of a mapping");
-        for (size_t k = 4; !st && k-- > 0;) { /* the first one of the best key stays */
+        for (size_t k = 4; !st && k-- > 0;) { /* the first of equally ranked keys wins */
                 struct build_id found = { 0 };
 
                 for (size_t i = from->n_attribute_indices; i-- > 0;) {
@@ -784,7 +784,7 @@ static enum status decode_unpacked_pprof(const void *data, size_t n, struct prof
         return pprof_decode(data, n, NULL, ret, err);
 }
 
-/* Nine bytes in a row with the high bit set: a varint of ten bytes or more may be among them. */
+/* Nine consecutive bytes with the high bit set: possibly a varint of ten bytes or more. */
 static bool has_long_varint(const uint8_t *data, size_t n)
 {
         size_t run = 0;
@@ -797,7 +797,7 @@ static bool has_long_varint(const uint8_t *data, size_t n)
         return false;
 }
 
-/* A message field that is not repeated occurs twice. protobuf-c loses numbers of the first when it merges them. */
+/* Whether a non-repeated message field occurs twice. protobuf-c loses numbers of the first when it merges them. */
 static bool has_merged_message(const ProtobufCMessageDescriptor *type, struct reader r)
 {
         const ProtobufCFieldDescriptor *seen[64] = { NULL };
@@ -828,7 +828,7 @@ static char *compare_content(const struct profile *p, const struct profile *expe
         return ret;
 }
 
-static char *describe(const char *what, const struct error *err)
+static char *describe_difference(const char *what, const struct error *err)
 {
         char *ret;
 
@@ -837,7 +837,10 @@ static char *describe(const char *what, const struct error *err)
         return ret;
 }
 
-/* The oracle accepts what the decoder refuses: the same message in canonical encoding has to pass. */
+/*
+ * The oracle accepts input that the decoder refuses: then the decoder must accept the same message in canonical
+ * encoding.
+ */
 static char *compare_canonical(const void *data, size_t n, const ProtobufCMessageDescriptor *type, decode_fn *decode,
                                const struct profile *expected)
 {
@@ -854,13 +857,13 @@ static char *compare_canonical(const void *data, size_t n, const ProtobufCMessag
                 abort();
         proto_message_append(&canonical, message);
         if (decode(canonical.data, canonical.size, &p, &err))
-                return strstr(err.text, "entry 0") ? NULL : describe("only the oracle accepts", &err);
+                return strstr(err.text, "entry 0") ? NULL : describe_difference("only the oracle accepts", &err);
         ret = compare_content(&p, expected);
         profile_deinit(&p);
         return ret;
 }
 
-/* @param unread_messages the decoder does not enter some nested messages */
+/* @param unread_messages the decoder skips some nested messages */
 static char *compare_decoders(const void *data, size_t n, const ProtobufCMessageDescriptor *type, decode_fn *decode,
                               oracle_fn *oracle, bool unread_messages)
 {
@@ -881,7 +884,7 @@ static char *compare_decoders(const void *data, size_t n, const ProtobufCMessage
                 ret = compare_content(&p, &expected);
         else if (!st && oracle_st == ST_BAD_DATA && !strstr(oracle_err.text, "wrong wire type") &&
                  !(unread_messages && strstr(oracle_err.text, "malformed")) && !has_long_varint(data, n))
-                ret = describe("only the decoder accepts", &oracle_err);
+                ret = describe_difference("only the decoder accepts", &oracle_err);
         else if (!oracle_st && st == ST_BAD_DATA && !strstr(err.text, "entry 0"))
                 ret = compare_canonical(data, n, type, decode, &expected);
         if (!st)

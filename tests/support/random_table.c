@@ -29,7 +29,7 @@ struct build_id random_build_id(uint64_t n)
         return id;
 }
 
-static void *must(void *p)
+static void *require_ok(void *p)
 {
         assert(p);
         return p;
@@ -71,13 +71,13 @@ static void make_frames(struct symbol_table *t, const struct random_table_spec *
 struct symbol_table random_table(const struct random_table_spec *spec)
 {
         uint64_t state = spec->seed, at = spec->base;
-        uint32_t *files = must(calloc(spec->file_count, sizeof *files));
+        uint32_t *files = require_ok(calloc(spec->file_count, sizeof *files));
         struct symbol_table t = { .build_id = random_build_id(spec->seed), .quality = spec->quality };
         struct buf strings;
 
         buf_init(&strings, GiB(1));
         buf_append_u8(&strings, 0);
-        t.functions = must(calloc(spec->function_count, sizeof *t.functions));
+        t.functions = require_ok(calloc(spec->function_count, sizeof *t.functions));
         t.function_count = spec->function_count;
         for (uint32_t i = 0; i < spec->function_count; i++)
                 if (i % 3 == 0)
@@ -90,13 +90,13 @@ struct symbol_table random_table(const struct random_table_spec *spec)
                 t.functions[i].file = i % 13 ? files[i / 8 % spec->file_count] : 0;
                 t.functions[i].start_line = i % 11 ? i * 7 % 5000 + 100000 * spec->version : 0;
         }
-        t.functions[spec->function_count / 2].start_line = UINT32_MAX; /* more than the index keeps */
+        t.functions[spec->function_count / 2].start_line = UINT32_MAX; /* more than the index stores */
         t.chain_count = spec->range_count;
-        t.chains = must(calloc(t.chain_count, sizeof *t.chains));
-        t.frames = must(calloc((size_t)t.chain_count * 8, sizeof *t.frames));
+        t.chains = require_ok(calloc(t.chain_count, sizeof *t.chains));
+        t.frames = require_ok(calloc((size_t)t.chain_count * 8, sizeof *t.frames));
         make_frames(&t, spec, &state, files);
         t.range_count = spec->range_count;
-        t.ranges = must(calloc(t.range_count, sizeof *t.ranges));
+        t.ranges = require_ok(calloc(t.range_count, sizeof *t.ranges));
         for (uint32_t i = 0; i < t.range_count; i++) {
                 uint64_t r = random_next(&state);
 
@@ -109,7 +109,7 @@ struct symbol_table random_table(const struct random_table_spec *spec)
                 t.ranges[i].end = at;
                 t.ranges[i].chain = (uint32_t)(random_next(&state) % 5 ? i : (r >> 32) % t.chain_count);
         }
-        t.segments = must(calloc(2, sizeof *t.segments));
+        t.segments = require_ok(calloc(2, sizeof *t.segments));
         t.segment_count = 2;
         t.segments[0] = (struct symbol_segment){ 0, 0x1000, 0x10 };
         t.segments[1] = (struct symbol_segment){ 0x2000, at - spec->base, spec->base };

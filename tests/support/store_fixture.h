@@ -2,10 +2,7 @@
 #ifndef CAIRN_TESTS_SUPPORT_STORE_FIXTURE_H
 #define CAIRN_TESTS_SUPPORT_STORE_FIXTURE_H
 
-/*
- * A profile store in a temporary directory, one per test. By default it flushes
- * only when told to.
- */
+/* A profile store in a temporary directory, one per test. By default it flushes only on request. */
 #include "profile-store/store.h"
 
 #define STORE_FIXTURE_ID "00112233445566778899aabbccddeeff00112233" /* build-id of all locations */
@@ -15,16 +12,16 @@
 struct store_fixture {
         char dir[64];
         struct profile_store *store;
-        struct profile_store_options options; /* size and flush_interval_ms have defaults when 0 */
+        struct profile_store_options options; /* a size or flush_interval_ms of 0 means the default */
 };
 
 /* Fail the test unless st is ST_OK. */
 void check_ok(enum status st, const struct error *err);
 
-void store_fixture_begin(struct store_fixture *f); /* a new directory, opened */
+void store_fixture_begin(struct store_fixture *f); /* open a store in a new directory */
 void store_fixture_open(struct store_fixture *f);
 void store_fixture_reopen(struct store_fixture *f);
-void store_fixture_end(struct store_fixture *f); /* close and remove */
+void store_fixture_end(struct store_fixture *f); /* close and remove it */
 void store_fixture_flush(struct store_fixture *f);
 
 /* DIR/name, owned. */
@@ -33,14 +30,16 @@ char *store_fixture_path(const struct store_fixture *f, const char *name);
 /* The id of the i-th batch. */
 struct hash128 store_fixture_batch_id(unsigned i);
 
-/* One sample of value 1 at T0 on a stack of one location at this address. */
+/* Append one sample of value 1 at T0 on a stack of one location at this address. */
 void store_fixture_append(struct store_fixture *f, unsigned batch, uint64_t address);
 
-/* Sum of the values of all samples, and how many stacks there are. */
+/* Sum of the values of all samples, and the number of stacks. */
 int64_t store_fixture_sum(struct store_fixture *f);
 size_t store_fixture_count_stacks(struct store_fixture *f);
 
-/* The last commit of a table says that data changed (no rearrangement, which readers of changes skip), and this word.
+/*
+ * Check that the last commit of a table is marked as a data change (not as a rearrangement, which readers of changes
+ * skip) and contains this word.
  */
 void store_fixture_check_last_commit(const struct store_fixture *f, const char *table, const char *word);
 

@@ -3,15 +3,15 @@
 #define CAIRN_TESTS_SUPPORT_SUITE_H
 
 /*
- * TEST_SUITE("name", test_a, test_b, ...) makes a test program of the tests
- * above it: one libcheck case, one process per test, TAP on stdout.
+ * TEST_SUITE("name", test_a, test_b, ...) defines the main() of a test program with the given tests: one libcheck case,
+ * one process per test, TAP on stdout.
  */
 #include <check.h>
 #include <stddef.h>
 
 int suite_run(const char *name, const TTest *const *tests, size_t count);
 
-/** The same with something made before and removed after each test (in the test's own process). */
+/** The same with a fixture that is set up before and torn down after each test (in the test's own process). */
 int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void), const TTest *const *tests,
                    size_t count);
 

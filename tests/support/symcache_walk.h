@@ -3,10 +3,8 @@
 #define CAIRN_TESTS_SUPPORT_SYMCACHE_WALK_H
 
 /*
- * Makes symcaches believed that were changed, and follows everything in
- * them, aborting where the reader breaks the promises of
- * symbolizer/formats/symcache.h. All in the header, since fuzz targets link no test
- * support.
+ * Fixes the checksums of modified symcaches, and reads everything in them, aborting if the reader violates the
+ * guarantees of symbolizer/formats/symcache.h. Header-only, since fuzz targets do not link test support.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,26 +16,26 @@
 #include "symbol-index/demangle.h"
 #include "symbolizer/formats/symcache_internal.h"
 
-#define BOOK_CHECK(x)                                                                                                  \
+#define SYMCACHE_CHECK(x)                                                                                              \
         do {                                                                                                           \
                 if (!(x))                                                                                              \
                         abort();                                                                                       \
         } while (0)
 
-#define BOOK_WALK_ADDRESSES 256
-#define BOOK_WALK_DEPTH 300 /* more than LIMIT_INLINE_DEPTH */
+#define SYMCACHE_WALK_ADDRESSES 256
+#define SYMCACHE_WALK_DEPTH 300 /* more than LIMIT_INLINE_DEPTH */
 
 /** A memfd with these bytes. */
-static inline int book_file(const void *data, size_t size)
+static inline int symcache_make_file(const void *data, size_t size)
 {
         int fd = memfd_create("symbol-symcache", MFD_CLOEXEC);
 
-        BOOK_CHECK(fd >= 0 && (!size || write(fd, data, size) == (ssize_t)size));
+        SYMCACHE_CHECK(fd >= 0 && (!size || write(fd, data, size) == (ssize_t)size));
         return fd;
 }
 
-/** Right checksums for a file whose sizes add up; any other is left as it is. */
-static inline void book_mend(uint8_t *file, size_t size)
+/** Fix the checksums of a file whose sizes are consistent; any other file is left unchanged. */
+static inline void symcache_fix_checksums(uint8_t *file, size_t size)
 {
         struct symcache_layout l;
         struct symcache_header h;
@@ -63,14 +61,16 @@ static inline void book_mend(uint8_t *file, size_t size)
         memcpy(file, &h, sizeof h);
 }
 
-/** Have an open symcache look at a copy on the heap, whose ends the address sanitizer guards. @param ret free() it
- * later */
-static inline void book_onto_heap(struct symcache *b, uint8_t **ret)
+/**
+ * Make an open symcache use a copy on the heap, so that AddressSanitizer detects out-of-bounds reads. @param ret to be
+ * released with free()
+ */
+static inline void symcache_move_to_heap(struct symcache *b, uint8_t **ret)
 {
         const uint8_t *mapped = b->map.data;
         uint8_t *copy = malloc(b->map.size);
 
-        BOOK_CHECK(copy);
+        SYMCACHE_CHECK(copy);
         memcpy(copy, mapped, b->map.size);
         b->body = copy + (b->body - mapped);
         b->checksums = copy + (b->checksums - mapped);
@@ -79,16 +79,16 @@ static inline void book_onto_heap(struct symcache *b, uint8_t **ret)
         *ret = copy;
 }
 
-static inline size_t book_walk_text(const struct symcache_text *t)
+static inline size_t symcache_walk_text(const struct symcache_text *t)
 {
-        BOOK_CHECK(t->data[t->size] == 0);
+        SYMCACHE_CHECK(t->data[t->size] == 0);
         return strnlen(t->data, t->size);
 }
 
-/** All frames of a chain. @return of the first error. */
-static inline enum status book_walk_frames(struct symcache *b, uint32_t frame)
+/** Read all frames of a chain. @return the first error. */
+static inline enum status symcache_walk_frames(struct symcache *b, uint32_t frame)
 {
-        for (unsigned depth = 0; frame && depth < BOOK_WALK_DEPTH; depth++) {
+        for (unsigned depth = 0; frame && depth < SYMCACHE_WALK_DEPTH; depth++) {
                 struct symcache_text readable, linkage, path;
                 struct symcache_frame f;
                 enum status st = symcache_get_frame(b, frame, &f, NULL);
@@ -99,43 +99,46 @@ static inline enum status book_walk_frames(struct symcache *b, uint32_t frame)
                         st = symcache_get_path(b, f.file, &path, NULL);
                 if (st)
                         return st;
-                BOOK_CHECK(f.caller < frame);
-                BOOK_CHECK(book_walk_text(&readable) + book_walk_text(&linkage) + book_walk_text(&path) < SIZE_MAX);
+                SYMCACHE_CHECK(f.caller < frame);
+                SYMCACHE_CHECK(symcache_walk_text(&readable) + symcache_walk_text(&linkage) +
+                                       symcache_walk_text(&path) <
+                               SIZE_MAX);
                 frame = f.caller;
         }
         return ST_OK;
 }
 
-/** Ask for addresses all over the symcache and around its ends. @return ST_OK or ST_BAD_DATA, of the last error. */
-static inline enum status book_walk(struct symcache *b)
+/** Look up addresses throughout the symcache and at its bounds. @return ST_OK or ST_BAD_DATA, of the last error. */
+static inline enum status symcache_walk(struct symcache *b)
 {
-        uint64_t span = b->at.bucket_count << b->at.shift, step = span / BOOK_WALK_ADDRESSES + 1;
+        uint64_t span = b->at.bucket_count << b->at.shift, step = span / SYMCACHE_WALK_ADDRESSES + 1;
         uint64_t address = b->at.base - 3 * step;
         enum status st = ST_OK;
 
-        BOOK_CHECK(strlen(b->partial) < SYMCACHE_PARTIAL_MAX && b->build_id.size <= BUILD_ID_MAX);
-        for (uint32_t n = 0; n < BOOK_WALK_ADDRESSES + 6; n++, address += step) {
+        SYMCACHE_CHECK(strlen(b->partial) < SYMCACHE_PARTIAL_MAX && b->build_id.size <= BUILD_ID_MAX);
+        for (uint32_t n = 0; n < SYMCACHE_WALK_ADDRESSES + 6; n++, address += step) {
                 uint32_t frame;
                 enum status one = symcache_find(b, &address, 1, &frame, NULL);
 
                 if (!one && frame)
-                        one = book_walk_frames(b, frame);
+                        one = symcache_walk_frames(b, frame);
                 else if (!one)
-                        BOOK_CHECK(symcache_gap_state(b, address) != SYMBOL_RESOLVED);
-                BOOK_CHECK(!one || one == ST_BAD_DATA);
+                        SYMCACHE_CHECK(symcache_gap_state(b, address) != SYMBOL_RESOLVED);
+                SYMCACHE_CHECK(!one || one == ST_BAD_DATA);
                 st = one ? one : st;
         }
         return st;
 }
 
-static inline bool book_text_is(const struct symcache_text *t, const char *text)
+static inline bool symcache_text_is(const struct symcache_text *t, const char *text)
 {
         return t->size == strlen(text) && strcmp(t->data, text) == 0;
 }
 
-/** The symcache's frame has what the table's has. @param caller_ret number of the next one */
-static inline void book_check_frame(struct symcache *b, uint32_t number, const struct symbol_table *t,
-                                    const struct symbol_table_frame *want, struct buf *scratch, uint32_t *caller_ret)
+/** Check that the symcache's frame equals the table's. @param caller_ret number of the next one */
+static inline void symcache_check_frame(struct symcache *b, uint32_t number, const struct symbol_table *t,
+                                        const struct symbol_table_frame *want, struct buf *scratch,
+                                        uint32_t *caller_ret)
 {
         static const struct symbol_function nobody;
         const struct symbol_function *function =
@@ -144,28 +147,29 @@ static inline void book_check_frame(struct symcache *b, uint32_t number, const s
         struct symcache_text readable, linkage, path;
         struct symcache_frame f;
 
-        BOOK_CHECK(number);
-        BOOK_CHECK(symcache_get_frame(b, number, &f, NULL) == ST_OK);
-        BOOK_CHECK(symcache_get_names(b, f.function, &readable, &linkage, NULL) == ST_OK);
-        BOOK_CHECK(symcache_get_path(b, f.file, &path, NULL) == ST_OK);
-        BOOK_CHECK(f.line == want->line && book_text_is(&path, t->strings + want->file));
-        BOOK_CHECK(book_text_is(&linkage, linkage_name));
-        BOOK_CHECK(book_text_is(&readable, linkage_name[0] ? symbol_demangle(linkage_name, scratch) : name));
+        SYMCACHE_CHECK(number);
+        SYMCACHE_CHECK(symcache_get_frame(b, number, &f, NULL) == ST_OK);
+        SYMCACHE_CHECK(symcache_get_names(b, f.function, &readable, &linkage, NULL) == ST_OK);
+        SYMCACHE_CHECK(symcache_get_path(b, f.file, &path, NULL) == ST_OK);
+        SYMCACHE_CHECK(f.line == want->line && symcache_text_is(&path, t->strings + want->file));
+        SYMCACHE_CHECK(symcache_text_is(&linkage, linkage_name));
+        SYMCACHE_CHECK(symcache_text_is(&readable, linkage_name[0] ? symbol_demangle(linkage_name, scratch) : name));
         *caller_ret = f.caller;
 }
 
-/** A frame that the symcache found for an address has the frames of the table around it; 0: neither has any. */
-static inline void book_check_answer(struct symcache *b, uint32_t frame, const struct symbol_table *t, uint64_t address)
+/** Check that the frames found by the symcache for an address are those of the table; 0: neither has any. */
+static inline void symcache_check_lookup(struct symcache *b, uint32_t frame, const struct symbol_table *t,
+                                         uint64_t address)
 {
         const struct symbol_range *r = symbol_table_find(t, address);
         struct buf scratch;
 
         buf_init(&scratch, LIMIT_DEMANGLED_BYTES + 1);
         for (uint32_t i = 0; r && i < t->chains[r->chain].frame_count; i++)
-                book_check_frame(b, frame, t, &t->frames[t->chains[r->chain].first_frame + i], &scratch, &frame);
-        BOOK_CHECK(frame == 0);
+                symcache_check_frame(b, frame, t, &t->frames[t->chains[r->chain].first_frame + i], &scratch, &frame);
+        SYMCACHE_CHECK(frame == 0);
         if (!r && b->is_complete)
-                BOOK_CHECK(symcache_gap_state(b, address) == symbol_table_gap_state(t, address));
+                SYMCACHE_CHECK(symcache_gap_state(b, address) == symbol_table_gap_state(t, address));
         buf_deinit(&scratch);
 }
 

@@ -100,7 +100,7 @@ static struct symcache made_book(void)
                                                 .base = 0x1000,
                                                 .quality = QUALITY_DWARF };
         struct symbol_table t = random_table(&spec);
-        _cleanup_close_ int fd = book_file(NULL, 0);
+        _cleanup_close_ int fd = symcache_make_file(NULL, 0);
         struct symcache b;
 
         ck_assert_int_eq(symcache_write(&t, fd, NULL), ST_OK);
@@ -134,7 +134,7 @@ static bool get(unsigned n)
         bool got = symbol_cache_get(&c, &b);
 
         if (got) {
-                ck_assert_int_eq(book_walk(&b), ST_OK);
+                ck_assert_int_eq(symcache_walk(&b), ST_OK);
                 symcache_close(&b);
         }
         symbol_cache_close(&c);

@@ -27,7 +27,7 @@ static struct symbol_table made(uint32_t range_count, uint32_t function_count)
 
 static int written(const struct symbol_table *t)
 {
-        int fd = book_file(NULL, 0);
+        int fd = symcache_make_file(NULL, 0);
         struct error err;
 
         ck_assert_msg(symcache_write(t, fd, &err) == ST_OK, "%s", err.text);
@@ -59,20 +59,20 @@ static uint8_t *bytes_of(const struct symbol_table *t, size_t *size_ret)
 /* Open what may be damaged, and walk it. @return of opening, else of walking. */
 static enum status read_all(const uint8_t *bytes, size_t size)
 {
-        _cleanup_close_ int fd = book_file(bytes, size);
+        _cleanup_close_ int fd = symcache_make_file(bytes, size);
         _cleanup_free_ uint8_t *copy = NULL;
         struct symcache b;
         enum status st = symcache_open(fd, "b", &b, NULL);
 
         if (st)
                 return st;
-        book_onto_heap(&b, &copy);
-        st = book_walk(&b);
+        symcache_move_to_heap(&b, &copy);
+        st = symcache_walk(&b);
         symcache_close(&b);
         return st;
 }
 
-/* libcheck writes to a file at each of its assertions: in long loops they are BOOK_CHECKs. */
+/* libcheck writes to a file at each of its assertions: in long loops they are SYMCACHE_CHECKs. */
 static void compare(const struct symbol_table *t, size_t batch)
 {
         _cleanup_close_ int fd = written(t);
@@ -84,9 +84,9 @@ static void compare(const struct symbol_table *t, size_t batch)
         for (; start < end; start += batch) {
                 for (size_t i = 0; i < batch; i++)
                         addresses[i] = start + i;
-                BOOK_CHECK(symcache_find(&b, addresses, batch, found, NULL) == ST_OK);
+                SYMCACHE_CHECK(symcache_find(&b, addresses, batch, found, NULL) == ST_OK);
                 for (size_t i = 0; i < batch; i++)
-                        book_check_answer(&b, found[i], t, addresses[i]);
+                        symcache_check_lookup(&b, found[i], t, addresses[i]);
         }
         symcache_close(&b);
 }
@@ -150,7 +150,7 @@ START_TEST(ranges_may_begin_and_end_where_addresses_do)
 
         ck_assert_int_eq(symcache_find(&b, addresses, 8, found, NULL), ST_OK);
         for (size_t i = 0; i < 8; i++)
-                book_check_answer(&b, found[i], &t, addresses[i]);
+                symcache_check_lookup(&b, found[i], &t, addresses[i]);
         ck_assert_uint_ne(found[0], 0);
         ck_assert_uint_eq(found[7], 0);
         symcache_close(&b);
@@ -203,7 +203,7 @@ START_TEST(a_table_without_ranges_has_a_book_without_answers)
         ck_assert_int_eq(symcache_find(&b, addresses, 3, found, NULL), ST_OK);
         ck_assert_uint_eq(found[0] | found[1] | found[2], 0);
         ck_assert_int_eq(symcache_gap_state(&b, BASE), SYMBOL_STRIPPED);
-        ck_assert_int_eq(book_walk(&b), ST_OK);
+        ck_assert_int_eq(symcache_walk(&b), ST_OK);
         symcache_close(&b);
 }
 END_TEST
@@ -231,14 +231,14 @@ START_TEST(every_shorter_and_longer_file_is_refused)
         struct symbol_table t = made(50, 20);
         size_t size;
         _cleanup_free_ uint8_t *bytes = bytes_of(&t, &size);
-        _cleanup_close_ int fd = book_file(bytes, size);
+        _cleanup_close_ int fd = symcache_make_file(bytes, size);
         struct symcache b;
 
         ck_assert_uint_gt(size, SYMCACHE_ALIGNMENT);
         for (size_t n = size + 100; n-- > 0;) {
                 if (n == size)
                         continue;
-                BOOK_CHECK(ftruncate(fd, (off_t)n) == 0 && symcache_open(fd, "b", &b, NULL) == ST_BAD_DATA);
+                SYMCACHE_CHECK(ftruncate(fd, (off_t)n) == 0 && symcache_open(fd, "b", &b, NULL) == ST_BAD_DATA);
         }
         symbol_table_deinit(&t);
 }
@@ -282,7 +282,7 @@ START_TEST(a_forged_byte_is_never_followed_out_of_the_book)
                                 continue;
                         memcpy(forged, bytes, size);
                         forged[i] ^= flips[k];
-                        book_mend(forged, size);
+                        symcache_fix_checksums(forged, size);
                         refused += read_all(forged, size) != ST_OK;
                 }
         }
@@ -300,13 +300,13 @@ START_TEST(a_damaged_chunk_spoils_only_what_lies_in_it)
         uint32_t found = 0;
 
         bytes[size - 1] ^= 1;
-        _cleanup_close_ int fd = book_file(bytes, size);
+        _cleanup_close_ int fd = symcache_make_file(bytes, size);
         struct symcache b = opened(fd);
 
         ck_assert_uint_gt(symcache_chunk_count(&b.at), 4);
         ck_assert_int_eq(symcache_find(&b, &address, 1, &found, NULL), ST_OK);
-        book_check_answer(&b, found, &t, address);
-        ck_assert_int_eq(book_walk(&b), ST_BAD_DATA);
+        symcache_check_lookup(&b, found, &t, address);
+        ck_assert_int_eq(symcache_walk(&b), ST_BAD_DATA);
         symcache_close(&b);
         symbol_table_deinit(&t);
 }
@@ -324,7 +324,7 @@ START_TEST(the_good_books_of_the_corpus_are_read)
                 buf_init(&b, MiB(1));
                 snprintf(path, sizeof path, "tests/corpus/symcache/good/%s", names[i]);
                 ck_assert_int_eq(file_read(path, &b, NULL), ST_OK);
-                book_mend(b.data, b.size);
+                symcache_fix_checksums(b.data, b.size);
                 ck_assert_msg(read_all(b.data, b.size) == ST_OK, "%s", names[i]);
         }
 }
