@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that stand before the C library's. */
+/* Functions that interpose those of the C library. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static bool is_past_end(int fd, off_t end)
         return fstat(fd, &st) < 0 || end > st.st_size;
 }
 
-static uint64_t inode_of(int fd, bool *is_dir)
+static uint64_t get_inode(int fd, bool *is_dir)
 {
         struct stat st = { 0 };
 
@@ -36,7 +36,7 @@ static uint64_t inode_of(int fd, bool *is_dir)
         return st.st_ino;
 }
 
-static int open_at(int dir_fd, const char *name, int flags, mode_t mode)
+static int open_watched(int dir_fd, const char *name, int flags, mode_t mode)
 {
         bool makes = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE, dsync = flags & O_DSYNC, was_there;
         char path[PATH_ROOM];
@@ -65,10 +65,10 @@ static int open_at(int dir_fd, const char *name, int flags, mode_t mode)
                         fault.dsync[fd] = dsync;
                 if (makes && !was_there)
                         fault_note(&(struct fault_change){ .op = FAULT_CREATE,
-                                                           .inode = inode_of(fd, NULL),
+                                                           .inode = get_inode(fd, NULL),
                                                            .path = (flags & O_TMPFILE) == O_TMPFILE ? NULL : path });
                 else if (flags & O_TRUNC)
-                        fault_note(&(struct fault_change){ .op = FAULT_TRUNCATE, .inode = inode_of(fd, NULL) });
+                        fault_note(&(struct fault_change){ .op = FAULT_TRUNCATE, .inode = get_inode(fd, NULL) });
         }
         pthread_mutex_unlock(&fault.lock);
         return fd;
@@ -82,7 +82,7 @@ OURS int open(const char *name, int flags, ...)
         va_start(args, flags);
         mode = va_arg(args, mode_t);
         va_end(args);
-        return open_at(AT_FDCWD, name, flags, mode);
+        return open_watched(AT_FDCWD, name, flags, mode);
 }
 
 OURS int openat(int dir_fd, const char *name, int flags, ...)
@@ -93,7 +93,7 @@ OURS int openat(int dir_fd, const char *name, int flags, ...)
         va_start(args, flags);
         mode = va_arg(args, mode_t);
         va_end(args);
-        return open_at(dir_fd, name, flags, mode);
+        return open_watched(dir_fd, name, flags, mode);
 }
 
 OURS int mkostemp(char *name, int flags)
@@ -106,7 +106,7 @@ OURS int mkostemp(char *name, int flags)
 
                 snprintf(name + n - 6, 7, "%06x",
                          ((unsigned)getpid() * 4093 + __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED)) & 0xffffff);
-                fd = open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+                fd = open_watched(AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
                 if (fd >= 0 || errno != EEXIST)
                         return fd;
         }
@@ -116,20 +116,20 @@ OURS int mkostemp(char *name, int flags)
 struct piece {
         const void *bytes;
         size_t n;
-        off_t at; /* -1: where the descriptor stands */
+        off_t at; /* -1: at the current file offset */
 };
 
-static ssize_t put_piece(int fd, const struct piece *p, size_t n)
+static ssize_t write_bytes(int fd, const struct piece *p, size_t n)
 {
         return p->at < 0 ? syscall(SYS_write, fd, p->bytes, n) : syscall(SYS_pwrite64, fd, p->bytes, n, p->at);
 }
 
-/* Locked: the two steps of a write, before it and half-way. */
-static ssize_t watched_write(int fd, const struct piece *p, const char *path)
+/* Locked. The two steps of a write: before it and half-way through it. */
+static ssize_t write_watched(int fd, const struct piece *p, const char *path)
 {
         bool is_append = fcntl(fd, F_GETFL) & O_APPEND;
         off_t at = p->at >= 0 ? p->at : lseek(fd, 0, is_append ? SEEK_END : SEEK_CUR);
-        size_t n = p->n, half = n / 2 / 4096 * 4096; /* what is copied of a page is copied whole */
+        size_t n = p->n, half = n / 2 / 4096 * 4096; /* copies whole pages */
         enum need need;
         ssize_t done;
 
@@ -143,18 +143,18 @@ static ssize_t watched_write(int fd, const struct piece *p, const char *path)
         if (!fault_step("write", path, need))
                 return -1;
         fault.step++;
-        /* LMDB takes a short write for a full disk. No signal cuts a write to a file short. */
+        /* LMDB treats a short write as a full disk. Writes to files are not interrupted by signals. */
         if (fault.step == fault.at && half && fault.mode > COUNT && (fault.mode != FULL || need == NEEDS_ROOM) &&
             (fault.os_errno != EINTR || !strstr(path, "/data.mdb"))) {
                 n = half;
                 fault_where("short write", path);
                 fault.cut_short = fault.mode == FAIL && fault.os_errno != EINTR;
         }
-        done = put_piece(fd, p, n);
+        done = write_bytes(fd, p, n);
         if (done > 0)
                 fault_note(&(struct fault_change){ .op = FAULT_WRITE,
                                                    .synced = fd < FDS_MAX && fault.dsync[fd] && n == p->n,
-                                                   .inode = inode_of(fd, NULL),
+                                                   .inode = get_inode(fd, NULL),
                                                    .offset = (uint64_t)at,
                                                    .bytes = p->bytes,
                                                    .byte_count = (size_t)done });
@@ -169,12 +169,12 @@ static ssize_t write_piece(int fd, const struct piece *p)
         ssize_t done;
 
         if (fd == fault.log_fd || !fault_is_on())
-                return put_piece(fd, p, p->n);
+                return write_bytes(fd, p, p->n);
         fault_path(fd, NULL, path);
         if (!fault_is_watched(path))
-                return put_piece(fd, p, p->n);
+                return write_bytes(fd, p, p->n);
         pthread_mutex_lock(&fault.lock);
-        done = watched_write(fd, p, path);
+        done = write_watched(fd, p, path);
         pthread_mutex_unlock(&fault.lock);
         return done;
 }
@@ -194,7 +194,7 @@ OURS ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t at)
         return write_piece(fd, &(struct piece){ bytes, n, at });
 }
 
-/* One write of all. */
+/* All buffers in one write. */
 OURS ssize_t writev(int fd, const struct iovec *v, int count)
 {
         size_t n = 0, at = 0;
@@ -253,7 +253,7 @@ OURS int ftruncate(int fd, off_t size)
                 rc = (int)syscall(SYS_ftruncate, fd, size);
         if (!rc)
                 fault_note(&(struct fault_change){
-                        .op = FAULT_TRUNCATE, .inode = inode_of(fd, NULL), .offset = (uint64_t)size });
+                        .op = FAULT_TRUNCATE, .inode = get_inode(fd, NULL), .offset = (uint64_t)size });
         pthread_mutex_unlock(&fault.lock);
         return rc;
 }
@@ -269,7 +269,7 @@ static int sync_fd(int fd, bool all)
                 return 0;
         pthread_mutex_lock(&fault.lock);
         ok = fault_step("sync", path, NEEDS_NONE);
-        inode = inode_of(fd, &is_dir);
+        inode = get_inode(fd, &is_dir);
         if (ok)
                 fault_note(&(struct fault_change){ .op = all      ? FAULT_SYNC_ALL
                                                          : is_dir ? FAULT_SYNC_DIR
@@ -302,8 +302,8 @@ OURS int syncfs(int fd)
         return syncs_are_watched() ? sync_fd(fd, true) : (int)syscall(SYS_syncfs, fd);
 }
 
-/* A change of names: of one path, or of two. */
-static int name_call(const char *what, const struct fault_change *c, enum need need, long (*call)(void *), void *args)
+/* A call that changes one name or two. */
+static int change_name(const char *what, const struct fault_change *c, enum need need, long (*call)(void *), void *args)
 {
         int rc = -1;
 
@@ -352,7 +352,7 @@ static long call_mkdir(void *a)
         return syscall(SYS_mkdirat, n->dir_fd, n->name, n->mode);
 }
 
-static int names_changed(const char *what, enum fault_op op, struct names n, enum need need, long (*call)(void *))
+static int change_names(const char *what, enum fault_op op, struct names n, enum need need, long (*call)(void *))
 {
         char path[PATH_ROOM], other[PATH_ROOM];
         struct fault_change c = { .op = op, .path = path };
@@ -362,14 +362,14 @@ static int names_changed(const char *what, enum fault_op op, struct names n, enu
                 fault_path(n.other_fd, n.other, other);
                 c.other = other;
         }
-        return name_call(what, &c, need, call, &n);
+        return change_name(what, &c, need, call, &n);
 }
 
 OURS int renameat(int dir_fd, const char *name, int other_fd, const char *other)
 {
-        return names_changed("rename", FAULT_RENAME,
-                             (struct names){ .dir_fd = dir_fd, .name = name, .other_fd = other_fd, .other = other },
-                             NEEDS_ROOM, call_rename);
+        return change_names("rename", FAULT_RENAME,
+                            (struct names){ .dir_fd = dir_fd, .name = name, .other_fd = other_fd, .other = other },
+                            NEEDS_ROOM, call_rename);
 }
 
 OURS int rename(const char *name, const char *other)
@@ -379,15 +379,15 @@ OURS int rename(const char *name, const char *other)
 
 OURS int link(const char *name, const char *other)
 {
-        return names_changed("link", FAULT_LINK,
-                             (struct names){ .dir_fd = AT_FDCWD, .name = name, .other_fd = AT_FDCWD, .other = other },
-                             NEEDS_ROOM, call_link);
+        return change_names("link", FAULT_LINK,
+                            (struct names){ .dir_fd = AT_FDCWD, .name = name, .other_fd = AT_FDCWD, .other = other },
+                            NEEDS_ROOM, call_link);
 }
 
 OURS int unlinkat(int dir_fd, const char *name, int flags)
 {
-        return names_changed("removal", FAULT_UNLINK, (struct names){ .dir_fd = dir_fd, .name = name, .flags = flags },
-                             NEEDS_NONE, call_unlink);
+        return change_names("removal", FAULT_UNLINK, (struct names){ .dir_fd = dir_fd, .name = name, .flags = flags },
+                            NEEDS_NONE, call_unlink);
 }
 
 OURS int unlink(const char *name)
@@ -413,12 +413,12 @@ OURS int mkdirat(int dir_fd, const char *name, mode_t mode)
 {
         struct stat st;
 
-        if (fstatat(dir_fd, name, &st, 0) == 0) { /* changes nothing */
+        if (fstatat(dir_fd, name, &st, 0) == 0) { /* read-only: changes nothing */
                 errno = EEXIST;
                 return -1;
         }
-        return names_changed("mkdir", FAULT_MKDIR, (struct names){ .dir_fd = dir_fd, .name = name, .mode = mode },
-                             NEEDS_ROOM, call_mkdir);
+        return change_names("mkdir", FAULT_MKDIR, (struct names){ .dir_fd = dir_fd, .name = name, .mode = mode },
+                            NEEDS_ROOM, call_mkdir);
 }
 
 OURS int mkdir(const char *name, mode_t mode)

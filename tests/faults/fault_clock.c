@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A wall clock that can be set, for one program (LD_PRELOAD): time(),
- * gettimeofday() and clock_gettime(CLOCK_REALTIME*) are ahead of the kernel's
- * by the decimal seconds in the file FAULT_CLOCK, which is read at each call;
- * there is no file: by 0. Monotonic clocks and the times of files stay.
+ * A wall clock that can be changed for one program (LD_PRELOAD): time(), gettimeofday() and
+ * clock_gettime(CLOCK_REALTIME*) are ahead of the kernel's clock by the number of seconds (decimal) in the file
+ * FAULT_CLOCK. The file is read at each call; without it the difference is 0. Monotonic clocks and timestamps of files
+ * are unchanged.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ int clock_gettime(clockid_t id, struct timespec *ret);
 time_t time(time_t *ret);
 int gettimeofday(struct timeval *restrict ret, void *restrict zone);
 
-static time_t seconds_ahead(void)
+static time_t read_offset_s(void)
 {
         const char *path = getenv("FAULT_CLOCK");
         char text[32] = "";
@@ -35,7 +35,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
         int rc = (int)syscall(SYS_clock_gettime, id, ret);
 
         if (rc == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
-                ret->tv_sec += seconds_ahead();
+                ret->tv_sec += read_offset_s();
         return rc;
 }
 

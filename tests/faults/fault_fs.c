@@ -15,7 +15,7 @@
 
 struct fault_fs fault = { .lock = PTHREAD_MUTEX_INITIALIZER, .log_fd = -1 };
 
-/* ---- what is watched ---- */
+/* ---- watched files ---- */
 
 void fault_path(int dir_fd, const char *name, char ret[static PATH_ROOM])
 {
@@ -60,7 +60,7 @@ void fault_where(const char *what, const char *path)
 
 /* ---- a step ---- */
 
-/* The flag may name the only part of the tree that is affected. */
+/* The flag file may restrict the fault to part of the tree. */
 static bool is_affected(const char *path)
 {
         char part[64] = "";
@@ -116,7 +116,7 @@ bool fault_step(const char *what, const char *path, enum need need)
         return false;
 }
 
-static void put_all(const void *data, size_t n)
+static void write_log(const void *data, size_t n)
 {
         for (const char *from = data; n;) {
                 ssize_t done = syscall(SYS_write, fault.log_fd, from, n);
@@ -140,15 +140,15 @@ void fault_note(const struct fault_change *c)
 
         if (fault.log_fd < 0)
                 return;
-        put_all(&h, sizeof h);
-        put_all(c->path, h.path_size);
-        put_all(c->other, h.other_size);
-        put_all(c->bytes, c->byte_count);
+        write_log(&h, sizeof h);
+        write_log(c->path, h.path_size);
+        write_log(c->other, h.other_size);
+        write_log(c->bytes, c->byte_count);
 }
 
-/* ---- orders ---- */
+/* ---- modes ---- */
 
-static void set(enum mode mode, unsigned at, int os_errno)
+static void set_mode(enum mode mode, unsigned at, int os_errno)
 {
         pthread_mutex_lock(&fault.lock);
         fault.mode = mode;
@@ -170,27 +170,27 @@ void fault_fs_watch(const char *dir)
 
 void fault_fs_off(void)
 {
-        set(OFF, 0, 0);
+        set_mode(OFF, 0, 0);
 }
 
 void fault_fs_count(void)
 {
-        set(COUNT, 0, 0);
+        set_mode(COUNT, 0, 0);
 }
 
 void fault_fs_kill_at(unsigned at)
 {
-        set(KILL, at, 0);
+        set_mode(KILL, at, 0);
 }
 
 void fault_fs_fail_at(unsigned at, int os_errno)
 {
-        set(FAIL, at, os_errno);
+        set_mode(FAIL, at, os_errno);
 }
 
 void fault_fs_full_at(unsigned at)
 {
-        set(FULL, at, ENOSPC);
+        set_mode(FULL, at, ENOSPC);
 }
 
 void fault_fs_record(int log_fd)
@@ -235,7 +235,7 @@ __attribute__((constructor)) static void obey_environment(void)
                 if (!fault.flag)
                         continue;
                 fault_fs_watch(dir);
-                set(flags[i].mode, 0, ENOSPC);
+                set_mode(flags[i].mode, 0, ENOSPC);
                 return;
         }
 }

@@ -3,51 +3,52 @@
 #define CAIRN_TESTS_FAULTS_FAULT_FS_H
 
 /*
- * The calls with which a program changes files, under test: open with O_CREAT
- * or O_TMPFILE, mkostemp, write, pwrite, writev, ftruncate, fsync, fdatasync,
- * syncfs, rename, link, unlink, mkdir, rmdir, remove. Functions of these names
- * (fault_calls.c) stand before the C library's, for shared libraries (LMDB) too.
+ * Fault injection for calls that modify files: open with O_CREAT or O_TMPFILE, mkostemp, write, pwrite, writev,
+ * ftruncate, fsync, fdatasync, syncfs, rename, link, unlink, mkdir, rmdir, remove. Functions of these names
+ * (fault_calls.c) interpose those of the C library, also for shared libraries (LMDB).
  *
- * Linked into a test it does nothing until one of the functions below is
- * called; then calls on what lies under the watched directory are steps,
- * numbered from 1. A write is two steps: before it, and half-way. Syncs are not
- * passed on to the kernel: nothing here cuts the power of the machine itself.
+ * Linked into a test, it is inactive until one of the functions below is called. Then calls on files below the watched
+ * directory are steps, numbered from 1. A write is two steps: before it and half-way through it. Syncs are not passed
+ * to the kernel, since no test cuts the power of the machine itself.
  *
- * Loaded into a program (LD_PRELOAD; tests/e2e/disk-full.t) it obeys the
- * environment: while the file FAULT_FS_FULL exists, the disk under
- * FAULT_FS_DIR is full; if it is not empty, only where paths contain its text.
- * While the file FAULT_FS_READ_ONLY exists, that disk is read-only: all that
- * changes something fails with EROFS, also on files that are open, as on a file
- * system that the kernel made so after an error. While FAULT_FS_BAD_SYNC exists,
- * syncs there fail with EIO; if it is not empty, only where paths contain its
- * text. While FAULT_FS_HANG exists, statvfs() of a path there does not return.
+ * Loaded into a program (LD_PRELOAD; tests/e2e/disk-full.t), it is controlled by the environment. While the file
+ * FAULT_FS_FULL exists, the disk under FAULT_FS_DIR is full. While the file FAULT_FS_READ_ONLY exists, that file system
+ * is read-only: all modifications fail with EROFS, also on open files, as after the kernel remounted it read-only
+ * because of an error. While FAULT_FS_BAD_SYNC exists, syncs there fail with EIO. A FAULT_FS_FULL or FAULT_FS_BAD_SYNC
+ * that is not empty affects only paths that contain its text. While FAULT_FS_HANG exists, statvfs() of a path there
+ * does not return.
  *
  * Threads: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What is watched from now on: dir and what is below. Nothing happens to it yet. */
+/** Set the watched directory. No faults are injected yet. */
 void fault_fs_watch(const char *dir);
 
-/** Back to doing nothing; the count of steps stays. */
+/** Stop injecting faults; the step count is kept. */
 void fault_fs_off(void);
-/** Only count. */
+/** Only count steps. */
 void fault_fs_count(void);
-/** Die of SIGKILL at this step. */
+/** Raise SIGKILL at this step. */
 void fault_fs_kill_at(unsigned step);
-/** The step fails once with this errno, and half-way into a write it is short first. EINTR: nothing is lost by it. */
+/**
+ * Fail once at this step with this errno; a fault half-way through a write causes a short write first. EINTR: no data
+ * is lost.
+ */
 void fault_fs_fail_at(unsigned step, int os_errno);
-/** From this step on, whatever needs room fails with ENOSPC, until fault_fs_off(). */
+/** From this step on, operations that need space fail with ENOSPC, until fault_fs_off(). */
 void fault_fs_full_at(unsigned step);
-/** Besides, write all that changes to log_fd (fault_log.h), which may go on with an earlier process's log; -1 no more.
+/**
+ * In addition, log all modifications to log_fd (fault_log.h), which may contain the log of an earlier process; -1
+ * stops.
  */
 void fault_fs_record(int log_fd);
-/** Into the log: what has just been promised. */
+/** Log a mark: step `number` is acknowledged. */
 void fault_fs_mark(uint32_t number);
 
 unsigned fault_fs_steps(void);
-/** "write of /x/y": where the last fault happened; "" nowhere yet. */
+/** "write of /x/y": location of the last fault; "" if none. */
 const char *fault_fs_where(void);
 
 #endif

@@ -17,70 +17,71 @@
 
 #define STEPS_MAX 5000
 
-/* What is freed would be kept until the end of thousands of states, and be copied for each child. */
+/* The quarantine of freed memory would grow through thousands of states and be copied for each child. */
 const char *__asan_default_options(void);
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {
         return "quarantine_size_mb=8";
 }
 
-static uint32_t *promised; /* shared with the children that are killed */
+static uint32_t *acknowledged; /* shared with child processes that are killed */
 static char dir[64];
-static char about[2400], before[1200]; /* what a failed assertion is about; what came before the cut */
+static char about[2400], before[1200]; /* state for messages of failed assertions; state before the power cut */
 
-void promise(unsigned number)
+void acknowledge_step(unsigned number)
 {
-        *promised |= UINT32_C(1) << number;
+        *acknowledged |= UINT32_C(1) << number;
         fault_fs_mark(number);
 }
 
-bool is_promised(unsigned number)
+bool is_acknowledged(unsigned number)
 {
-        return *promised >> number & 1;
+        return *acknowledged >> number & 1;
 }
 
-enum status take_open_steps(const unsigned *order, unsigned count,
-                            enum status (*take)(unsigned number, struct error *err), struct error *err)
+enum status run_remaining_steps(const unsigned *order, unsigned count,
+                                enum status (*take)(unsigned number, struct error *err), struct error *err)
 {
         enum status st = ST_OK;
 
         for (unsigned i = 0; !st && i < count; i++) {
                 unsigned number = order ? order[i] : i;
 
-                if (is_promised(number))
+                if (is_acknowledged(number))
                         continue;
                 st = take(number, err);
                 if (!st)
-                        promise(number);
+                        acknowledge_step(number);
         }
         return st;
 }
 
-/* In memory if possible: thousands of states are made. */
-static const char *place(void)
+/* On tmpfs if possible: thousands of states are created. */
+static const char *get_tmp_dir(void)
 {
         return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-static void begin(void)
+static void begin_state(void)
 {
-        if (!promised)
-                promised = mmap(NULL, sizeof *promised, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        ck_assert_ptr_ne(promised, MAP_FAILED);
-        *promised = 0;
-        snprintf(dir, sizeof dir, "%s/cairn-faults-XXXXXX", place());
+        if (!acknowledged)
+                acknowledged =
+                        mmap(NULL, sizeof *acknowledged, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ck_assert_ptr_ne(acknowledged, MAP_FAILED);
+        *acknowledged = 0;
+        snprintf(dir, sizeof dir, "%s/cairn-faults-XXXXXX", get_tmp_dir());
         ck_assert_ptr_nonnull(mkdtemp(dir));
         fault_fs_watch(dir);
 }
 
-static void end(void)
+static void end_state(void)
 {
         fault_fs_record(-1);
         fault_fs_off();
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-static void tell(const char *what, unsigned at, const char *where)
+static void describe_state(const char *what, unsigned at, const char *where)
 {
         snprintf(about, sizeof about, "%s %u %s%s%s", what, at, where, before[0] ? ", before it: " : "", before);
 }
@@ -90,24 +91,24 @@ const char *fault_about(void)
         return about;
 }
 
-static enum status open_and_go_on(const struct scenario *s, struct error *err)
+static enum status open_and_resume(const struct scenario *s, struct error *err)
 {
         enum status st = s->open(dir, err);
 
-        return st ? st : s->go_on(err);
+        return st ? st : s->resume(err);
 }
 
-static void must_end_well(const struct scenario *s, const char *after)
+static void must_complete(const struct scenario *s, const char *after)
 {
         struct error err = { 0 };
-        enum status st = open_and_go_on(s, &err);
+        enum status st = open_and_resume(s, &err);
 
         s->close();
         ck_assert_msg(st == ST_OK, "%s: %s", after, err.text);
-        ck_assert_msg(*promised == s->all, "%s: %x of %x", after, *promised, s->all);
+        ck_assert_msg(*acknowledged == s->all, "%s: %x of %x", after, *acknowledged, s->all);
 }
 
-/* Returns whether it was killed. */
+/* Returns whether the process was killed. */
 static bool run_killed(const struct scenario *s, unsigned at)
 {
         struct error err = { 0 };
@@ -117,11 +118,11 @@ static bool run_killed(const struct scenario *s, unsigned at)
         ck_assert_int_ge(child, 0);
         if (!child) {
                 fault_fs_kill_at(at);
-                if (open_and_go_on(s, &err))
+                if (open_and_resume(s, &err))
                         fprintf(stderr, "# %s\n", err.text);
                 s->close();
                 fault_fs_off();
-                _exit(*promised == s->all ? 0 : 1);
+                _exit(*acknowledged == s->all ? 0 : 1);
         }
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_msg((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
@@ -139,32 +140,32 @@ void fault_loop_kills(const struct scenario *s)
 
                 ck_assert_uint_lt(at, STEPS_MAX);
                 snprintf(after, sizeof after, "killed at step %u", at);
-                begin();
+                begin_state();
                 killed = run_killed(s, at);
-                tell("kill", at, "");
-                s->check(dir, *promised);
-                must_end_well(s, after);
+                describe_state("kill", at, "");
+                s->check(dir, *acknowledged);
+                must_complete(s, after);
                 if (at % 4 == 0)
                         s->check(dir, s->all);
-                end();
+                end_state();
         }
 }
 
-/* Goes on after a failure: at once, or after the restart that the failure asks for. */
-static void recover(const struct scenario *s, bool opened, const char *after)
+/* Resumes after a failure: immediately, or after the restart that the failure requires. */
+static void recover_from_failure(const struct scenario *s, bool opened, const char *after)
 {
         struct error err = { 0 };
-        enum status st = opened ? s->go_on(&err) : ST_OS;
+        enum status st = opened ? s->resume(&err) : ST_OS;
 
         s->close();
         if (opened && st)
                 ck_assert_msg(strstr(err.text, "restart"), "%s it still fails: %s", after, err.text);
         if (st)
-                must_end_well(s, after);
-        ck_assert_uint_eq(*promised, s->all);
+                must_complete(s, after);
+        ck_assert_uint_eq(*acknowledged, s->all);
 }
 
-/* Returns whether the fault happened. */
+/* Returns whether the fault was injected. */
 static bool run_failing(const struct scenario *s, int os_errno, unsigned at, bool stays)
 {
         struct error err = { 0 };
@@ -179,14 +180,14 @@ static bool run_failing(const struct scenario *s, int os_errno, unsigned at, boo
         st = s->open(dir, &err);
         opened = !st;
         if (!st)
-                st = s->go_on(&err);
+                st = s->resume(&err);
         happened = fault_fs_where()[0];
         snprintf(after, sizeof after, "after %s at step %u, %s (%s)", strerrorname_np(os_errno), at, fault_fs_where(),
                  st ? err.text : "nothing failed");
-        tell("error", at, after);
+        describe_state("error", at, after);
         if (st) {
                 ck_assert_msg(os_errno != EINTR, "%s", after);
-                /* LMDB takes a short write for a full disk, or for this. */
+                /* LMDB treats a short write as a full disk. */
                 ck_assert_msg(strstr(err.text, strerror(os_errno)) || strstr(err.text, strerror(ENOSPC)) ||
                                       strstr(err.text, "disk is full"),
                               "%s: not said", after);
@@ -195,62 +196,62 @@ static bool run_failing(const struct scenario *s, int os_errno, unsigned at, boo
                         ck_assert_msg(strstr(err.text, "make room"), "%s: nothing is advised", after);
         }
         fault_fs_off();
-        recover(s, opened, after);
+        recover_from_failure(s, opened, after);
         return happened;
 }
 
-/* How many steps it has when nothing fails. Some have no fault: what is too small cannot be written by half. */
+/* The number of steps without faults. Some steps have no fault: very small writes cannot be short. */
 static unsigned count_steps(const struct scenario *s)
 {
         unsigned ret;
 
-        begin();
+        begin_state();
         fault_fs_count();
-        must_end_well(s, "undisturbed");
+        must_complete(s, "undisturbed");
         ret = fault_fs_steps();
         fault_fs_off();
-        end();
+        end_state();
         ck_assert_uint_lt(ret, STEPS_MAX);
         return ret;
 }
 
-static void each_failure(const struct scenario *s, int os_errno, bool stays)
+static void run_each_failure(const struct scenario *s, int os_errno, bool stays)
 {
         unsigned steps = count_steps(s);
 
         for (unsigned at = 1; at <= steps; at++) {
                 bool happened;
 
-                begin();
+                begin_state();
                 happened = run_failing(s, os_errno, at, stays);
                 if (happened)
                         s->check(dir, s->all);
-                end();
+                end_state();
         }
 }
 
 void fault_loop_errors(const struct scenario *s)
 {
-        each_failure(s, EIO, false);
+        run_each_failure(s, EIO, false);
 }
 
 void fault_loop_full_disk(const struct scenario *s)
 {
-        each_failure(s, ENOSPC, true);
+        run_each_failure(s, ENOSPC, true);
 }
 
-/* Steps where nothing can be interrupted have no fault, so the end is told by the count. */
+/* Steps that cannot be interrupted have no fault, so the loop ends by the step count. */
 void fault_loop_interrupts(const struct scenario *s)
 {
         unsigned steps = 1;
 
         for (unsigned at = 1; at <= steps; at++) {
-                begin();
+                begin_state();
                 (void)run_failing(s, EINTR, at, false);
                 steps = fault_fs_steps();
                 if (at % 8 == 0)
                         s->check(dir, s->all);
-                end();
+                end_state();
         }
 }
 
@@ -261,16 +262,16 @@ static void check_cut(const struct scenario *s, struct power_cut *p, const struc
         char to[64];
         uint32_t marks;
 
-        snprintf(to, sizeof to, "%s/cairn-cut-XXXXXX", place());
+        snprintf(to, sizeof to, "%s/cairn-cut-XXXXXX", get_tmp_dir());
         ck_assert_ptr_nonnull(mkdtemp(to));
         if (power_cut_make(p, cut, to, &marks)) {
-                tell("cut", (unsigned)cut->changes, power_cut_describe(p, cut));
+                describe_state("cut", (unsigned)cut->changes, power_cut_describe(p, cut));
                 s->check(to, marks);
         }
         ck_assert_int_eq(file_remove_tree(to, NULL), ST_OK);
 }
 
-static int log_file(void)
+static int start_log(void)
 {
         int fd = memfd_create("log", 0);
 
@@ -284,11 +285,11 @@ void fault_loop_power_cuts(const struct scenario *s)
         struct power_cut *p;
         int log;
 
-        begin();
-        log = log_file();
-        must_end_well(s, "undisturbed");
+        begin_state();
+        log = start_log();
+        must_complete(s, "undisturbed");
         p = power_cut_read(log, dir);
-        end();
+        end_state();
         for (size_t n = 0; n <= power_cut_changes(p); n++) {
                 check_cut(s, p, &(struct cut){ n, CUT_SYNCED, 0 });
                 check_cut(s, p, &(struct cut){ n, n % 2 ? CUT_NAMES : CUT_BYTES, 0 });
@@ -299,7 +300,7 @@ void fault_loop_power_cuts(const struct scenario *s)
         close(log);
 }
 
-static void cut_sometimes(const struct scenario *s, int log, size_t first, unsigned at)
+static void check_some_cuts(const struct scenario *s, int log, size_t first, unsigned at)
 {
         struct power_cut *p = power_cut_read(log, dir);
         size_t count = power_cut_changes(p);
@@ -312,7 +313,7 @@ static void cut_sometimes(const struct scenario *s, int log, size_t first, unsig
         power_cut_free(p);
 }
 
-static size_t log_changes(int log)
+static size_t count_logged_changes(int log)
 {
         struct power_cut *p = power_cut_read(log, dir);
         size_t ret = power_cut_changes(p);
@@ -330,22 +331,22 @@ void fault_loop_late_power_cuts(const struct scenario *s)
                         size_t first = 0;
                         int log;
 
-                        begin();
-                        log = log_file();
+                        begin_state();
+                        log = start_log();
                         if (kill) {
                                 (void)run_killed(s, at);
-                                tell("kill", at, "");
-                                first = log_changes(log);
-                                must_end_well(s, "killed before");
+                                describe_state("kill", at, "");
+                                first = count_logged_changes(log);
+                                must_complete(s, "killed before");
                         } else {
                                 (void)run_failing(s, EIO, at, false);
                         }
                         fault_fs_record(-1);
                         snprintf(before, sizeof before, "%.1199s", about);
-                        cut_sometimes(s, log, first, at);
+                        check_some_cuts(s, log, first, at);
                         before[0] = 0;
                         close(log);
-                        end();
+                        end_state();
                 }
         }
 }

@@ -9,25 +9,25 @@
 #define NEVER SIZE_MAX
 #define NOTHING UINT32_MAX
 
-/* A file or a directory; the first is the watched one. */
+/* A file or directory; object 0 is the watched directory. */
 struct object {
         uint64_t inode;
         bool is_dir;
 };
 
 struct name {
-        uint32_t dir, object; /* numbers of objects */
+        uint32_t dir, object; /* object numbers */
         const char *text;
 };
 
-/* One thing that a change does: an entry of a directory, or bytes of a file. */
+/* One effect of a change: on an entry of a directory, or on bytes of a file. */
 struct effect {
-        uint32_t object;   /* directory or file that it is in */
-        size_t durable_at; /* the change that syncs it, or NEVER */
-        uint32_t change;   /* that it belongs to */
-        const char *name;  /* of an entry; NULL for bytes */
-        uint32_t target;   /* object of the entry; NOTHING: it is taken away */
-        bool is_lost;      /* no sync will write it any more */
+        uint32_t object;   /* the directory or file */
+        size_t durable_at; /* the change that makes it durable, or NEVER */
+        uint32_t change;   /* number of the change */
+        const char *name;  /* of the entry; NULL: bytes */
+        uint32_t target;   /* object of the entry; NOTHING: the entry is removed */
+        bool is_lost;      /* no later sync writes it */
 };
 
 struct change {
@@ -45,7 +45,7 @@ struct power_cut {
         uint32_t object_count;
         struct effect *effects;
         size_t effect_count;
-        struct name *names; /* while the log is read */
+        struct name *names; /* used while reading the log */
         size_t name_count;
         uint64_t *seen;
         size_t seen_count;

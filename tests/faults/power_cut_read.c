@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the log to what each change did, and when that became durable. */
+/* Reads the log: the effects of each change, and when they became durable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +16,15 @@ void power_cut_must(bool ok, const char *what)
         abort();
 }
 
-static uint32_t new_object(struct power_cut *p, uint64_t inode, bool is_dir)
+static uint32_t add_object(struct power_cut *p, uint64_t inode, bool is_dir)
 {
         GROW(p->objects, p->object_count);
         p->objects[p->object_count] = (struct object){ inode, is_dir };
         return p->object_count++;
 }
 
-/* The youngest: a number is used again when its file is gone. */
-static uint32_t object_of_inode(const struct power_cut *p, uint64_t inode)
+/* The most recent one: inode numbers are reused. */
+static uint32_t find_object(const struct power_cut *p, uint64_t inode)
 {
         for (uint32_t i = p->object_count; i-- > 0;)
                 if (!p->objects[i].is_dir && p->objects[i].inode == inode)
@@ -40,8 +40,8 @@ static struct name *find_name(struct power_cut *p, uint32_t dir, const char *tex
         return NULL;
 }
 
-/* The directory that a path lies in, and its last part. */
-static uint32_t walk(struct power_cut *p, const char *path, const char **last_ret)
+/* The directory of a path, and its last component. */
+static uint32_t resolve_path(struct power_cut *p, const char *path, const char **last_ret)
 {
         uint32_t dir = 0;
 
@@ -60,10 +60,10 @@ static uint32_t walk(struct power_cut *p, const char *path, const char **last_re
         return dir;
 }
 
-static uint32_t lookup(struct power_cut *p, const char *path)
+static uint32_t find_object_by_path(struct power_cut *p, const char *path)
 {
         const char *last;
-        uint32_t dir = walk(p, path, &last);
+        uint32_t dir = resolve_path(p, path, &last);
         const struct name *n = *last ? find_name(p, dir, last, strlen(last)) : NULL;
 
         return !*last ? dir : n ? n->object : NOTHING;
@@ -77,11 +77,11 @@ static struct effect *add_effect(struct power_cut *p, uint32_t change, uint32_t 
         return &p->effects[p->effect_count++];
 }
 
-/* The entry of a path becomes target; NOTHING takes it away. */
+/* Make target the entry of a path; NOTHING removes it. */
 static void set_name(struct power_cut *p, uint32_t change, const char *path, uint32_t target)
 {
         const char *last;
-        uint32_t dir = walk(p, path, &last);
+        uint32_t dir = resolve_path(p, path, &last);
         struct name *n = find_name(p, dir, last, strlen(last));
         struct effect *e = add_effect(p, change, dir);
 
@@ -97,7 +97,7 @@ static void set_name(struct power_cut *p, uint32_t change, const char *path, uin
         }
 }
 
-/* What is in this object (NOTHING: in any) is durable with this change. */
+/* Everything in this object (NOTHING: in any) becomes durable with this change. */
 static void sync_effects(struct power_cut *p, size_t change, uint32_t object)
 {
         for (size_t i = 0; i < p->effect_count; i++)
@@ -106,44 +106,44 @@ static void sync_effects(struct power_cut *p, size_t change, uint32_t object)
                         p->effects[i].durable_at = change;
 }
 
-static void take_bytes(struct power_cut *p, uint32_t number, const struct change *c)
+static void copy_log_bytes(struct power_cut *p, uint32_t number, const struct change *c)
 {
-        uint32_t object = object_of_inode(p, c->h.inode);
+        uint32_t object = find_object(p, c->h.inode);
 
         power_cut_must(object != NOTHING, "a write to an unknown file");
         add_effect(p, number, object)->durable_at = c->h.synced ? number : NEVER;
 }
 
-static void understand(struct power_cut *p, uint32_t number)
+static void add_effects(struct power_cut *p, uint32_t number)
 {
         const struct change *c = &p->changes[number];
         uint32_t object;
 
         switch ((enum fault_op)c->h.op) {
         case FAULT_CREATE:
-                object = new_object(p, c->h.inode, false);
+                object = add_object(p, c->h.inode, false);
                 if (c->path)
                         set_name(p, number, c->path, object);
                 break;
         case FAULT_MKDIR:
-                set_name(p, number, c->path, new_object(p, 0, true));
+                set_name(p, number, c->path, add_object(p, 0, true));
                 break;
         case FAULT_WRITE:
         case FAULT_TRUNCATE:
-                take_bytes(p, number, c);
+                copy_log_bytes(p, number, c);
                 break;
         case FAULT_SYNC:
-                object = object_of_inode(p, c->h.inode);
+                object = find_object(p, c->h.inode);
                 power_cut_must(object != NOTHING, "a sync of an unknown file");
                 sync_effects(p, number, object);
                 break;
         case FAULT_SYNC_LOST:
-                object = object_of_inode(p, c->h.inode);
+                object = find_object(p, c->h.inode);
                 for (size_t i = 0; i < p->effect_count; i++)
                         p->effects[i].is_lost |= p->effects[i].object == object && p->effects[i].durable_at == NEVER;
                 break;
         case FAULT_SYNC_DIR:
-                object = lookup(p, c->path);
+                object = find_object_by_path(p, c->path);
                 power_cut_must(object != NOTHING, "a sync of an unknown directory");
                 sync_effects(p, number, object);
                 break;
@@ -151,12 +151,12 @@ static void understand(struct power_cut *p, uint32_t number)
                 sync_effects(p, number, NOTHING);
                 break;
         case FAULT_LINK:
-                object = lookup(p, c->path);
+                object = find_object_by_path(p, c->path);
                 power_cut_must(object != NOTHING, "a link to an unknown file");
                 set_name(p, number, c->other, object);
                 break;
         case FAULT_RENAME:
-                object = lookup(p, c->path);
+                object = find_object_by_path(p, c->path);
                 power_cut_must(object != NOTHING, "a rename of an unknown file");
                 set_name(p, number, c->other, object);
                 set_name(p, number, c->path, NOTHING);
@@ -169,7 +169,7 @@ static void understand(struct power_cut *p, uint32_t number)
         }
 }
 
-static void read_all(int fd, struct buf *to)
+static void read_log(int fd, struct buf *to)
 {
         ssize_t n;
 
@@ -190,8 +190,8 @@ struct power_cut *power_cut_read(int log_fd, const char *dir)
         struct power_cut *p = calloc(1, sizeof *p);
 
         power_cut_must(p && (p->dir = strdup(dir)), "no memory");
-        read_all(log_fd, &p->log);
-        new_object(p, 0, true);
+        read_log(log_fd, &p->log);
+        add_object(p, 0, true);
         for (size_t at = 0; at + sizeof(struct fault_log_header) <= p->log.size;) {
                 struct change c = { 0 };
 
@@ -206,7 +206,7 @@ struct power_cut *power_cut_read(int log_fd, const char *dir)
                 power_cut_must(at <= p->log.size, "the log is cut off");
                 GROW(p->changes, p->change_count);
                 p->changes[p->change_count] = c;
-                understand(p, (uint32_t)p->change_count++);
+                add_effects(p, (uint32_t)p->change_count++);
         }
         return p;
 }

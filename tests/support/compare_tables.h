@@ -11,8 +11,8 @@ struct table_difference {
 };
 
 /**
- * Call back for each range of addresses at which the frames differ in a name, file or line. @return the number of bytes
- * that differ.
+ * Call back for each range of addresses at which the frames differ in a name, file or line.
+ * @return the number of bytes that differ.
  */
 uint64_t compare_tables(const struct symbol_table *a, const struct symbol_table *b,
                         void (*differs)(void *context, const struct table_difference *d), void *context);

@@ -62,8 +62,8 @@ static inline void symcache_fix_checksums(uint8_t *file, size_t size)
 }
 
 /**
- * Make an open symcache use a copy on the heap, so that AddressSanitizer detects out-of-bounds reads. @param ret to be
- * released with free()
+ * Make an open symcache use a copy on the heap, so that AddressSanitizer detects out-of-bounds reads.
+ * @param ret to be released with free()
  */
 static inline void symcache_move_to_heap(struct symcache *b, uint8_t **ret)
 {

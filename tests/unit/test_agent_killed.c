@@ -23,7 +23,7 @@
 
 static struct batch_service service; /* large */
 static struct batch_answer answers[BATCH_POSTS_MAX];
-static bool promised[BATCHES_MAX];
+static bool is_put[BATCHES_MAX];
 
 /* The payload is the batch's number; the service does not unpack it. */
 static void put_number(struct sender *s, uint32_t number)
@@ -63,7 +63,7 @@ static bool hear(int fd, uint32_t *next)
         if (read(fd, &number, sizeof number) != sizeof number)
                 return false;
         ck_assert_uint_lt(number, BATCHES_MAX);
-        promised[number] = true;
+        is_put[number] = true;
         *next = number + 1;
         return true;
 }
@@ -154,8 +154,7 @@ START_TEST(killed_at_any_moment_it_loses_and_doubles_nothing)
         batch_service_stop(&service);
         count_taken(times);
         for (uint32_t n = 0; n < number; n++)
-                ck_assert_msg(times[n] == 1 || (times[n] == 0 && !promised[n]), "batch %u counted %u times", n,
-                              times[n]);
+                ck_assert_msg(times[n] == 1 || (times[n] == 0 && !is_put[n]), "batch %u counted %u times", n, times[n]);
         ck_assert_uint_gt(number, 3 * RUNS);
         batch_service_deinit(&service);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);

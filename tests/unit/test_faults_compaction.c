@@ -22,8 +22,8 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define SAMPLES 2
 
-/* What is promised, in this order. */
-enum { APPENDED, FLUSHED, COMPACTED, PROMISES };
+/* What is acknowledged, in this order. */
+enum { APPENDED, FLUSHED, COMPACTED, STEPS };
 
 static struct profile_store *store;
 
@@ -72,7 +72,7 @@ static enum status take_step(unsigned number, struct error *err)
         }
 }
 
-static enum status go_on(struct error *err)
+static enum status resume_steps(struct error *err)
 {
         struct profile_store_health health;
         enum status st = ST_OK;
@@ -80,12 +80,12 @@ static enum status go_on(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since) /* what a service's flush thread does by itself */
                 st = profile_store_flush(store, err);
-        return st ? st : take_open_steps(NULL, PROMISES, take_step, err);
+        return st ? st : run_remaining_steps(NULL, STEPS, take_step, err);
 }
 
 /* ---- what is there ---- */
 
-static void each_counts_once(uint32_t promised)
+static void each_counts_once(uint32_t acknowledged)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
         const struct scan_stacks *stacks;
@@ -105,7 +105,7 @@ static void each_counts_once(uint32_t promised)
                      (long long)sums.items[i].value);
                 seen |= 1u << (l->address - 0x1000);
         }
-        must(seen == (1u << SAMPLES) - 1 || (!seen && !(promised >> APPENDED & 1)), "samples are lost: %x", seen);
+        must(seen == (1u << SAMPLES) - 1 || (!seen && !(acknowledged >> APPENDED & 1)), "samples are lost: %x", seen);
         stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
@@ -154,27 +154,27 @@ static void reopen(const char *dir)
         must(open_store(dir, &err) == ST_OK, "%s", err.text);
 }
 
-static void check(const char *dir, uint32_t promised)
+static void check(const char *dir, uint32_t acknowledged)
 {
         struct error err = { 0 };
 
         reopen(dir);
-        each_counts_once(promised);
-        if (promised >> COMPACTED & 1)
+        each_counts_once(acknowledged);
+        if (acknowledged >> COMPACTED & 1)
                 is_compacted();
         ck_assert_int_eq(nftw(dir, make_old, 16, FTW_PHYS), 0);
         reopen(dir);
         ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
-        each_counts_once(promised);
-        if (promised >> FLUSHED & 1) {
+        each_counts_once(acknowledged);
+        if (acknowledged >> FLUSHED & 1) {
                 must(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
                 is_compacted();
-                each_counts_once(promised);
+                each_counts_once(acknowledged);
         }
         close_store();
 }
 
-static const struct scenario scenario = { open_store, go_on, close_store, check, (UINT32_C(1) << PROMISES) - 1 };
+static const struct scenario scenario = { open_store, resume_steps, close_store, check, (UINT32_C(1) << STEPS) - 1 };
 
 START_TEST(killed_at_any_step_of_a_compaction_each_batch_counts_once)
 {

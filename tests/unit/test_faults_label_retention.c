@@ -20,8 +20,8 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define DAY_NS INT64_C(86400000000000)
 
-/* What is promised, in this order. */
-enum { APPENDED, FLUSHED, EXPIRED, PROMISES };
+/* What is acknowledged, in this order. */
+enum { APPENDED, FLUSHED, EXPIRED, STEPS };
 
 /* One sample each, of the value 1 on a stack of its own. */
 static const struct {
@@ -89,7 +89,7 @@ static enum status take_label_step(unsigned number, struct error *err)
         }
 }
 
-static enum status go_on_with_labels(struct error *err)
+static enum status resume_labels(struct error *err)
 {
         struct profile_store_health health;
         enum status st = ST_OK;
@@ -97,7 +97,7 @@ static enum status go_on_with_labels(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
-        return st ? st : take_open_steps(NULL, PROMISES, take_label_step, err);
+        return st ? st : run_remaining_steps(NULL, STEPS, take_label_step, err);
 }
 
 /* Which samples there are. */
@@ -126,7 +126,7 @@ static unsigned find_samples(void)
         return seen;
 }
 
-static void check_labels(const char *dir, uint32_t promised)
+static void check_labels(const char *dir, uint32_t acknowledged)
 {
         struct error err = { 0 };
         unsigned seen;
@@ -134,11 +134,11 @@ static void check_labels(const char *dir, uint32_t promised)
         close_label_store();
         must(open_label_store(dir, &err) == ST_OK, "%s", err.text);
         seen = find_samples();
-        if (promised >> APPENDED & 1)
+        if (acknowledged >> APPENDED & 1)
                 must((seen & STAYING) == STAYING, "samples are lost: %x", seen);
-        if (!(promised >> FLUSHED & 1))
-                must(seen == ALL || (!seen && !(promised >> APPENDED & 1)), "a batch is there in part: %x", seen);
-        if (promised >> EXPIRED & 1)
+        if (!(acknowledged >> FLUSHED & 1))
+                must(seen == ALL || (!seen && !(acknowledged >> APPENDED & 1)), "a batch is there in part: %x", seen);
+        if (acknowledged >> EXPIRED & 1)
                 must(seen == STAYING, "removed samples are back: %x", seen);
         must(append_made_samples(&err) == ST_OK, "%s", err.text); /* again, by a sender that heard nothing */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
@@ -151,8 +151,8 @@ static void check_labels(const char *dir, uint32_t promised)
         close_label_store();
 }
 
-static const struct scenario label_scenario = { open_label_store, go_on_with_labels, close_label_store, check_labels,
-                                                (UINT32_C(1) << PROMISES) - 1 };
+static const struct scenario label_scenario = { open_label_store, resume_labels, close_label_store, check_labels,
+                                                (UINT32_C(1) << STEPS) - 1 };
 
 START_TEST(killed_at_any_step_of_a_rewrite_other_samples_stay)
 {

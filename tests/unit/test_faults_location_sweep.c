@@ -20,8 +20,8 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define DAY_NS INT64_C(86400000000000)
 
-/* What is promised, in this order. */
-enum { APPENDED, FLUSHED, EXPIRED, SWEPT, PROMISES };
+/* What is acknowledged, in this order. */
+enum { APPENDED, FLUSHED, EXPIRED, SWEPT, STEPS };
 
 /* One sample each, of the value 1 on a stack of one location. The first location stays, the second one goes. */
 static const struct {
@@ -95,7 +95,7 @@ static enum status take_sweep_step(unsigned number, struct error *err)
         }
 }
 
-static enum status go_on_with_sweep(struct error *err)
+static enum status resume_sweep(struct error *err)
 {
         struct profile_store_health health;
         enum status st = ST_OK;
@@ -103,7 +103,7 @@ static enum status go_on_with_sweep(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
-        return st ? st : take_open_steps(NULL, PROMISES, take_sweep_step, err);
+        return st ? st : run_remaining_steps(NULL, STEPS, take_sweep_step, err);
 }
 
 static void report_problem(void *context, const char *table, const char *file, const char *problem)
@@ -130,18 +130,18 @@ static struct profile_store_stat get_stat(void)
         return stat;
 }
 
-static void check_sweep(const char *dir, uint32_t promised)
+static void check_sweep(const char *dir, uint32_t acknowledged)
 {
         struct error err = { 0 };
 
         close_swept_store();
         must(open_swept_store(dir, &err) == ST_OK, "%s", err.text);
         check_all_references(dir);
-        if (promised >> SWEPT & 1) {
+        if (acknowledged >> SWEPT & 1) {
                 must(get_stat().location_rows == 2, "%ju locations", (uintmax_t)get_stat().location_rows);
                 must(get_stat().sample_rows == STAYING, "%ju samples", (uintmax_t)get_stat().sample_rows);
         }
-        if (promised >> EXPIRED & 1) { /* the location that went comes again; a state may be looked at twice */
+        if (acknowledged >> EXPIRED & 1) { /* the location that went comes again; a state may be looked at twice */
                 char id[32];
 
                 snprintf(id, sizeof id, "again %jd", (intmax_t)monotonic_ns());
@@ -162,8 +162,8 @@ static void check_sweep(const char *dir, uint32_t promised)
         close_swept_store();
 }
 
-static const struct scenario sweep_scenario = { open_swept_store, go_on_with_sweep, close_swept_store, check_sweep,
-                                                (UINT32_C(1) << PROMISES) - 1 };
+static const struct scenario sweep_scenario = { open_swept_store, resume_sweep, close_swept_store, check_sweep,
+                                                (UINT32_C(1) << STEPS) - 1 };
 
 START_TEST(killed_at_any_step_of_a_sweep_no_location_is_lost)
 {

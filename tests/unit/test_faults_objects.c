@@ -16,8 +16,8 @@
 #define CONTENT_BYTES 9000
 #define NOW 2000000000
 
-/* What is promised, in this order. */
-enum { WORSE, BETTER, PARTS, PIN, OTHER, OLD, MAY_GO, REMOVED, COLLECTED, PROMISES };
+/* What is acknowledged, in this order. */
+enum { WORSE, BETTER, PARTS, PIN, OTHER, OLD, MAY_GO, REMOVED, COLLECTED, STEPS };
 
 static struct debuginfo_store *store;
 
@@ -161,16 +161,16 @@ static enum status step(unsigned number, struct error *err)
         }
 }
 
-static enum status go_on(struct error *err)
+static enum status resume_steps(struct error *err)
 {
-        return take_open_steps(NULL, PROMISES, step, err);
+        return run_remaining_steps(NULL, STEPS, step, err);
 }
 
 /* ---- what is there ---- */
 
-static bool has(uint32_t promised, unsigned number)
+static bool has(uint32_t acknowledged, unsigned number)
 {
-        return promised >> number & 1;
+        return acknowledged >> number & 1;
 }
 
 static void is_whole(const struct stored_object *o)
@@ -184,34 +184,34 @@ static void is_whole(const struct stored_object *o)
              err.text);
 }
 
-/* Promised: it is there. Taken: its removal was promised. Neither: absent or whole. */
-static bool look_at(uint8_t number, bool promised, bool taken, struct stored_object *ret)
+/* Promised: it is there. Taken: its removal was acknowledged. Neither: absent or whole. */
+static bool look_at(uint8_t number, bool acknowledged, bool taken, struct stored_object *ret)
 {
         const struct build_id id = id_of(number);
         struct error err = { 0 };
         enum status st = debuginfo_store_stat(store, &id, OBJECT_DEBUGINFO, ret, &err);
 
         must(st == ST_OK || st == ST_NOT_FOUND, "object %u: %s", number, err.text);
-        must(!promised || st == ST_OK, "object %u was promised and is lost", number);
+        must(!acknowledged || st == ST_OK, "object %u was acknowledged and is lost", number);
         must(!taken || st == ST_NOT_FOUND, "object %u was removed and is back", number);
         if (!st)
                 is_whole(ret);
         return !st;
 }
 
-static void check(const char *dir, uint32_t promised)
+static void check(const char *dir, uint32_t acknowledged)
 {
         struct stored_object o;
         struct gc_result r;
         struct error err = { 0 };
 
         must(open_store(dir, &err) == ST_OK, "%s", err.text);
-        if (look_at(BETTER, has(promised, WORSE), false, &o) && has(promised, BETTER))
+        if (look_at(BETTER, has(acknowledged, WORSE), false, &o) && has(acknowledged, BETTER))
                 must(o.quality == QUALITY_DWARF, "the better object is lost");
-        if (look_at(PARTS, has(promised, PARTS), false, &o) && has(promised, PIN))
+        if (look_at(PARTS, has(acknowledged, PARTS), false, &o) && has(acknowledged, PIN))
                 must(o.is_pinned, "the pin is lost");
-        look_at(OTHER, has(promised, OTHER) && !has(promised, MAY_GO), has(promised, REMOVED), &o);
-        look_at(OLD, has(promised, OLD) && !has(promised, MAY_GO), has(promised, COLLECTED), &o);
+        look_at(OTHER, has(acknowledged, OTHER) && !has(acknowledged, MAY_GO), has(acknowledged, REMOVED), &o);
+        look_at(OLD, has(acknowledged, OLD) && !has(acknowledged, MAY_GO), has(acknowledged, COLLECTED), &o);
         must(collect(&r, NULL, &err) == ST_OK, "%s", err.text);
         must(collect(&r, NULL, &err) == ST_OK && r.orphans == 0, "%llu strays stay", (unsigned long long)r.orphans);
         must(upload(100, QUALITY_DWARF, "", &err) == ST_OK, "a new object: %s", err.text);
@@ -220,9 +220,9 @@ static void check(const char *dir, uint32_t promised)
         close_store();
 }
 
-static const struct scenario scenario = { open_store, go_on, close_store, check, (UINT32_C(1) << PROMISES) - 1 };
+static const struct scenario scenario = { open_store, resume_steps, close_store, check, (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_it_keeps_what_it_promised)
+START_TEST(killed_at_any_step_it_keeps_acknowledged_objects)
 {
         fault_loop_kills(&scenario);
 }
@@ -246,19 +246,19 @@ START_TEST(an_interrupted_write_is_not_noticed)
 }
 END_TEST
 
-START_TEST(a_power_cut_at_any_moment_keeps_what_it_promised)
+START_TEST(a_power_cut_at_any_moment_keeps_acknowledged_objects)
 {
         fault_loop_power_cuts(&scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_after_a_kill_or_a_failure_keeps_what_it_promised)
+START_TEST(a_power_cut_after_a_kill_or_a_failure_keeps_acknowledged_objects)
 {
         fault_loop_late_power_cuts(&scenario);
 }
 END_TEST
 
-TEST_SUITE("faults objects", killed_at_any_step_it_keeps_what_it_promised, a_call_that_fails_once_leaves_no_trace,
+TEST_SUITE("faults objects", killed_at_any_step_it_keeps_acknowledged_objects, a_call_that_fails_once_leaves_no_trace,
            a_full_disk_is_said_and_left_behind, an_interrupted_write_is_not_noticed,
-           a_power_cut_at_any_moment_keeps_what_it_promised,
-           a_power_cut_after_a_kill_or_a_failure_keeps_what_it_promised)
+           a_power_cut_at_any_moment_keeps_acknowledged_objects,
+           a_power_cut_after_a_kill_or_a_failure_keeps_acknowledged_objects)

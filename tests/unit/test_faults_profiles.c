@@ -29,8 +29,8 @@
 #define BATCHES 4
 #define RANGES 24 /* so that the index has several pages to write */
 
-/* What is promised, in this order; the first ones are batches. */
-enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, HEALED, AGAIN, PROMISES };
+/* What is acknowledged, in this order; the first ones are batches. */
+enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, HEALED, AGAIN, STEPS };
 
 static struct profile_store *store;
 static struct symbol_index *symbols;
@@ -132,16 +132,16 @@ static enum status step(unsigned number, struct error *err)
 }
 
 /* One batch comes after the first flush. */
-static enum status go_on(struct error *err)
+static enum status resume_steps(struct error *err)
 {
-        static const unsigned order[PROMISES] = { 0, 1, 2, FLUSHED, LOADED, HEALED, LAST_BATCH, AGAIN };
+        static const unsigned order[STEPS] = { 0, 1, 2, FLUSHED, LOADED, HEALED, LAST_BATCH, AGAIN };
         struct profile_store_health health;
         enum status st = ST_OK;
 
         profile_store_get_health(store, &health);
         if (health.sync_failing_since) /* what a service's flush thread does by itself */
                 st = profile_store_flush(store, err);
-        return st ? st : take_open_steps(order, PROMISES, step, err);
+        return st ? st : run_remaining_steps(order, STEPS, step, err);
 }
 
 /* ---- what is there ---- */
@@ -155,7 +155,7 @@ static void is_named(const struct scan_location *l, unsigned i)
              l->state);
 }
 
-static void each_counts_once(uint32_t promised)
+static void each_counts_once(uint32_t acknowledged)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
         const struct scan_stacks *stacks;
@@ -173,11 +173,11 @@ static void each_counts_once(uint32_t promised)
 
                 must(stacks->first[i + 1] - stacks->first[i] == 1 && batch < BATCHES, "a stack nobody sent");
                 must(sums.items[i].value == 1, "batch %u counts %lld times", batch, (long long)sums.items[i].value);
-                if (promised >> HEALED & 1)
+                if (acknowledged >> HEALED & 1)
                         is_named(l, batch);
                 seen |= 1u << batch;
         }
-        must((promised & ((1u << BATCHES) - 1) & ~seen) == 0, "promised %x, there are %x", promised, seen);
+        must((acknowledged & ((1u << BATCHES) - 1) & ~seen) == 0, "acknowledged %x, there are %x", acknowledged, seen);
         stack_sums_deinit(&sums);
         store_scan_end(scan);
 }
@@ -188,13 +188,13 @@ static void problem(void *context, const char *text)
         must(false, "%s", text);
 }
 
-static void index_is_sound(uint32_t promised)
+static void index_is_sound(uint32_t acknowledged)
 {
         struct index_verify v = { .problem = problem };
         struct error err = { 0 };
 
         must(symbol_index_verify(symbols, &v, &err) == ST_OK, "%s", err.text);
-        must(v.objects == 1 || !(promised >> LOADED & 1), "the symbols are lost");
+        must(v.objects == 1 || !(acknowledged >> LOADED & 1), "the symbols are lost");
 }
 
 static int make_old(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -223,25 +223,25 @@ static void reopen(const char *dir)
         must(open_both(dir, &err) == ST_OK, "%s", err.text);
 }
 
-static void check(const char *dir, uint32_t promised)
+static void check(const char *dir, uint32_t acknowledged)
 {
         struct error err = { 0 };
 
         reopen(dir);
-        each_counts_once(promised);
-        index_is_sound(promised);
+        each_counts_once(acknowledged);
+        index_is_sound(acknowledged);
         for (unsigned i = 0; i < BATCHES; i++)
                 must(append(i, &err) == ST_OK, "%s", err.text); /* again, by senders that heard nothing */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
-        each_counts_once(promised | ((1u << BATCHES) - 1));
+        each_counts_once(acknowledged | ((1u << BATCHES) - 1));
         ck_assert_int_eq(nftw(dir, make_old, 16, FTW_PHYS), 0);
         reopen(dir);
-        each_counts_once(promised | ((1u << BATCHES) - 1));
+        each_counts_once(acknowledged | ((1u << BATCHES) - 1));
         ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
         close_both();
 }
 
-static const struct scenario scenario = { open_both, go_on, close_both, check, (UINT32_C(1) << PROMISES) - 1 };
+static const struct scenario scenario = { open_both, resume_steps, close_both, check, (UINT32_C(1) << STEPS) - 1 };
 
 START_TEST(killed_at_any_step_it_counts_each_batch_once)
 {
@@ -290,7 +290,7 @@ static enum status fail_second_batch(const struct batch *b, struct error *err)
 }
 
 /* It is queued, quarantined or back in the tables, and in one of these places only. */
-static void check_quarantine(const char *dir, uint32_t promised)
+static void check_quarantine(const char *dir, uint32_t acknowledged)
 {
         _cleanup_free_ char *profiles = path_join(dir, "profiles");
         _cleanup_free_ struct quarantine_item *items = NULL;
@@ -304,7 +304,7 @@ static void check_quarantine(const char *dir, uint32_t promised)
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         must(quarantine_list(profiles, &items, &count, &err) == ST_OK, "%s", err.text);
         must(count <= 1 && (!count || !items[0].damaged), "%zu batches in the quarantine", count);
-        each_counts_once(promised & ~2u & ((1u << BATCHES) - 1));
+        each_counts_once(acknowledged & ~2u & ((1u << BATCHES) - 1));
         inject_flush_failure(NULL);
         if (count) /* a check before this one has put it back */
                 must(profile_store_requeue(store, &items[0], &err) == ST_OK, "%s", err.text);
@@ -319,7 +319,7 @@ static void check_quarantine(const char *dir, uint32_t promised)
         inject_flush_failure(fail_second_batch);
 }
 
-static enum status quarantine_go_on(struct error *err)
+static enum status resume_quarantine(struct error *err)
 {
         static const unsigned order[] = { 0, 1, 2, LAST_BATCH, FLUSHED };
         struct profile_store_health health;
@@ -329,10 +329,10 @@ static enum status quarantine_go_on(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
-        return st ? st : take_open_steps(order, sizeof order / sizeof *order, step, err);
+        return st ? st : run_remaining_steps(order, sizeof order / sizeof *order, step, err);
 }
 
-static const struct scenario quarantine_scenario = { open_both, quarantine_go_on, close_both, check_quarantine,
+static const struct scenario quarantine_scenario = { open_both, resume_quarantine, close_both, check_quarantine,
                                                      (UINT32_C(1) << (FLUSHED + 1)) - 1 };
 
 START_TEST(killed_at_any_step_of_a_quarantine_each_batch_counts_once)

@@ -23,8 +23,8 @@
 #define BATCHES 4
 #define OLD_BATCHES 3u /* bits of those whose day goes */
 
-/* What is promised, in this order; the first ones are batches. */
-enum { FLUSHED = BATCHES, CHECKPOINT, EXPIRED, AGAIN, SECOND_CHECKPOINT, LOG_CLEANED, UNLINKED, PROMISES };
+/* What is acknowledged, in this order; the first ones are batches. */
+enum { FLUSHED = BATCHES, CHECKPOINT, EXPIRED, AGAIN, SECOND_CHECKPOINT, LOG_CLEANED, UNLINKED, STEPS };
 
 static struct profile_store *store;
 
@@ -117,11 +117,11 @@ static enum status take_step(unsigned number, struct error *err)
 }
 
 /* The last batch comes after the retention. */
-static enum status go_on_expiring(struct error *err)
+static enum status resume_expiry(struct error *err)
 {
-        static const unsigned order[PROMISES] = { 0,       1,           2,     FLUSHED,           CHECKPOINT,
-                                                  EXPIRED, BATCHES - 1, AGAIN, SECOND_CHECKPOINT, LOG_CLEANED,
-                                                  UNLINKED };
+        static const unsigned order[STEPS] = { 0,       1,           2,     FLUSHED,           CHECKPOINT,
+                                               EXPIRED, BATCHES - 1, AGAIN, SECOND_CHECKPOINT, LOG_CLEANED,
+                                               UNLINKED };
         struct profile_store_health health;
         enum status st = ST_OK;
 
@@ -130,18 +130,18 @@ static enum status go_on_expiring(struct error *err)
                 st = profile_store_flush(store, err);
         if (!st && store->behind) /* as the maintenance and each flush begin */
                 st = store_maintain(store, err);
-        return st ? st : take_open_steps(order, PROMISES, take_step, err);
+        return st ? st : run_remaining_steps(order, STEPS, take_step, err);
 }
 
 /* Each batch counts at most once; those that retention did not select are there. */
-static unsigned count_batches(uint32_t promised)
+static unsigned count_batches(uint32_t acknowledged)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
         const struct scan_stacks *stacks;
         struct store_scan *scan;
         struct stack_sums sums;
         struct error err = { 0 };
-        unsigned seen = 0, want = promised & ((1u << BATCHES) - 1);
+        unsigned seen = 0, want = acknowledged & ((1u << BATCHES) - 1);
 
         must(store_scan_begin(store, &scan, &err) == ST_OK, "%s", err.text);
         must(store_scan_sum(scan, &all, &sums, &err) == ST_OK, "%s", err.text);
@@ -154,25 +154,25 @@ static unsigned count_batches(uint32_t promised)
                 must(sums.items[i].value == 1, "batch %u counts %lld times", batch, (long long)sums.items[i].value);
                 seen |= 1u << batch;
         }
-        must((want & ~OLD_BATCHES & ~seen) == 0, "promised %x, there are %x", promised, seen);
-        if (!(promised >> FLUSHED & 1))
-                must((want & ~seen) == 0, "promised %x, there are %x", promised, seen);
+        must((want & ~OLD_BATCHES & ~seen) == 0, "acknowledged %x, there are %x", acknowledged, seen);
+        if (!(acknowledged >> FLUSHED & 1))
+                must((want & ~seen) == 0, "acknowledged %x, there are %x", acknowledged, seen);
         stack_sums_deinit(&sums);
         store_scan_end(scan);
         return seen;
 }
 
-static void check_retention(const char *dir, uint32_t promised)
+static void check_retention(const char *dir, uint32_t acknowledged)
 {
         struct error err = { 0 };
         unsigned seen;
 
         close_store();
         must(open_store(dir, &err) == ST_OK, "%s", err.text);
-        seen = count_batches(promised) & OLD_BATCHES;
-        if (promised >> FLUSHED & 1)
+        seen = count_batches(acknowledged) & OLD_BATCHES;
+        if (acknowledged >> FLUSHED & 1)
                 must(seen == 0 || seen == OLD_BATCHES, "a day went in part: %x", seen);
-        if (promised >> EXPIRED & 1)
+        if (acknowledged >> EXPIRED & 1)
                 must(seen == 0, "removed samples are back: %x", seen);
         for (unsigned i = 0; i < BATCHES; i++)
                 must(append_sample(i, &err) == ST_OK, "%s", err.text); /* again, by senders that heard nothing */
@@ -187,8 +187,8 @@ static void check_retention(const char *dir, uint32_t promised)
         close_store();
 }
 
-static const struct scenario retention_scenario = { open_store, go_on_expiring, close_store, check_retention,
-                                                    (UINT32_C(1) << PROMISES) - 1 };
+static const struct scenario retention_scenario = { open_store, resume_expiry, close_store, check_retention,
+                                                    (UINT32_C(1) << STEPS) - 1 };
 
 START_TEST(killed_at_any_step_of_retention_other_samples_stay)
 {
