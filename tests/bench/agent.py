@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent costs while 500 processes keep all CPUs busy, at 19 and at 99 Hz, and how soon a big new program's
-stacks are whole. As root; other load on the machine is sampled too.
+"""Measures the cost of the agent at 19 and 99 Hz while 500 processes keep all CPUs busy, and the time until stacks of a
+large new program are complete. Must run as root; other load on the machine is sampled too.
 
-    agent.py [SECONDS [AGENT...]]      of each measurement, default 30; of several programs, in turn
+    agent.py [SECONDS [AGENT...]]      duration of each measurement, default 30; several programs are measured in turn
 
-BPF time is what the kernel counts (kernel.bpf_stats_enabled), the agent's own that of all its threads and workers. The
-steady state is measured once nearly every one of the 500 has had its first sample: at 19 Hz and two CPUs that takes a
-minute. Each frequency is measured twice: sampling everything, and these processes alone (--pid), which tells what is due
-to others that start programs meanwhile.
+BPF time is measured by the kernel (kernel.bpf_stats_enabled); the agent's CPU time is that of all its threads and
+workers. The steady state is measured after nearly all of the 500 processes have had a first sample: at 19 Hz and two
+CPUs that takes a minute. Each frequency is measured twice: with all processes sampled, and with only these (--pid),
+which shows the share of other processes that start programs in the meantime.
 """
 import json
 import os
@@ -35,7 +35,7 @@ def bpftool(*args):
 
 
 def held_by(kind, pid):
-    """The BPF objects that a process has open, by its descriptors."""
+    """The BPF objects of which a process has a descriptor."""
     ids = set()
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:
@@ -57,7 +57,7 @@ def children(pid):
 
 
 def cpu_seconds(pid):
-    """Of it, of its fork server, and of workers that ended."""
+    """CPU time of the process, its fork server, and workers that have ended."""
     ticks = 0
     for process in (pid, *children(pid)):
         try:
@@ -74,7 +74,7 @@ def status(pid, key):
 
 
 class Sink(BaseHTTPRequestHandler):
-    """Takes profiles, knows nothing else."""
+    """Accepts profiles and ignores all other requests."""
 
     def do_POST(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -115,7 +115,7 @@ def measure(program, frequency, seconds, server, work, pids):
     cpu = cpu_seconds(agent.pid) - cpu
     maps = sum(m.get("bytes_memlock", 0) for m in held_by("map", agent.pid))
     rss, shared = status(agent.pid, "VmRSS"), status(agent.pid, "RssShmem") + status(agent.pid, "RssFile")
-    taken = samples(metrics) - taken  # of whole intervals
+    taken = samples(metrics) - taken  # between updates of the metrics
     agent.send_signal(signal.SIGTERM)
     agent.wait()
     spent, ticks = (windows[-1][i] - windows[0][i] for i in (0, 1))
@@ -138,10 +138,10 @@ def start_processes(work):
 
 
 def new_program(work):
-    """A copy of a big program under a build-id that nobody has seen."""
+    """A copy of a large program with a new build-id."""
     node = shutil.which("node")
     if not node or os.path.getsize(os.path.realpath(node)) < 50e6:
-        print("# no big program: nodejs with node in one file is not installed")
+        print("# no large program: a nodejs that is a single file is not installed")
         return
     notes = subprocess.run(["readelf", "-n", node], capture_output=True, text=True).stdout
     id_text = notes.split("Build ID:")[1].split()[0] if "Build ID:" in notes else ""
@@ -168,7 +168,7 @@ def new_program(work):
     values = [(int(line.split("\t")[0]), "cairn.stack.end=complete" in line) for line in dump.splitlines()
               if "cairn.stack.end=" in line]
     total, complete = (sum(v for v, good in values if good or not wanted) for wanted in (False, True))
-    print(f"new program of {len(data) / 1e6:.0f} MB: {100 * complete / max(total, 1):.2f}% of its stacks from the exec on "
+    print(f"new program of {len(data) / 1e6:.0f} MB: {100 * complete / max(total, 1):.2f}% of its stacks since its exec "
           f"are complete; the kernel walks them after {late} ticks at 997 Hz ({late / 0.997:.0f} ms of its CPU time), "
           "the agent those before")
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A day of small flushes, one each 10 s, as files before and after compaction: how many, how large, how long it takes
- * to open and sum them, and what the merges read and write. BENCH_DIR=DIR is where the store is made (default /tmp);
- * with BENCH_KEEP=1 it stays there as DIR/before/profiles and DIR/after/profiles, for other readers.
+ * A day of small flushes, one every 10 s, before and after compaction: number and size of the files, time to open and
+ * sum them, and the bytes read and written by the merges. BENCH_DIR=DIR is the directory of the store (default /tmp);
+ * with BENCH_KEEP=1 it is kept as DIR/before/profiles and DIR/after/profiles, for other readers.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static double get_seconds_since(int64_t start)
         return (double)(monotonic_ns() - start) / 1e9;
 }
 
-/* Opens it for reading only, as a command does. */
+/* Opens the store read-only, like a command. */
 static void measure_store(const char *what, const char *dir)
 {
         const struct profile_store_options options = { .size = sizeof options, .read_only = true };
@@ -151,7 +151,7 @@ int main(void)
         profile_store_close(store);
         measure_store("after", after);
         if (getenv("BENCH_KEEP"))
-                printf("kept in %s\n", top);
+                printf("kept: %s\n", top);
         else
                 must_be_ok(file_remove_tree(top, &err), &err);
         return EXIT_SUCCESS;

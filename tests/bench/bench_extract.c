@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times the reading of DWARF:
- *   bench_extract [FILE...]
- * For each file, with our reader and then with libdw: megabytes of unpacked
- * debug sections a second, CPU and wall time, and the process's peak of private
- * memory so far (ours runs first). Then how many bytes of code the two answer
- * differently. --only-ours leaves libdw out, --show prints differences, --runs
- * takes the fastest of so many.
+ * Measures the time to read DWARF:
+ *
+ *      bench_extract [FILE...]
+ *
+ * For each file and reader, first Cairn's and then libdw: megabytes of decompressed debug sections per second, CPU and
+ * wall time, and the peak private memory of the process so far. Then the number of bytes of code at which the results
+ * differ. --only-ours skips libdw, --show prints differences, --runs N reports the fastest of N runs.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static double cpu_s(void)
                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Pages of our own, files that are mapped not counted. */
+/* Anonymous pages; mapped files are not counted. */
 static double private_peak_mb(void)
 {
         FILE *f = fopen("/proc/self/status", "re");
@@ -49,7 +49,10 @@ static double private_peak_mb(void)
         return (peak - file) / 1024;
 }
 
-/* Of all debug sections, unpacked, also those that say nothing about code: what peers' rates are given in. */
+/*
+ * Size of all debug sections, decompressed, including those that do not describe code: the basis of the rates given for
+ * peers.
+ */
 static uint64_t debug_bytes(const struct elf_image *img)
 {
         uint64_t n = 0;
@@ -69,8 +72,8 @@ static uint64_t debug_bytes(const struct elf_image *img)
 typedef enum status extract_fn(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
                                struct error *err);
 
-static enum status ours(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
-                        struct error *err)
+static enum status extract_with_cairn(const struct elf_image *img, const struct code_map *code,
+                                      struct symbol_table_builder *b, struct error *err)
 {
         struct dwarf_summary s;
         enum status st = dwarf_extract(&(struct dwarf_input){ .img = img, .code = code }, b, &s, err);
@@ -80,8 +83,8 @@ static enum status ours(const struct elf_image *img, const struct code_map *code
         return st;
 }
 
-static enum status libdw(const struct elf_image *img, const struct code_map *code, struct symbol_table_builder *b,
-                         struct error *err)
+static enum status extract_with_libdw(const struct elf_image *img, const struct code_map *code,
+                                      struct symbol_table_builder *b, struct error *err)
 {
         enum symbol_quality q;
 
@@ -115,9 +118,9 @@ static enum status run_once(extract_fn *extract, const struct elf_image *img, st
         return st;
 }
 
-/* The run that took the least CPU time of all. */
-static bool run(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes,
-                struct symbol_table *t)
+/* Reports the run with the least CPU time. */
+static bool run_reader(const char *who, extract_fn *extract, const struct elf_image *img, uint64_t bytes,
+                       struct symbol_table *t)
 {
         double mb = (double)bytes / 1e6;
         struct figures best = { 0 };
@@ -144,15 +147,15 @@ static bool run(const char *who, extract_fn *extract, const struct elf_image *im
 
 struct shown {
         const struct symbol_table *a, *b;
-        uint64_t stretches;
+        uint64_t range_count;
 };
 
-static void differs(void *context, const struct table_difference *d)
+static void print_difference(void *context, const struct table_difference *d)
 {
         struct shown *s = context;
         char text[600];
 
-        if (s->stretches++ >= (uint64_t)show)
+        if (s->range_count++ >= (uint64_t)show)
                 return;
         printf("  0x%llx-0x%llx\n", (unsigned long long)d->start, (unsigned long long)d->end);
         describe_range(s->a, d->a, text, sizeof text);
@@ -161,7 +164,7 @@ static void differs(void *context, const struct table_difference *d)
         printf("    libdw: %s\n", text);
 }
 
-static void bench(const char *path)
+static void bench_file(const char *path)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         struct symbol_table a, b;
@@ -174,14 +177,14 @@ static void bench(const char *path)
         }
         bytes = debug_bytes(&img);
         printf("# %s\n", path);
-        if (!run("ours", ours, &img, bytes, &a))
+        if (!run_reader("ours", extract_with_cairn, &img, bytes, &a))
                 return;
-        if (!only_ours && run("libdw", libdw, &img, bytes, &b)) {
+        if (!only_ours && run_reader("libdw", extract_with_libdw, &img, bytes, &b)) {
                 struct shown s = { .a = &a, .b = &b };
-                uint64_t n = compare_tables(&a, &b, differs, &s);
+                uint64_t n = compare_tables(&a, &b, print_difference, &s);
 
-                printf("differences: %llu bytes in %llu stretches\n", (unsigned long long)n,
-                       (unsigned long long)s.stretches);
+                printf("differences: %llu bytes in %llu ranges\n", (unsigned long long)n,
+                       (unsigned long long)s.range_count);
                 symbol_table_deinit(&b);
         }
         symbol_table_deinit(&a);
@@ -206,8 +209,8 @@ int main(int argc, char **argv)
                         return 64;
         }
         if (optind == argc)
-                bench("/proc/self/exe");
+                bench_file("/proc/self/exe");
         for (int i = optind; i < argc; i++)
-                bench(argv[i]);
+                bench_file(argv[i]);
         return 0;
 }

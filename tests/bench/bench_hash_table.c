@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keyed hash of hash tables against XXH3 with a random secret, by key
- * size, and interning through a table: a decoded profile does this for each
- * string, stack and label set.
+ * Compares the keyed hash of hash tables with XXH3 with a random secret, by key size, and measures interning through a
+ * table, which decoding a profile does for each string, stack and label set.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static double ns_per_call(uint64_t (*hash)(const void *, size_t), size_t size)
         return best;
 }
 
-/* A million strings, of which one in ten is new. */
+/* A million strings, of which one in ten is distinct. */
 static double ns_per_string(void)
 {
         double best = 1e9;

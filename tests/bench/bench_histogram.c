@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nanoseconds of one observation of a histogram, by one thread and by one on each processor at the same time. */
+/* Nanoseconds per observation of a histogram, by a single thread and by one thread per processor concurrently. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void *observe_durations(void *context)
                 state ^= state >> 7;
                 state ^= state << 17;
                 histogram_observe(&observed,
-                                  (int64_t)(state >> (24 + state % 24))); /* up to 18 minutes, by magnitude */
+                                  (int64_t)(state >> (24 + state % 24))); /* up to 18 minutes, evenly by magnitude */
         }
         return NULL;
 }
@@ -48,7 +48,7 @@ int main(void)
 
         if (cpus > THREADS_MAX)
                 cpus = THREADS_MAX;
-        printf("%.1f ns an observation by one thread, %.1f ns by each of %ld\n", measure_observation_ns(1),
+        printf("%.1f ns per observation by one thread, %.1f ns by each of %ld\n", measure_observation_ns(1),
                measure_observation_ns(cpus), cpus);
         return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /api/v1/symbolize end to end on loopback, names as text:
- *   bench_http_symbolize [FILE]...
- * OBJECTS files with symbols (those named, then programs and the largest
- * libraries of this machine) are put into an index; a service over it is sent
- * ADDRESSES addresses of them, each inside a function, and its answer is read
- * to the end. First is the first answer of a fresh service, best the best of
- * RUNS. The service's CPU time and instructions are of all its threads, an
- * address; instructions are 0 where the machine does not count them.
+ * POST /api/v1/symbolize end to end on loopback, with names as text:
+ *
+ *      bench_http_symbolize [FILE]...
+ *
+ * OBJECTS files with symbols (the FILEs, then programs and the largest libraries of this machine) are indexed.
+ * ADDRESSES addresses, each inside a function, are sent to a service with that index, and the response is read to its
+ * end. "first" is the first request to a fresh service, "best" the best of RUNS. The service's CPU time and
+ * instructions are those of all its threads per address; instructions are 0 if the machine cannot count them.
  */
 #include <arpa/inet.h>
 #include <glob.h>
@@ -57,7 +57,7 @@ static void die(const char *what, const char *why)
         exit(1);
 }
 
-/* ---- the objects */
+/* ---- objects */
 
 static void add_object(const char *path)
 {
@@ -134,7 +134,7 @@ static void run_index(void)
                 die(program, strerror(errno));
 }
 
-/* Random addresses of code that some function covers. */
+/* Random addresses of code covered by a function. */
 static void choose_addresses(void)
 {
         struct symbol_batch batch = { 0 };
@@ -163,7 +163,7 @@ static void choose_addresses(void)
         free(path);
 }
 
-/* ---- the service */
+/* ---- service */
 
 static void count_instructions(pid_t pid)
 {
@@ -290,8 +290,8 @@ static void make_request(const char *type, const char *accept, void (*make)(stru
         buf_append(ret, body.data, body.size);
 }
 
-/* Send, and read until the service closes; bytes that came. */
-static size_t ask(const struct buf *request)
+/* Send a request and read until the service closes the connection; returns the number of bytes received. */
+static size_t send_request(const struct buf *request)
 {
         struct sockaddr_in to = { .sin_family = AF_INET,
                                   .sin_port = htons(port),
@@ -323,7 +323,7 @@ static int compare_times(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-static void measure(const char *name, const struct buf *request)
+static void measure_request(const char *name, const struct buf *request)
 {
         int64_t times[RUNS], first, begin;
         double count = object_count * (ADDRESSES / OBJECTS), cpu;
@@ -332,13 +332,13 @@ static void measure(const char *name, const struct buf *request)
 
         start_service();
         begin = monotonic_ns();
-        bytes = ask(request);
+        bytes = send_request(request);
         first = monotonic_ns() - begin;
         cpu = service_cpu_s();
         instructions = service_instructions();
         for (unsigned i = 0; i < RUNS; i++) {
                 begin = monotonic_ns();
-                ask(request);
+                send_request(request);
                 times[i] = monotonic_ns() - begin;
         }
         cpu = service_cpu_s() - cpu;
@@ -368,16 +368,16 @@ int main(int argc, char **argv)
                object_count, object_count * (ADDRESSES / OBJECTS), "request and answer", "B sent", "B got", "first",
                "median", "best", "CPU ns", "instr.");
         make_request("application/x-protobuf", "", make_proto, &request);
-        measure("protobuf", &request);
+        measure_request("protobuf", &request);
         buf_deinit(&request);
         make_request("application/json", "Accept: application/x-protobuf\r\n", make_json, &request);
-        measure("JSON, protobuf", &request);
+        measure_request("JSON, protobuf", &request);
         buf_deinit(&request);
         make_request("application/json", "", make_json, &request);
-        measure("JSON", &request);
+        measure_request("JSON", &request);
         buf_deinit(&request);
         make_request("application/json", "Accept-Encoding: zstd\r\n", make_json, &request);
-        measure("JSON, JSON with zstd", &request);
+        measure_request("JSON, JSON with zstd", &request);
         buf_deinit(&request);
         if (file_remove_tree(dir, &err))
                 die(dir, err.text);

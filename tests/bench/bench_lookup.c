@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads symbols into an index and measures it against what it should reach:
- *   bench_lookup [FILE[,SECOND]...]
- * FILE and SECOND, a later build of it, are ELF files or symbol table files;
- * without any, a made table is taken. For each: size of the index, by kind, and
- * of a second build; rates of batches of random addresses, all frames as
- * numbers, best of RUNS. Rates are of CPU time of one core, but for several
- * threads. SIZES_ONLY in the environment leaves the rates out, BENCH_ADDRESSES
- * names a file for the addresses: tests/bench/run-symbols asks peers for them.
+ * Loads symbols into an index and compares lookups with performance targets:
+ *
+ *      bench_lookup [FILE[,SECOND]...]
+ *
+ * FILE and SECOND, a later build of it, are ELF files or symbol table files; the default is a generated table. Prints
+ * for each: size of the index, by kind, and of a second build; rates of batches of random addresses, all frames as
+ * numbers, best of RUNS. Rates are per CPU second of one core, except for several threads. SIZES_ONLY in the
+ * environment skips the rates. BENCH_ADDRESSES names a file to which the addresses are written, which
+ * tests/bench/run-symbols passes to peers.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static int compare_keys(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* A uniform byte of all ranges, found through the running sum of their sizes. */
+/* A uniformly random byte of all ranges, found through the running sum of their sizes. */
 static void make_uniform(const struct symbol_table *t, struct symbol_key *keys)
 {
         uint64_t *sums = calloc((size_t)t->range_count + 1, sizeof *sums), state = 1;
@@ -70,7 +71,7 @@ static void make_uniform(const struct symbol_table *t, struct symbol_key *keys)
         free(sums);
 }
 
-/* Range i with a weight that falls with a power of its rank, as profiles have it. */
+/* Range i with a power-law weight by rank, as in profiles. */
 static void make_skewed(const struct symbol_table *t, struct symbol_key *keys)
 {
         uint64_t state = 2;
@@ -92,9 +93,9 @@ static void sort_each(struct symbol_key *keys, size_t count)
 
 /* ---- rates */
 
-/* All keys in batches of `count`; one view for all of them. Million a second. */
-static double rate(struct symbol_index *index, const struct symbol_key *keys, size_t key_count, size_t count,
-                   unsigned threads)
+/* Looks up all keys in batches of `count`, with a single view. Millions per second. */
+static double measure_rate(struct symbol_index *index, const struct symbol_key *keys, size_t key_count, size_t count,
+                           unsigned threads)
 {
         clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
         struct symbol_batch batch = { 0 };
@@ -126,7 +127,7 @@ static void print_rate(const char *what, double rate_m, double target_m)
         printf("\n");
 }
 
-/* Addresses for peers, which read them from a file: those of the first figure. */
+/* Addresses of the first measurement, written to a file for peers. */
 static void write_addresses(const char *path, const struct symbol_key *keys)
 {
         FILE *f = fopen(path, "we");
@@ -148,24 +149,24 @@ static void measure_lookups(struct symbol_index *index, const struct symbol_tabl
         make_uniform(t, keys);
         if (getenv("BENCH_ADDRESSES"))
                 write_addresses(getenv("BENCH_ADDRESSES"), keys);
-        print_rate("1 M uniform, unsorted", rate(index, keys, KEYS, KEYS, 1), 20);
+        print_rate("1 M uniform, unsorted", measure_rate(index, keys, KEYS, KEYS, 1), 20);
         snprintf(text, sizeof text, "1 M uniform, unsorted, %u threads, wall clock", cores);
-        print_rate(text, rate(index, keys, KEYS, KEYS, cores), 0);
-        print_rate("10 k batches, unsorted", rate(index, keys, KEYS, 10000, 1), 0);
-        print_rate("single addresses", rate(index, keys, KEYS / 10, 1, 1), 1);
+        print_rate(text, measure_rate(index, keys, KEYS, KEYS, cores), 0);
+        print_rate("10 k batches, unsorted", measure_rate(index, keys, KEYS, 10000, 1), 0);
+        print_rate("single addresses", measure_rate(index, keys, KEYS / 10, 1, 1), 1);
         sort_each(keys, KEYS / 10);
-        print_rate("100 k batches, sorted", rate(index, keys, KEYS, KEYS / 10, 1), 20);
+        print_rate("100 k batches, sorted", measure_rate(index, keys, KEYS, KEYS / 10, 1), 20);
         sort_each(keys, KEYS);
-        print_rate("1 M uniform, sorted", rate(index, keys, KEYS, KEYS, 1), 40);
+        print_rate("1 M uniform, sorted", measure_rate(index, keys, KEYS, KEYS, 1), 40);
         make_skewed(t, keys);
-        print_rate("1 M skewed, unsorted", rate(index, keys, KEYS, KEYS, 1), 20);
+        print_rate("1 M skewed, unsorted", measure_rate(index, keys, KEYS, KEYS, 1), 20);
         sort_each(keys, KEYS);
-        print_rate("1 M skewed, sorted", rate(index, keys, KEYS, KEYS, 1), 40);
+        print_rate("1 M skewed, sorted", measure_rate(index, keys, KEYS, KEYS, 1), 40);
 }
 
 /* ---- sizes */
 
-static struct symbol_object object_of(struct symbol_index *index, const struct build_id *id)
+static struct symbol_object get_object_id(struct symbol_index *index, const struct build_id *id)
 {
         struct symbol_object o;
         struct symbol_view *view;
@@ -177,7 +178,7 @@ static struct symbol_object object_of(struct symbol_index *index, const struct b
         return o;
 }
 
-static struct symbol_object load(struct symbol_index *index, const struct symbol_table *t, const char *what)
+static struct symbol_object load_table(struct symbol_index *index, const struct symbol_table *t, const char *what)
 {
         int64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         uint64_t generation;
@@ -188,7 +189,7 @@ static struct symbol_object load(struct symbol_index *index, const struct symbol
                 die("load", &err);
         printf("%s: %u ranges, %u functions, loaded in %.0f ms of CPU time\n", what, t->range_count, t->function_count,
                (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / 1e6);
-        return object_of(index, &t->build_id);
+        return get_object_id(index, &t->build_id);
 }
 
 static void print_size(struct symbol_index *index, const struct build_id *id, const struct symbol_object *o)
@@ -237,7 +238,7 @@ static struct symbol_table read_table(const char *path)
         return t;
 }
 
-static void measure(const char *name, struct symbol_table *t, struct symbol_table *later)
+static void measure_table(const char *name, struct symbol_table *t, struct symbol_table *later)
 {
         struct symbol_key *keys = calloc(KEYS, sizeof *keys);
         struct symbol_object first, second;
@@ -250,16 +251,16 @@ static void measure(const char *name, struct symbol_table *t, struct symbol_tabl
                 die("index", &err);
         if (getenv("BLOCK_BYTES"))
                 index->block_bytes = strtoul(getenv("BLOCK_BYTES"), NULL, 10);
-        first = load(index, t, name);
+        first = load_table(index, t, name);
         print_size(index, &t->build_id, &first);
         if (!getenv("SIZES_ONLY"))
                 measure_lookups(index, t, keys);
         t->build_id = random_build_id(2);
-        second = load(index, t, "the same under another build-id");
+        second = load_table(index, t, "the same under another build-id");
         print_second("the same again", &first, &second);
         t->build_id = id;
         if (later) {
-                second = load(index, later, "the later build");
+                second = load_table(index, later, "the later build");
                 print_second("a later build", &first, &second);
         }
         symbol_index_close(index);
@@ -278,7 +279,7 @@ static void measure_files(char *argument)
         t = read_table(argument);
         if (comma)
                 later = read_table(comma + 1);
-        measure(argument, &t, comma ? &later : NULL);
+        measure_table(argument, &t, comma ? &later : NULL);
         symbol_table_deinit(&t);
         symbol_table_deinit(&later);
 }
@@ -298,7 +299,7 @@ int main(int argc, char **argv)
                                                       .base = 0x400000,
                                                       .version = 1,
                                                       .quality = QUALITY_DWARF });
-        measure("made table", &t, NULL);
+        measure_table("made table", &t, NULL);
         symbol_table_deinit(&t);
         return 0;
 }

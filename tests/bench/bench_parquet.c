@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes and reads a table of samples: 2 Mi rows of time, value, profile type,
- * stack id (16 bytes, 20000 distinct) and three labels, sorted as the store
- * sorts. Prints the fastest of five runs.
+ * Writes and reads a table of samples: 2 Mi rows of time, value, profile type, stack id (16 bytes, 20000 distinct) and
+ * three labels, in the sort order of the store. Prints the fastest of five runs.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -28,7 +27,7 @@ static const struct parquet_field fields[] = {
 };
 #define COLUMNS (sizeof fields / sizeof *fields)
 
-static void check(enum status st, const struct error *err)
+static void check_status(enum status st, const struct error *err)
 {
         if (st) {
                 fprintf(stderr, "%s\n", err->text);
@@ -36,7 +35,7 @@ static void check(enum status st, const struct error *err)
         }
 }
 
-static uint64_t mix(uint64_t z)
+static uint64_t mix_bits(uint64_t z)
 {
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
         z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -49,13 +48,13 @@ static uint64_t write_table(int fd)
         struct error err;
         uint64_t bytes;
 
-        check(parquet_writer_create(fd, "bench", fields, COLUMNS, NULL, &w, &err), &err);
+        check_status(parquet_writer_create(fd, "bench", fields, COLUMNS, NULL, &w, &err), &err);
         for (uint32_t i = 0; i < ROWS; i++) {
-                uint64_t r = mix(i + 1), id[2];
+                uint64_t r = mix_bits(i + 1), id[2];
                 char pod[32];
 
-                id[0] = mix(r % STACKS);
-                id[1] = mix(id[0]);
+                id[0] = mix_bits(r % STACKS);
+                id[1] = mix_bits(id[0]);
                 snprintf(pod, sizeof pod, "api-%u", i / 4096 % 64);
                 parquet_put_int(w, 1, 1763650000000000 + (int64_t)(i % 4096) * 52631 + (int64_t)(r % 9000));
                 parquet_put_int(w, 2, 1 + (int64_t)(r >> 60));
@@ -68,9 +67,9 @@ static uint64_t write_table(int fd)
                 else
                         parquet_put_null(w, 7);
                 if (i % 1024 == 1023)
-                        check(parquet_writer_end_rows(w, 1024, &err), &err);
+                        check_status(parquet_writer_end_rows(w, 1024, &err), &err);
         }
-        check(parquet_writer_finish(w, &err), &err);
+        check_status(parquet_writer_finish(w, &err), &err);
         bytes = parquet_writer_bytes(w);
         parquet_writer_destroy(w);
         return bytes;
@@ -83,13 +82,13 @@ static uint64_t read_table(int fd)
         uint64_t sum = 0;
         struct error err;
 
-        check(file_map_fd(fd, LIMIT_PARQUET_FILE_BYTES, "bench", &map, &err), &err);
-        check(parquet_file_open(map.data, map.size, "bench", &f, &err), &err);
+        check_status(file_map_fd(fd, LIMIT_PARQUET_FILE_BYTES, "bench", &map, &err), &err);
+        check_status(parquet_file_open(map.data, map.size, "bench", &f, &err), &err);
         for (uint32_t g = 0; g < parquet_file_row_groups(f); g++) {
                 for (uint32_t i = 1; i <= COLUMNS; i++) {
                         struct parquet_column c;
 
-                        check(parquet_read_column(f, g, i, &c, &err), &err);
+                        check_status(parquet_read_column(f, g, i, &c, &err), &err);
                         for (uint64_t k = 0; k < c.count; k++)
                                 sum += c.ints ? (uint64_t)c.ints[k] : c.codes[k];
                         parquet_column_deinit(&c);
@@ -114,12 +113,12 @@ int main(int argc, char **argv)
                 end = monotonic_ns();
                 write_ns = middle - start < write_ns ? middle - start : write_ns;
                 read_ns = end - middle < read_ns ? end - middle : read_ns;
-                if (run == 4 && argc > 1) { /* keep the table, so that others can be timed on it */
+                if (run == 4 && argc > 1) { /* keep the table for measurements of other readers */
                         _cleanup_file_map_ struct file_map map = { 0 };
                         struct error err;
 
-                        check(file_map_fd(fd, LIMIT_PARQUET_FILE_BYTES, "bench", &map, &err), &err);
-                        check(file_write_durable(argv[1], map.data, map.size, &err), &err);
+                        check_status(file_map_fd(fd, LIMIT_PARQUET_FILE_BYTES, "bench", &map, &err), &err);
+                        check_status(file_write_durable(argv[1], map.data, map.size, &err), &err);
                 }
                 close(fd);
         }

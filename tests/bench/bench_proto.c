@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding a batch of an agent (OTLP, 2 MB) and a pprof file (20 MB) with the decoders of the ingest path, and with
- * protobuf-c: only unpacked into its messages, and converted to a profile (tests/support/proto_oracle.h).
- *   bench_proto [OTLP-FILE PPROF-FILE]
- * Without files both inputs are made: stacks of 5 to 60 frames of 40,000 locations in 60 mappings, which the agent
- * sends without names and pprof with them; `cairn record -o x.otlp -o x.pb.gz` writes real ones. CPU time and
- * memory are the least of RUNS; memory is by how much the peak of the process grew.
+ * Decodes an agent's batch (OTLP, 2 MB) and a pprof file (20 MB) with the decoders of the ingest path and with
+ * protobuf-c: only unpacked into messages, and also converted to a profile (tests/support/proto_oracle.h).
+ *
+ *      bench_proto [OTLP-FILE PPROF-FILE]
+ *
+ * Without files both inputs are generated: stacks of 5 to 60 frames from 40,000 locations in 60 mappings, as sent by an
+ * agent without names, and with names for pprof. `cairn record -o x.otlp -o x.pb.gz` writes real ones. CPU time and
+ * memory are the minimum of RUNS; memory is the growth of the process's peak.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -36,13 +38,13 @@
 
 static uint32_t state = 1;
 
-static uint32_t draw(uint32_t below)
+static uint32_t draw_number(uint32_t below)
 {
         state = state * 1664525 + 1013904223;
         return (state >> 4) % below;
 }
 
-static void check(enum status st, const struct error *err)
+static void check_status(enum status st, const struct error *err)
 {
         if (!st)
                 return;
@@ -57,7 +59,7 @@ static uint32_t add_text(struct profile *p, const char *prefix, uint32_t i, cons
         uint32_t ret;
         int n = snprintf(text, sizeof text, "%s%u%s", prefix, i, suffix);
 
-        check(profile_add_string(p, text, (size_t)n, &ret, &err), &err);
+        check_status(profile_add_string(p, text, (size_t)n, &ret, &err), &err);
         return ret;
 }
 
@@ -71,25 +73,25 @@ static void add_locations(struct profile *p, bool named)
 
                 m.build_id.size = 20;
                 for (unsigned k = 0; k < 20; k++)
-                        m.build_id.bytes[k] = (uint8_t)draw(256);
-                check(profile_add_mapping(p, &m, &unused, &err), &err);
+                        m.build_id.bytes[k] = (uint8_t)draw_number(256);
+                check_status(profile_add_mapping(p, &m, &unused, &err), &err);
         }
         for (uint32_t i = 0; i < LOCATIONS; i++) {
-                struct profile_location l = { .mapping = draw(MAPPINGS),
-                                              .address = 0x1000 + draw(1u << 24),
+                struct profile_location l = { .mapping = draw_number(MAPPINGS),
+                                              .address = 0x1000 + draw_number(1u << 24),
                                               .first_line = p->lines.count,
-                                              .line_count = named ? 1 + draw(2) : 0 };
+                                              .line_count = named ? 1 + draw_number(2) : 0 };
 
                 for (uint32_t k = 0; k < l.line_count; k++) {
                         struct profile_line line = { .function = add_text(p, "example::module::Class<int>::method_",
-                                                                          draw(LOCATIONS), "(int, char const*)"),
+                                                                          draw_number(LOCATIONS), "(int, char const*)"),
                                                      .file = add_text(p, "/build/example-1.0/src/module/file_",
-                                                                      draw(2000), ".cc"),
-                                                     .line = 1 + draw(3000) };
+                                                                      draw_number(2000), ".cc"),
+                                                     .line = 1 + draw_number(3000) };
 
-                        check(profile_add_line(p, &line, &unused, &err), &err);
+                        check_status(profile_add_line(p, &line, &unused, &err), &err);
                 }
-                check(profile_add_location(p, &l, &unused, &err), &err);
+                check_status(profile_add_location(p, &l, &unused, &err), &err);
         }
 }
 
@@ -99,26 +101,27 @@ static void make_profile(struct profile *p, bool named, uint32_t samples)
         uint32_t unused;
         struct profile_sample s = { .time_unix_ns = INT64_C(1728000000000000000), .duration_ns = 10000000000 };
 
-        check(profile_init(p, LIMIT_PROFILE_MEMORY_BYTES, &err), &err);
-        check(profile_type_add_id(p, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10000000, &s.type, &err), &err);
+        check_status(profile_init(p, LIMIT_PROFILE_MEMORY_BYTES, &err), &err);
+        check_status(profile_type_add_id(p, "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 10000000, &s.type, &err),
+                     &err);
         add_locations(p, named);
         for (uint32_t i = 0; i < samples; i++) {
                 uint32_t frames[60], count = 0, saved = state;
                 struct profile_label labels[] = {
-                        { add_text(p, "label.", 0, ""), add_text(p, "worker-", draw(64), "") },
-                        { add_text(p, "label.", 1, ""), add_text(p, "", 1000 + draw(200), "") },
+                        { add_text(p, "label.", 0, ""), add_text(p, "worker-", draw_number(64), "") },
+                        { add_text(p, "label.", 1, ""), add_text(p, "", 1000 + draw_number(200), "") },
                 };
 
                 saved = state;
-                state = draw(STACKS) * 7919 + 1;
-                for (uint32_t depth = 5 + draw(55); depth; depth--)
-                        frames[count++] = draw(draw(LOCATIONS) + 1);
+                state = draw_number(STACKS) * 7919 + 1;
+                for (uint32_t depth = 5 + draw_number(55); depth; depth--)
+                        frames[count++] = draw_number(draw_number(LOCATIONS) + 1);
                 state = saved + i;
-                check(profile_add_stack(p, frames, count, &s.stack, &err), &err);
-                check(profile_add_label_set(p, labels, 2, &s.first_label, &err), &err);
+                check_status(profile_add_stack(p, frames, count, &s.stack, &err), &err);
+                check_status(profile_add_label_set(p, labels, 2, &s.first_label, &err), &err);
                 s.label_count = 2;
-                s.value = 10000000 * (1 + draw(20));
-                check(profile_add_sample(p, &s, &unused, &err), &err);
+                s.value = 10000000 * (1 + draw_number(20));
+                check_status(profile_add_sample(p, &s, &unused, &err), &err);
         }
 }
 
@@ -129,7 +132,7 @@ struct result {
         size_t memory;
 };
 
-/* CPU time: other processes of the machine do not count. */
+/* CPU time, which does not include other processes. */
 static int64_t get_cpu_ns(void)
 {
         struct timespec t;
@@ -166,7 +169,7 @@ static enum status decode_input(enum decoder which, bool pprof, const struct buf
         }
 }
 
-/* One run in a process of its own, whose peak is that of the run. */
+/* One run in a process of its own, so that the peak is that of the run. */
 static struct result measure_run(enum decoder which, bool pprof, const struct buf *in)
 {
         struct result ret;
@@ -183,7 +186,7 @@ static struct result measure_run(enum decoder which, bool pprof, const struct bu
                 struct error err;
 
                 arena_init(&memory, GiB(4));
-                check(decode_input(which, pprof, in, &memory, &p, &err), &err);
+                check_status(decode_input(which, pprof, in, &memory, &p, &err), &err);
                 ret = (struct result){ get_cpu_ns() - start, get_peak_bytes() - before };
                 _exit(write(pipe_fds[1], &ret, sizeof ret) != sizeof ret);
         }
@@ -202,7 +205,7 @@ static void measure_decoders(bool pprof, const struct buf *in)
         malloc_trim(0);
         for (unsigned which = 0; which < DECODERS; which++)
                 results[which] = (struct result){ INT64_MAX, SIZE_MAX };
-        for (int run = 0; run < RUNS; run++) { /* in turn, so that noise meets all */
+        for (int run = 0; run < RUNS; run++) { /* in turn, so that noise affects all equally */
                 for (unsigned which = 0; which < DECODERS; which++) {
                         struct result r = measure_run(which, pprof, in);
 
@@ -224,9 +227,9 @@ static void unpack_file(const struct buf *file, struct buf *ret)
         struct error err = { 0 };
 
         if (gzip_detect(file->data, file->size))
-                check(gzip_decompress(file->data, file->size, ret, &err), &err);
+                check_status(gzip_decompress(file->data, file->size, ret, &err), &err);
         else
-                check(buf_append(ret, file->data, file->size), &err);
+                check_status(buf_append(ret, file->data, file->size), &err);
 }
 
 int main(int argc, char **argv)
@@ -240,16 +243,16 @@ int main(int argc, char **argv)
         buf_init(&packed, MiB(256));
         buf_init(&pprof, MiB(256));
         if (argc > 2) {
-                check(file_read(argv[1], &otlp, &err), &err);
-                check(file_read(argv[2], &packed, &err), &err);
+                check_status(file_read(argv[1], &otlp, &err), &err);
+                check_status(file_read(argv[2], &packed, &err), &err);
                 unpack_file(&packed, &pprof);
-                check(pprof_decode(pprof.data, pprof.size, NULL, &file, &err), &err);
+                check_status(pprof_decode(pprof.data, pprof.size, NULL, &file, &err), &err);
         } else {
                 make_profile(&batch, false, 20000);
-                check(otlp_encode(&batch, &otlp, &err), &err);
+                check_status(otlp_encode(&batch, &otlp, &err), &err);
                 profile_deinit(&batch);
                 make_profile(&file, true, 180000);
-                check(pprof_encode(&file, &packed, &err), &err);
+                check_status(pprof_encode(&file, &packed, &err), &err);
                 unpack_file(&packed, &pprof);
         }
         printf("input             decoder                        time  ratio    memory    ratio\n");
@@ -257,7 +260,7 @@ int main(int argc, char **argv)
         measure_decoders(true, &pprof);
         buf_clear(&packed);
         start = monotonic_ns();
-        check(pprof_encode(&file, &packed, &err), &err);
+        check_status(pprof_encode(&file, &packed, &err), &err);
         printf("pprof encode with gzip: %.1f ms, %.1f MB\n", (double)(monotonic_ns() - start) / 1e6,
                (double)packed.size / 1e6);
         profile_deinit(&file);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queries over a long time range; tests/bench/query.py runs this beside DuckDB on the same files.
+ * Queries over a long time range; tests/bench/query.py compares them with DuckDB on the same files.
  *
  *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED EVERY
- *           A store of 100 hosts with 4 of 20 services each, made by the writer of the parts: SAMPLES and STACKS and
- *           LOCATIONS in total, FILES of samples a day (1: as after compaction; 8640: as flushed every 10 s). TRACED of
- *           100 samples have a trace id; a trace has those of 1000 samples that follow each other. EVERY is 1: the
- *           first samples of a service have its stacks one after another, so that each stack has a sample if there are
- *           about twice as many samples as stacks.
+ *           Generates a store of 100 hosts with 4 of 20 services each, with the part writer: SAMPLES, STACKS and LOCATIONS
+ *           in total, FILES of samples per day (1: as after compaction; 8640: as flushed every 10 s). TRACED of 100 samples
+ *           have a trace id; a trace has those of 1000 consecutive samples. EVERY is 1: the first samples of a service have
+ *           its stacks in order, so that each stack has a sample if there are about twice as many samples as stacks.
  *   bench_query run DIR
  *           For each line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least
- *           seconds and least CPU seconds of ROUNDS more, size of the answer (of "sum" the number of stacks), largest
- *           memory so far in KiB, and the error text if it failed. The operation "sum" is store_scan_sum() alone.
+ *           seconds and least CPU seconds of ROUNDS more, size of the response (of "sum" the number of stacks), peak memory
+ *           so far in KiB, and the error text if it failed. The operation "sum" is store_scan_sum() alone.
  *   bench_query sums DIR FILE [NAME=VALUE ...]
- *           The sums by stack as CSV.
+ *           Writes the sums by stack as CSV.
  */
 #include <endian.h>
 #include <inttypes.h>
@@ -38,7 +37,7 @@
 #define OBJECTS 50
 #define TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 
-static void must(enum status st, const struct error *err)
+static void require_ok(enum status st, const struct error *err)
 {
         if (!st)
                 return;
@@ -62,7 +61,7 @@ static double seconds_since(int64_t start)
 
 static uint64_t state = 88172645463325252u;
 
-static uint64_t draw(uint64_t below)
+static uint64_t draw_number(uint64_t below)
 {
         state ^= state << 13;
         state ^= state >> 7;
@@ -76,12 +75,12 @@ struct world {
         struct table_logs logs;
         uint64_t days, samples, stack_count, location_count, files, traced, made;
         bool every;
-        uint64_t next_stack[SERVICES]; /* with every: number in the service */
-        struct batch batch;            /* stacks, label sets and type of all samples; samples of one file */
+        uint64_t next_stack[SERVICES]; /* with every: the next one of the service */
+        struct batch batch;            /* stacks, label sets and the type of all samples; samples of one file */
         struct batch_type type;
         struct batch_label labels[SETS][3];
         char texts[SETS][2][24];
-        uint64_t *location_ids; /* by number */
+        uint64_t *location_ids; /* indexed by service number */
 };
 
 static uint32_t get_service(uint32_t set)
@@ -110,7 +109,7 @@ static void make_labels(struct world *w)
         w->batch.type_count = 1;
 }
 
-static void commit(struct world *w, enum table t, struct table_add *adds, size_t count)
+static void commit_part(struct world *w, enum table t, struct table_add *adds, size_t count)
 {
         static char *const names[] = { "env", "host_name", "service_name" };
         const struct label_columns columns = { .names = (char **)names, .count = 3 };
@@ -119,12 +118,12 @@ static void commit(struct world *w, enum table t, struct table_add *adds, size_t
         };
         struct error err;
 
-        must(tables_commit(&w->logs, &change, &err), &err);
+        require_ok(tables_commit(&w->logs, &change, &err), &err);
         for (size_t i = 0; i < count; i++)
                 table_add_deinit(&adds[i]);
 }
 
-/* In the order of a part: by build-id, then address. */
+/* In the sort order of a part: by build-id, then address. */
 static void make_locations(struct world *w)
 {
         const struct part_limits limits = { .max_rows = 4000000, .use = MEMORY_BASE };
@@ -142,7 +141,7 @@ static void make_locations(struct world *w)
                 if (asprintf(&a->name, "part-%zu.parquet", files) < 0)
                         abort();
                 path = make_table_path(&w->logs, TABLE_LOCATIONS, a->name);
-                must(location_part_begin(&part, path, &limits, &err), &err);
+                require_ok(location_part_begin(&part, path, &limits, &err), &err);
                 for (; done < w->location_count && part_writer_has_room(&part.part); done++) {
                         uint64_t object = done / per_object, place = done % per_object;
                         char function[64], file[64], mapping[32];
@@ -174,12 +173,12 @@ static void make_locations(struct world *w)
                         memset(id.bytes, (int)object + 1, id.size);
                         row.shown.location_id = hash_bytes64(&done, sizeof done);
                         w->location_ids[done] = row.shown.location_id;
-                        must(location_part_put(&part, &row, &err), &err);
+                        require_ok(location_part_put(&part, &row, &err), &err);
                 }
-                must(part_writer_finish(&part.part, &a->written, &err), &err);
+                require_ok(part_writer_finish(&part.part, &a->written, &err), &err);
                 part_writer_deinit(&part.part);
         }
-        commit(w, TABLE_LOCATIONS, adds, files);
+        commit_part(w, TABLE_LOCATIONS, adds, files);
 }
 
 static int compare_stack_ids(const void *a, const void *b)
@@ -195,16 +194,16 @@ static void make_stacks(struct world *w)
         w->batch.stack_count = (uint32_t)w->stack_count;
         for (uint64_t i = 0; i < w->stack_count; i++) {
                 struct batch_stack *s = &w->batch.stacks[i];
-                uint32_t depth = 8 + (uint32_t)draw(24);
+                uint32_t depth = 8 + (uint32_t)draw_number(24);
                 uint64_t *ids = allocate(depth, sizeof *ids);
 
                 for (uint32_t k = 0; k < depth; k++)
-                        ids[k] = w->location_ids[draw(draw(w->location_count) + 1)];
+                        ids[k] = w->location_ids[draw_number(draw_number(w->location_count) + 1)];
                 *s = (struct batch_stack){ hash_stack_identity(ids, depth), ids, depth };
         }
 }
 
-/* Random to whoever looks at the ids, and known to query.py. */
+/* Looks random, but query.py can compute it. */
 static void put_trace_id(struct batch_sample *s, uint64_t number)
 {
         uint64_t parts[2] = { htobe64(number * 0x9e3779b97f4a7c15u), htobe64(number * 0xc2b2ae3d27d4eb4fu) };
@@ -213,32 +212,32 @@ static void put_trace_id(struct batch_sample *s, uint64_t number)
         memcpy(s->trace_id, parts, sizeof parts);
 }
 
-/* A stack of a service, by its number in it; few of them are most samples. */
+/* A random stack of a service, by its index in the service; a few of them have most samples. */
 static uint64_t choose_stack(struct world *w, uint32_t service, uint64_t per_service)
 {
         if (w->every && w->next_stack[service] < per_service)
                 return w->next_stack[service]++;
-        return draw(draw(draw(per_service) + 1) + 1);
+        return draw_number(draw_number(draw_number(per_service) + 1) + 1);
 }
 
-/* The samples of one file, with the times [from, to). A service's stacks are its own. */
+/* The samples of one file, with times in [from, to). Each service has stacks of its own. */
 static void make_samples(struct world *w, uint64_t count, int64_t from_us, int64_t to_us, uint8_t *used)
 {
         uint64_t per_service = w->stack_count / SERVICES;
 
         w->batch.sample_count = (uint32_t)count;
         for (uint64_t i = 0; i < count; i++) {
-                uint32_t set = (uint32_t)draw(SETS), service = get_service(set);
+                uint32_t set = (uint32_t)draw_number(SETS), service = get_service(set);
                 uint64_t stack = service * per_service + choose_stack(w, service, per_service);
 
                 used[stack] = 1;
                 w->batch.samples[i] = (struct batch_sample){
-                        .time_us = from_us + (int64_t)draw((uint64_t)(to_us - from_us) >> 8) * 256,
-                        .value = 10000000 * (int64_t)(1 + draw(draw(8) + 1)),
+                        .time_us = from_us + (int64_t)draw_number((uint64_t)(to_us - from_us) >> 8) * 256,
+                        .value = 10000000 * (int64_t)(1 + draw_number(draw_number(8) + 1)),
                         .label_set = set,
                         .stack = (uint32_t)stack,
                 };
-                if (w->traced && draw(100) < w->traced)
+                if (w->traced && draw_number(100) < w->traced)
                         put_trace_id(&w->batch.samples[i], w->made / 1000 + 1);
                 w->made++;
         }
@@ -256,12 +255,12 @@ static void write_samples(struct world *w, int64_t day, uint64_t number, struct 
         struct batch *one = &w->batch;
         struct error err;
 
-        must(sort_flush_samples(&one, 1, &rows, &count, &err), &err);
+        require_ok(sort_flush_samples(&one, 1, &rows, &count, &err), &err);
         written = count;
         snprintf(name, sizeof name, "part-%06" PRIu64 ".parquet", number);
         *a = (struct table_add){ .name = make_day_path(day, name), .has_day = true, .day = day };
         path = make_table_path(&w->logs, TABLE_SAMPLES, a->name);
-        must(part_write_samples(path, &columns, rows, &written, &limits, &a->written, &err), &err);
+        require_ok(part_write_samples(path, &columns, rows, &written, &limits, &a->written, &err), &err);
         if (written != count)
                 abort();
 }
@@ -280,8 +279,8 @@ static void write_day_stacks(struct world *w, int64_t day, const uint8_t *used)
                         stacks[count++] = &w->batch.stacks[i];
         }
         qsort(stacks, count, sizeof *stacks, compare_stack_ids);
-        must(part_write_stacks(path, stacks, &count, &limits, &a.written, &err), &err);
-        commit(w, TABLE_STACKS, &a, 1);
+        require_ok(part_write_stacks(path, stacks, &count, &limits, &a.written, &err), &err);
+        commit_part(w, TABLE_STACKS, &a, 1);
         free(stacks);
 }
 
@@ -299,8 +298,8 @@ static int generate(const char *dir, char **sizes)
         struct table_add *adds = allocate(w.files, sizeof *adds);
         struct error err;
 
-        must(file_make_dirs(dir, &err), &err);
-        must(table_logs_open(dir, false, 900000, &w.logs, &err), &err);
+        require_ok(file_make_dirs(dir, &err), &err);
+        require_ok(table_logs_open(dir, false, 900000, &w.logs, &err), &err);
         make_labels(&w);
         make_locations(&w);
         make_stacks(&w);
@@ -314,7 +313,7 @@ static int generate(const char *dir, char **sizes)
                         write_samples(&w, day, f, &adds[f]);
                 }
                 write_day_stacks(&w, day, used);
-                commit(&w, TABLE_SAMPLES, adds, w.files);
+                commit_part(&w, TABLE_SAMPLES, adds, w.files);
         }
         table_logs_close(&w.logs);
         return EXIT_SUCCESS;
@@ -397,11 +396,11 @@ static void open_store(const char *dir, struct profile_store **ret)
         const struct profile_store_options options = { .size = sizeof options, .flush_interval_ms = UINT64_MAX };
         struct error err;
 
-        must(profile_store_open(dir, &options, ret, &err), &err);
+        require_ok(profile_store_open(dir, &options, ret, &err), &err);
 }
 
 /* Lines of standard input: OPERATION ROUNDS NAME=VALUE..., separated by tabs. One line of output for each. */
-static int run(const char *dir)
+static int run_queries(const char *dir)
 {
         int64_t start = monotonic_ns();
         struct profile_store *store;
@@ -455,7 +454,7 @@ static int write_sums(const char *dir, const char *path, struct parameters *p)
         if (!out)
                 return EXIT_FAILURE;
         open_store(dir, &store);
-        must(sum_stacks(store, p, &sums, &err), &err);
+        require_ok(sum_stacks(store, p, &sums, &err), &err);
         for (size_t i = 0; i < sums.count; i++) {
                 for (size_t k = 0; k < sizeof sums.items[i].id; k++)
                         fprintf(out, "%02x", sums.items[i].id[k]);
@@ -471,7 +470,7 @@ int main(int argc, char **argv)
         if (argc == 10 && strcmp(argv[1], "generate") == 0)
                 return generate(argv[2], argv + 3);
         if (argc == 3 && strcmp(argv[1], "run") == 0)
-                return run(argv[2]);
+                return run_queries(argv[2]);
         if (argc >= 4 && strcmp(argv[1], "sums") == 0)
                 return write_sums(argv[2], argv[3], &(struct parameters){ argv + 4, argc - 4 });
         fputs("usage: bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED EVERY | run DIR |\n"

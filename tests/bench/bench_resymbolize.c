@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Re-symbolization of one object with a million locations: in memory (lookup
- * and frames only, CPU time of one core), and of a store whose other files hold
- * other objects (elapsed time, commits and syncs included).
+ * Re-symbolization of one object with a million locations: in memory (only lookup and frames, CPU time of one core),
+ * and of a store whose other files contain other objects (elapsed time, including commits and syncs).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #define T0 INT64_C(1728000000000000000)
 #define LOCATIONS 1000000u
 #define LOCATIONS_A_RANGE 8
-#define RANGE_BYTES 0x100u /* of test_load_symbols() */
+#define RANGE_BYTES 0x100u /* as loaded by test_load_symbols() */
 #define LOCATIONS_A_BATCH 100000u
 #define STACK_DEPTH 50u
 #define OTHER_OBJECTS 200u
@@ -25,7 +24,7 @@
 
 static const char object_id[] = "00112233445566778899aabbccddeeff00112233";
 
-static void must(enum status st, const struct error *err)
+static void require_ok(enum status st, const struct error *err)
 {
         if (!st)
                 return;
@@ -61,7 +60,7 @@ static void measure_memory(struct symbol_index *symbols)
                 rows[i].shown.build_id = &id;
         }
         start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        must(location_rows_resolve(rows, LOCATIONS, symbols, &a, changed, &err), &err);
+        require_ok(location_rows_resolve(rows, LOCATIONS, symbols, &a, changed, &err), &err);
         s = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / 1e9;
         for (uint32_t i = 0; i < LOCATIONS; i++)
                 count += changed[i];
@@ -87,7 +86,7 @@ static void append_locations(struct profile_store *store, const char *id, uint32
                         stack[k] = test_location(&t, get_address(first + i + k));
                 test_sample(&t, T0 + i, 1, stack, STACK_DEPTH, labels);
         }
-        must(profile_store_append(store, &t.p, batch_id, NULL, &err), &err);
+        require_ok(profile_store_append(store, &t.p, batch_id, NULL, &err), &err);
         test_profile_deinit(&t);
 }
 
@@ -97,14 +96,14 @@ static void fill_store(struct profile_store *store)
 
         for (uint32_t first = 0; first < LOCATIONS; first += LOCATIONS_A_BATCH) {
                 append_locations(store, object_id, first, LOCATIONS_A_BATCH);
-                must(profile_store_flush(store, &err), &err);
+                require_ok(profile_store_flush(store, &err), &err);
         }
         for (uint32_t i = 0; i < OTHER_OBJECTS; i++) {
                 char id[41];
 
                 snprintf(id, sizeof id, "%040x", i + 1);
                 append_locations(store, id, 0, OTHER_LOCATIONS);
-                must(profile_store_flush(store, &err), &err);
+                require_ok(profile_store_flush(store, &err), &err);
         }
 }
 
@@ -117,8 +116,9 @@ static void measure_store(struct profile_store *store, const char *what)
         double s, cpu_s;
 
         build_id_from_hex(&id, object_id, strlen(object_id));
-        must(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result, &err),
-             &err);
+        require_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ .ids = &id, .count = 1 }, &result,
+                                             &err),
+                   &err);
         s = (double)(monotonic_ns() - start) / 1e9;
         cpu_s = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) / 1e9;
         printf("%s %8.0f locations/s  %7.0f ms (%.0f ms of CPU) for %" PRIu64 " of %" PRIu64 " changed, %" PRIu64
@@ -138,8 +138,8 @@ int main(void)
         if (!mkdtemp(dir))
                 return EXIT_FAILURE;
         index = path_join(dir, "index");
-        must(symbol_index_open(index, false, &options.symbols, &err), &err);
-        must(profile_store_open(dir, &options, &store, &err), &err);
+        require_ok(symbol_index_open(index, false, &options.symbols, &err), &err);
+        require_ok(profile_store_open(dir, &options, &store, &err), &err);
         fill_store(store);
         test_load_symbols(options.symbols, object_id, QUALITY_DWARF, 0x1000, LOCATIONS / LOCATIONS_A_RANGE, "work",
                           "/src/work.c");
@@ -148,6 +148,6 @@ int main(void)
         measure_store(store, "nothing new");
         profile_store_close(store);
         symbol_index_close(options.symbols);
-        must(file_remove_tree(dir, &err), &err);
+        require_ok(file_remove_tree(dir, &err), &err);
         return EXIT_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of samples: appended (each acknowledged after its sync), flushed,
- * summed, resolved and healed; its size beside pprof files of the same batches; and how long senders wait for an
- * acknowledgement. A host sends a batch of 2,000 samples; hosts run the same binaries, so most stacks are known.
+ * The path of samples through the store: appended (each acknowledged after its sync), flushed, summed, resolved and
+ * re-symbolized. Also its size compared with pprof files of the same batches, and the latency of acknowledgements. Each
+ * host sends a batch of 2,000 samples; hosts run the same binaries, so most stacks are already stored.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 
 static uint32_t state = 1;
 
-static uint32_t draw(uint32_t below)
+static uint32_t draw_number(uint32_t below)
 {
         state = state * 1664525 + 1013904223;
         return (state >> 4) % below;
@@ -41,14 +41,14 @@ static void make_batch(struct test_profile *t, uint32_t host, uint32_t round)
         test_profile_init(t, ID, "/usr/bin/worker");
         snprintf(label, sizeof label, "host=h%u", host);
         for (int i = 0; i < SAMPLES; i++) {
-                uint32_t saved, stack[30], n = 0, chosen = draw(draw(STACKS) + 1);
+                uint32_t saved, stack[30], n = 0, chosen = draw_number(draw_number(STACKS) + 1);
 
                 saved = state;
                 state = chosen * 7919 + 1;
-                for (uint32_t depth = 5 + draw(25); depth; depth--)
-                        stack[n++] = test_location(t, 0x1000 + 0x10 * draw(draw(LOCATIONS) + 1));
+                for (uint32_t depth = 5 + draw_number(25); depth; depth--)
+                        stack[n++] = test_location(t, 0x1000 + 0x10 * draw_number(draw_number(LOCATIONS) + 1));
                 state = saved;
-                test_sample(t, T0 + round * INT64_C(10000000000) + draw(1000000), 52631578, stack, n,
+                test_sample(t, T0 + round * INT64_C(10000000000) + draw_number(1000000), 52631578, stack, n,
                             (const char *const[]){ "service.name=api", label, NULL });
         }
 }
@@ -58,7 +58,7 @@ static double seconds_since(int64_t start)
         return (double)(monotonic_ns() - start) / 1e9;
 }
 
-static void must(enum status st, const struct error *err)
+static void require_ok(enum status st, const struct error *err)
 {
         if (!st)
                 return;
@@ -68,7 +68,7 @@ static void must(enum status st, const struct error *err)
 
 /* ---- senders ---- */
 
-#define SENDER_BATCHES 64 /* of each sender */
+#define SENDER_BATCHES 64 /* per sender */
 #define MOST_SENDERS 64
 
 struct sender {
@@ -95,7 +95,7 @@ static void *send_batches(void *context)
                                     (const char *const[]){ "service.name=api", NULL });
                 }
                 start = monotonic_ns();
-                must(profile_store_append(s->store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
+                require_ok(profile_store_append(s->store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
                 s->latency_s[i] = seconds_since(start);
                 test_profile_deinit(&t);
         }
@@ -109,7 +109,7 @@ static int compare_latencies(const void *x, const void *y)
         return a < b ? -1 : a > b;
 }
 
-/* Acknowledged appends of small batches by senders at once, into a store of their own. */
+/* Acknowledged appends of small batches by concurrent senders, to a store of their own. */
 static void measure_senders(size_t count)
 {
         char dir[] = "/tmp/cairn-bench-XXXXXX";
@@ -123,7 +123,7 @@ static void measure_senders(size_t count)
 
         if (!mkdtemp(dir))
                 exit(EXIT_FAILURE);
-        must(profile_store_open(dir, &options, &store, &err), &err);
+        require_ok(profile_store_open(dir, &options, &store, &err), &err);
         for (size_t i = 0; i < count; i++) {
                 senders[i].store = store;
                 senders[i].number = (uint32_t)i;
@@ -139,12 +139,12 @@ static void measure_senders(size_t count)
         printf("acknowledged append, %2zu senders: p50 %6.2f ms, p99 %6.2f ms\n", count, all[n / 2] * 1e3,
                all[n * 99 / 100] * 1e3);
         profile_store_close(store);
-        must(file_remove_tree(dir, &err), &err);
+        require_ok(file_remove_tree(dir, &err), &err);
 }
 
 /* ---- size ---- */
 
-/* Bytes of the batch as pprof, which has no times of samples. */
+/* Size of the batch as pprof, which has no timestamps per sample. */
 struct pprof_bytes {
         uint64_t plain, gzip, zstd;
 };
@@ -158,8 +158,8 @@ static void add_pprof_bytes(const struct profile *p, struct pprof_bytes *b)
 
         buf_init(&packed, SIZE_MAX / 2);
         buf_init(&plain, SIZE_MAX / 2);
-        must(pprof_encode(p, &packed, &err), &err);
-        must(gzip_decompress(packed.data, packed.size, &plain, &err), &err);
+        require_ok(pprof_encode(p, &packed, &err), &err);
+        require_ok(gzip_decompress(packed.data, packed.size, &plain, &err), &err);
         bound = ZSTD_compressBound(plain.size);
         zstd = malloc(bound);
         if (!zstd)
@@ -177,11 +177,11 @@ static void print_sizes(struct profile_store *store, const struct pprof_bytes *p
         struct error err;
         double samples, bytes;
 
-        must(profile_store_stat(store, &stat, &err), &err);
+        require_ok(profile_store_stat(store, &stat, &err), &err);
         samples = (double)stat.sample_rows;
         printf("size    %8.2f bytes a sample as flushed\n", (double)stat.bytes / samples);
-        must(profile_store_compact(store, NULL, NULL, &compacted, &err), &err);
-        must(profile_store_stat(store, &stat, &err), &err);
+        require_ok(profile_store_compact(store, NULL, NULL, &compacted, &err), &err);
+        require_ok(profile_store_stat(store, &stat, &err), &err);
         bytes = (double)stat.bytes;
         printf("size    %8.2f bytes a sample when compacted; the same batches as pprof: %.2f with gzip (%.1f times), "
                "%.2f "
@@ -210,8 +210,8 @@ int main(void)
         if (!mkdtemp(dir))
                 return EXIT_FAILURE;
         index = path_join(dir, "index");
-        must(symbol_index_open(index, false, &options.symbols, &err), &err);
-        must(profile_store_open(dir, &options, &store, &err), &err);
+        require_ok(symbol_index_open(index, false, &options.symbols, &err), &err);
+        require_ok(profile_store_open(dir, &options, &store, &err), &err);
         for (uint32_t round = 0; round < FLUSHES; round++) {
                 for (uint32_t host = 0; host < HOSTS; host++) {
                         const uint32_t id[] = { round, host };
@@ -219,16 +219,16 @@ int main(void)
 
                         make_batch(&t, host, round);
                         start = monotonic_ns();
-                        must(profile_store_append(store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
+                        require_ok(profile_store_append(store, &t.p, hash_bytes128(id, sizeof id), NULL, &err), &err);
                         append_s += seconds_since(start);
                         add_pprof_bytes(&t.p, &pprof);
                         test_profile_deinit(&t);
                 }
                 start = monotonic_ns();
-                must(profile_store_flush(store, &err), &err);
+                require_ok(profile_store_flush(store, &err), &err);
                 flush_s += seconds_since(start);
         }
-        must(profile_store_stat(store, &stat, &err), &err);
+        require_ok(profile_store_stat(store, &stat, &err), &err);
         printf("store: %d batches of %d samples, %" PRIu64 " stacks, %" PRIu64 " locations, %" PRIu64
                " bytes in %" PRIu64 " files\n",
                FLUSHES * HOSTS, SAMPLES, stat.stack_rows, stat.location_rows, stat.bytes,
@@ -238,26 +238,26 @@ int main(void)
         printf("flush   %8.0f samples/s  %6.1f ms a flush\n", FLUSHES * HOSTS * SAMPLES / flush_s,
                flush_s * 1e3 / FLUSHES);
         print_sizes(store, &pprof);
-        must(store_scan_begin(store, &scan, &err), &err);
+        require_ok(store_scan_begin(store, &scan, &err), &err);
         start = monotonic_ns();
-        must(store_scan_sum(scan, &all, &sums, &err), &err);
+        require_ok(store_scan_sum(scan, &all, &sums, &err), &err);
         printf("sum     %8.0f samples/s  %6.1f ms\n", (double)stat.sample_rows / seconds_since(start),
                seconds_since(start) * 1e3);
         start = monotonic_ns();
-        must(store_scan_resolve(scan, &sums, &stacks, &err), &err);
+        require_ok(store_scan_resolve(scan, &sums, &stacks, &err), &err);
         printf("resolve %8.0f stacks/s   %6.1f ms\n", (double)stacks->count / seconds_since(start),
                seconds_since(start) * 1e3);
         stack_sums_deinit(&sums);
         store_scan_end(scan);
         test_load_symbols(options.symbols, ID, QUALITY_DWARF, 0x1000, LOCATIONS / 16 + 1, "work", "/src/work.c");
         start = monotonic_ns();
-        must(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &healed, &err), &err);
-        printf("heal    %8.0f locations/s %5.1f ms for %" PRIu64 " changed in %" PRIu64 " files\n",
+        require_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &healed, &err), &err);
+        printf("resymbolize %8.0f locations/s %5.1f ms for %" PRIu64 " changed in %" PRIu64 " files\n",
                (double)healed.locations_seen / seconds_since(start), seconds_since(start) * 1e3,
                healed.locations_changed, healed.files_rewritten);
         profile_store_close(store);
         symbol_index_close(options.symbols);
-        must(file_remove_tree(dir, &err), &err);
+        require_ok(file_remove_tree(dir, &err), &err);
         measure_senders(1);
         measure_senders(16);
         measure_senders(64);

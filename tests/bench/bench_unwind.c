@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the unwind table of a large file and looks addresses up in it:
- *   bench_unwind [FILE]   without one, the largest of some that are often installed
- * beside libdw's CFI (a row at every row of ours) and readelf's printed rows,
- * in the same run. CPU time, best of RUNS; peers run once.
+ * Builds the unwind table of a large file and looks up addresses:
+ *
+ *      bench_unwind [FILE]   default: the largest of some commonly installed files
+ *
+ * compared with libdw's CFI (evaluated at every row of the table) and readelf's output of all rows, in the same run.
+ * CPU time, best of RUNS; peers run once.
  */
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -31,8 +33,8 @@ static void die(const char *what, const struct error *err)
         exit(1);
 }
 
-/* CPU time of this process and of the children that ended: what else the machine does counts little. */
-static int64_t cpu_ns(void)
+/* CPU time of this process and of children that have ended, mostly independent of other load. */
+static int64_t get_cpu_ns(void)
 {
         struct timespec own;
         struct rusage children;
@@ -45,10 +47,10 @@ static int64_t cpu_ns(void)
 
 static double seconds(int64_t since_ns)
 {
-        return (double)(cpu_ns() - since_ns) / 1e9;
+        return (double)(get_cpu_ns() - since_ns) / 1e9;
 }
 
-static const char *largest(void)
+static const char *find_largest_file(void)
 {
         static const char *const CANDIDATES[] = {
                 "/usr/bin/node",
@@ -88,7 +90,7 @@ static void bench_find(const struct unwind_table *t)
                 exit(1);
         for (size_t i = 0; i < LOOKUPS; i++)
                 pcs[i] = low + random_next(&state) % span;
-        since = cpu_ns();
+        since = get_cpu_ns();
         for (size_t i = 0; i < LOOKUPS; i++) {
                 const struct unwind_row *row;
 
@@ -102,7 +104,7 @@ static void bench_find(const struct unwind_table *t)
 static double bench_libdw(const char *path, const struct unwind_table *t)
 {
         uint64_t rows = 0;
-        int64_t since = cpu_ns();
+        int64_t since = get_cpu_ns();
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         Elf *elf = elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
         Dwarf_CFI *cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
@@ -127,7 +129,7 @@ static double bench_libdw(const char *path, const struct unwind_table *t)
 static double bench_readelf(const char *path)
 {
         char *const argv[] = { "readelf", "--debug-dump=frames-interp", (char *)path, NULL };
-        int64_t since = cpu_ns();
+        int64_t since = get_cpu_ns();
         posix_spawn_file_actions_t actions;
         int status = -1;
         pid_t pid;
@@ -143,7 +145,7 @@ static double bench_readelf(const char *path)
 
 int main(int argc, char **argv)
 {
-        const char *path = argc > 1 ? argv[1] : largest();
+        const char *path = argc > 1 ? argv[1] : find_largest_file();
         struct unwind_rules rules;
         struct unwind_table t = { 0 };
         struct elf_image img;
@@ -153,7 +155,7 @@ int main(int argc, char **argv)
         if (elf_image_open(path, &img, &err))
                 die(path, &err);
         for (int i = 0; i < RUNS; i++) {
-                int64_t since = cpu_ns();
+                int64_t since = get_cpu_ns();
                 double s;
 
                 if (unwind_rules_init(&rules, &err) || unwind_table_build(&img, &rules, &t, &err))

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A tree of Debian packages and one of plain debug files, served by `cairn serve --scan` and by elfutils' debuginfod.
+Compares `cairn serve --scan` with elfutils' debuginfod on a tree of Debian packages and a tree of plain debug files.
 
-Alone and one after the other: seconds of the first scan, CPU seconds of it, seconds of a walk in which nothing changed. Then
-both run, and one is asked right after the other, PAIRS times in each of ROUNDS rounds, first one and then the other going
-first: whole files, sections of plain files, of package members that were asked for before (few enough for elfutils to keep,
-and more), and of packages that were not. Of rates and ratios the median counts, so what else the machine does takes from both; the servers' CPU time
-for a request depends less on it.
-The client is tests/bench/load_http.c for both: it keeps its connections and drops bodies in the kernel, since clients that
-copy them take longer than the servers.
+First each server runs alone: seconds and CPU seconds of the first scan, and seconds of a rescan without changes. Then
+both run, and requests are sent to both alternately, PAIRS times in each of ROUNDS rounds, with the order swapped each
+time: whole files, sections of plain files, of package members that were requested before (few enough for elfutils to
+cache, and more), and of packages that were not. Medians of rates and ratios are reported, so that other load affects
+both equally; CPU time per request is less affected by it.
+The client is tests/bench/load_http.c for both: it keeps its connections open and discards bodies in the kernel, since
+clients that copy them take longer than the servers.
 
-Last, the same sections of objects that were uploaded, and of plain files in elfutils' debuginfod, which has no uploads.
+Finally, the same sections of uploaded objects, compared with plain files in elfutils' debuginfod, which does not
+support uploads.
 
-PACKAGES=DIR takes packages of your own; without it 200 are made of programs and debug files of this machine. These and the
-plain files are kept in build/bench-debuginfod.
+PACKAGES=DIR uses existing packages; by default 200 are built from programs and debug files of this machine. These and
+the plain files are kept in build/bench-debuginfod.
 """
 import hashlib
 import os
@@ -52,7 +53,7 @@ def debug_files():
 
 
 def make_files(to):
-    """Every third debug file, as it is installed; the packages have the others."""
+    """Every third debug file, unchanged; the packages contain the others."""
     os.makedirs(to + '.tmp', exist_ok=True)
     for path in debug_files()[::3]:
         shutil.copyfile(path, '%s.tmp/%s' % (to, path.replace('/', '_')))
@@ -60,7 +61,9 @@ def make_files(to):
 
 
 def make_packages(to):
-    """Packages of a few programs with their documents, and of a few debug files each, as a mirror has them by halves."""
+    """Packages of a few programs with their documentation, and of a few debug files each, in equal numbers like on a
+    mirror.
+    """
     programs, debug = files_below('/usr/bin') + files_below('/usr/sbin'), debug_files()
     debug = [p for n, p in enumerate(debug) if n % 3]
     programs = [p for p in programs if os.path.getsize(p) < 4 << 20]
@@ -130,13 +133,13 @@ class Server:
         return self.wait_scanned(2, start)
 
     def ask(self, paths, requests, connections):
-        """Seconds and bytes of so many requests, and how many found something."""
+        """Seconds and bytes of this many requests, and the number of successful ones."""
         out = subprocess.run([BUILD + '/tests/bench/load_http', str(self.port), str(connections), str(requests)],
                              input='\n'.join(paths), text=True, check=True, stdout=subprocess.PIPE).stdout.split()
         return float(out[0]), int(out[2]), int(out[3])
 
     def cpu_seconds(self):
-        """Of the server, of all its processes that have ended, and of those that run and theirs."""
+        """CPU time of the server, of all its ended child processes, and of running ones and their children."""
         pid, ticks = self.process.pid, 0
         with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
             pids = [pid] + [int(child) for child in f.read().split()]
@@ -144,7 +147,7 @@ class Server:
             try:
                 with open('/proc/%d/stat' % one) as f:
                     ticks += sum(map(int, f.read().rsplit(')', 1)[1].split()[11:15]))
-            except OSError: # it ended just now
+            except OSError: # it has just ended
                 pass
         return ticks / os.sysconf('SC_CLK_TCK')
 
@@ -170,7 +173,7 @@ def build_id(path):
 
 
 def listed(tree):
-    """Of each package its debug files: (size, build-id by its path or None, path, package)."""
+    """The debug files of each package: (size, build-id by path or None, path, package)."""
     packages = []
     for name in sorted(os.listdir(tree)):
         if not name.endswith('.deb'):
@@ -200,13 +203,13 @@ def id_of_member(member):
 
 
 def section_paths(ids):
-    """What debuggers ask for, and .gdb_index first, which few files have."""
+    """The sections that debuggers request, and first .gdb_index, which few files have."""
     names = ['.gdb_index', '.debug_line', '.debug_abbrev', '.debug_aranges', '.note.gnu.build-id']
     return ['/buildid/%s/section/%s' % (i, name) for i in ids for name in names]
 
 
 class Case:
-    """Paths that both are asked for; its rates are per second, of requests or, of whole files, of MB."""
+    """Paths requested from both servers. Rates are per second, in requests or, for whole files, in MB."""
     def __init__(self, title, paths, requests, connections=1, once=False, whole=False):
         self.title, self.paths, self.requests, self.connections = title, paths, requests, connections
         self.once, self.whole = once, whole
@@ -215,7 +218,7 @@ class Case:
     def run(self, servers):
         got = {}
         for server in servers:
-            if not self.once: # what is kept is there
+            if not self.once: # then the caches are warm
                 server.ask(self.paths, len(self.paths), 1)
             cpu = server.cpu_seconds()
             seconds, size, found = server.ask(self.paths, self.requests, self.connections)
@@ -232,7 +235,7 @@ class Case:
         unit = 'MB/s' if self.whole else '1/s'
         line = '%-60s' % ('%s, %s' % (self.title, unit))
         line += ''.join('  %s %.4g' % (name, statistics.median(rates)) for name, rates in sorted(self.rates.items()))
-        line += '  %.2f times as good' % statistics.median(self.ratios) if self.ratios else ''
+        line += '  %.2f times as fast' % statistics.median(self.ratios) if self.ratios else ''
         cpu = {name: statistics.mean(each) for name, each in self.cpu.items()}
         line += '; CPU a request, us:' + ''.join('  %s %.3g' % one for one in sorted(cpu.items()))
         return line + ('  %.2f' % (cpu['debuginfod'] / cpu['cairn']) if len(cpu) == 2 and cpu['cairn'] else '')
@@ -334,7 +337,7 @@ def main():
                        ('peak resident memory of the server, MB', 'memory_mb')]:
         got = {name: statistics.median(r[key] for r in result[name]) for name in names}
         line = '%-60s' % title + ''.join('  %s %.3g' % (name, got[name]) for name in names)
-        print(line + ('  %.2f times as good' % (got['debuginfod'] / got['cairn']) if len(names) == 2 else ''))
+        print(line + ('  %.2f times as fast' % (got['debuginfod'] / got['cairn']) if len(names) == 2 else ''))
     for case in cases + stored:
         print(case)
 

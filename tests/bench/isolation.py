@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-What queries cost ingest: waits for acknowledged batches without queries, and while 32 clients ask for the top of a month
-without end. The aim is a 99th percentile of at most twice the one without queries.
+Measures the effect of queries on ingest: the latency of acknowledged batches without queries, and while 32 clients
+continuously request the top functions of a month. The target is a 99th percentile of at most twice that without
+queries.
 
-The store is that of the benchmark `query` (made when it is missing; STORE=DIR takes another one), hard-linked into a data
-directory of its own. Four senders post SECONDS (20) times 20 batches each in either part. Where permitted they run at real-time
-priority, and the clients of queries with niceness 19, because in practice both are on other hosts: the wait is the service's,
-not that for a CPU of this host.
+The store is that of the benchmark `query` (generated if missing; STORE=DIR uses another one), hard-linked into a data
+directory of its own. In each part four senders post SECONDS (20) times 20 batches each. If permitted, they run at
+real-time priority and the query clients with niceness 19, because in production both run on other hosts: the measured
+latency is the service's, not the wait for a CPU of this host.
 """
 import contextlib
 import http.client
@@ -56,7 +57,7 @@ def send_batches(port, number, waits):
 
 
 def ask_without_end(port, done, counts):
-    """One client; counts gets the status of each answer."""
+    """One client; counts gets the status of each response."""
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=120)
     while not done.is_set():
         connection.request('GET', f'/api/v1/query/top?from={FROM}&to={FROM + 30 * 86400}')
@@ -68,7 +69,7 @@ def ask_without_end(port, done, counts):
 
 
 def run_clients(port, done, result):
-    """In a process of its own, so that no sender waits for this interpreter while a client reads a long answer."""
+    """Runs in a process of its own, so that no sender waits for the interpreter lock while a client reads a long response."""
     os.nice(19)
     counts = []
     clients = [threading.Thread(target=ask_without_end, args=(port, done, counts)) for _ in range(QUERIES)]

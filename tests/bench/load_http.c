@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that costs less than the servers it is pointed at:
- *   load_http PORT CONNECTIONS REQUESTS < paths
- * asks 127.0.0.1 for the paths, one per line, in turns, over so many
- * connections at one time, each kept and asked again once its answer is there.
- * Bodies are counted and dropped in the kernel, not copied. Prints wall clock
- * and own CPU seconds, bytes of what was found, and how many answers were 200
- * and 404; fails on any other.
+ * An HTTP client that needs less CPU time than the servers under test:
+ *
+ *      load_http PORT CONNECTIONS REQUESTS < paths
+ *
+ * requests the paths from 127.0.0.1, one per line, cyclically, over this many concurrent keep-alive connections. Bodies
+ * are counted and discarded in the kernel, not copied. Prints wall clock and own CPU seconds, bytes of successful
+ * responses, and the numbers of 200 and 404 responses; fails on any other status.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -30,7 +30,7 @@ struct connection {
         char head[HEAD_BYTES + 1];
         size_t head_size;
         bool in_body, found;
-        uint64_t left; /* of the body */
+        uint64_t left; /* remaining bytes of the body */
 };
 
 static struct connection connections[CONNECTIONS_MAX];
@@ -72,13 +72,13 @@ static int connect_to(uint16_t port)
         return fd;
 }
 
-static void ask(size_t i)
+static void send_request(size_t i)
 {
         char text[LIMIT_PATH_BYTES + 128];
         int n;
 
         if (asked == limit) {
-                polled[i].fd = -1 - polled[i].fd; /* poll() leaves it out */
+                polled[i].fd = -1 - polled[i].fd; /* ignored by poll() */
                 return;
         }
         n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n",
@@ -89,7 +89,7 @@ static void ask(size_t i)
                 die("cannot send");
 }
 
-static void body_came(size_t i, uint64_t n)
+static void count_body(size_t i, uint64_t n)
 {
         struct connection *c = &connections[i];
 
@@ -100,7 +100,7 @@ static void body_came(size_t i, uint64_t n)
         if (c->left)
                 return;
         answered++;
-        ask(i);
+        send_request(i);
 }
 
 static void read_head(size_t i)
@@ -127,7 +127,7 @@ static void read_head(size_t i)
         *(c->found ? &code_200 : &code_404) += 1;
         c->in_body = true;
         c->left = strtoull(strchr(length + 2, ':') + 1, NULL, 10);
-        body_came(i, c->head_size - (size_t)(end + 4 - c->head));
+        count_body(i, c->head_size - (size_t)(end + 4 - c->head));
 }
 
 static void drop_body(size_t i)
@@ -137,7 +137,7 @@ static void drop_body(size_t i)
 
         if (n <= 0)
                 die("an answer ends in the middle");
-        body_came(i, (uint64_t)n);
+        count_body(i, (uint64_t)n);
 }
 
 int main(int argc, char **argv)
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
                 polled[i] = (struct pollfd){ .fd = connect_to((uint16_t)strtoul(argv[1], NULL, 10)), .events = POLLIN };
         start = monotonic_ns();
         for (size_t i = 0; i < count; i++)
-                ask(i);
+                send_request(i);
         while (answered < limit) {
                 if (poll(polled, count, 60000) <= 0)
                         die("no answer for a minute");

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-What it costs to watch the service: CPU time of an acknowledged batch and of a query, by the service as it is, with
---self-profile, and with a log in JSON that has a line for each query (--slow-query 0.000001). Histograms cannot be switched off:
-their share is what one observation takes (bench_histogram) times the observations of a batch.
+Measures the overhead of observability: CPU time of an acknowledged batch and of a query, of the service by default,
+with --self-profile, and with a JSON log that has a line for each query (--slow-query 0.000001). Histograms cannot be
+disabled: their share is the duration of one observation (bench_histogram) times the observations per batch.
 
-The services take turns, ROUNDS (7) times BATCHES (1000) batches and QUERIES (300) queries; medians of CPU seconds of user and
-system from /proc. Run it on a machine that does nothing else.
+The services run in turns, ROUNDS (7) times BATCHES (1000) batches and QUERIES (300) queries; medians of user and system
+CPU seconds from /proc. Run it on an idle machine.
 """
 import http.client
 import os
@@ -85,7 +85,7 @@ def main():
             for work in send_batches, ask_queries:
                 for kind in list(KINDS)[i % len(KINDS):] + list(KINDS)[:i % len(KINDS)]:
                     for service in services.values():
-                        service.wait_for_flush()  # one that runs meanwhile would evict what this service has in the CPU caches
+                        service.wait_for_flush()  # a concurrent flush would evict this service's data from the CPU caches
                     start = services[kind].cpu_seconds()
                     work(services[kind])
                     used[kind][work].append(services[kind].cpu_seconds() - start)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154  # variables of who reads this in
+# shellcheck shell=sh disable=SC2154  # variables of the script that sources this
 #
-# A part of tests/bench/run-symbols: whole programs on the same addresses.
+# Part of tests/bench/run-symbols: compares whole processes on the same addresses.
 
-# Addresses spread over all functions of a file, a fixed choice.
+# Addresses spread over all functions of a file, deterministic.
 function_addresses() {
         readelf -sW "$1" 2>/dev/null | perl -e 'srand 1;
                 while (<STDIN>) {
@@ -15,9 +15,9 @@ function_addresses() {
                 for (1 .. shift) { my $f = $f[rand @f]; printf "0x%x\n", $f->[0] + int rand $f->[1] }' "$2"
 }
 
-# in_turns FILE COMMAND... -- COMMAND...: for each its least seconds of wall clock, all run in turns with FILE on stdin;
-# "-" for one that fails or takes longer than BENCH_SECONDS. What takes more than a second runs once after it warmed up,
-# what takes more than five does not run again.
+# in_turns FILE COMMAND... -- COMMAND...: the least wall clock seconds of each command, run in turns with FILE on stdin;
+# "-" for one that fails or takes longer than BENCH_SECONDS. A command that takes more than a second runs once after its
+# warm-up run, one that takes more than five seconds is not repeated.
 in_turns() {
         perl -MTime::HiRes=time -e 'my ($runs, $limit, $in) = splice @ARGV, 0, 3;
                 my @commands = ([]); $_ eq "--" ? push @commands, [] : push @{ $commands[-1] }, $_ for @ARGV;
@@ -37,7 +37,7 @@ in_turns() {
                 print join(" ", map { $_ eq "-" ? $_ : sprintf "%.4f", $_ } @best), "\n"' "$RUNS" "$BENCH_SECONDS" "$@"
 }
 
-# ask_in_turns FILE INPUT COUNT: rows for the peers that were fast enough so far.
+# ask_in_turns FILE INPUT COUNT: rows for the peers that have been fast enough so far.
 ask_in_turns() {
         head -n "$3" "$work/addresses" >"$work/few"
         file=$1 input=$2 count=$3
@@ -51,7 +51,7 @@ ask_in_turns() {
                 esac
         done
         took=$(in_turns "$work/few" "$@")
-        # shellcheck disable=SC2086  # words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         set -- $took
         cold=$1 cached=$2 still=
         shift 2

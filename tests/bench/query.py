@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Queries over a generated store, and DuckDB with two threads on the same files in the same run; sums by stack are compared
-stack by stack.
+Compares queries over a generated store with DuckDB using two threads on the same files, in the same run; sums by stack
+are compared for each stack.
 
 The store is kept in build/bench-query and has 100 hosts with 4 of 20 services each. DAYS=30, SAMPLES=50000000,
-STACKS=13000, LOCATIONS=40000, FILES=1 (files of samples a day: 1 as after compaction, 8640 as flushed), TRACED=1 (of 100 samples, how
-many have a trace id) and EVERY=0 (1: each stack has a sample) set its size,
-STORE=DIR takes one that is there. QUERIES=stacks runs only the sum by stack, and top, which a scan's memory limit may
-refuse; DuckDB then keeps the sums in a table, since conversion to Python would take most of its time. DuckDB comes from `pip install duckdb` (DUCKDB_PYTHON names a Python that has it);
-without it only our figures are printed.
+STACKS=13000, LOCATIONS=40000, FILES=1 (files of samples per day: 1 as after compaction, 8640 as flushed), TRACED=1
+(percentage of samples with a trace id) and EVERY=0 (1: each stack has a sample) set its size, STORE=DIR uses an
+existing one. QUERIES=stacks runs only the sum by stack, and top, which may exceed a scan's memory limit; DuckDB then
+keeps the sums in a table, since conversion to Python would take most of its time. DuckDB is installed with `pip install
+duckdb` (DUCKDB_PYTHON names a Python that has it); without it only Cairn's results are printed.
 
-Each query runs ROUNDS (5) times after a first one. Our seconds are measured in the process, so that they are comparable
-with DuckDB's; CPU seconds are of all threads; peak memory is that of the process up to and including the query, with
-mapped files. On a machine that does other things compare the CPU seconds.
+Each query runs ROUNDS (5) times after a first run. Cairn's times are measured in the process, to be comparable with
+DuckDB's; CPU seconds are those of all threads; peak memory is that of the process up to and including the query, with
+mapped files. On a machine that is not idle compare the CPU seconds.
 """
 import hashlib
 import os
@@ -34,7 +34,8 @@ HOUR = FROM + DAYS // 3 * 86400 + 3600
 TYPE = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'
 SERVICE = 'service-03'
 
-# Runs in the Python that has DuckDB: queries as JSON on standard input, a line of seconds, CPU seconds and rows for each.
+# Runs in the Python that has DuckDB: reads queries as JSON from standard input, prints a line of seconds, CPU seconds
+# and rows for each.
 DUCKDB = r'''
 import duckdb, json, resource, sys, time
 store, rounds, in_table, queries = json.load(sys.stdin)
@@ -67,12 +68,12 @@ def where(start, end, service=None):
     text = f"date BETWEEN make_timestamp({start * 10**6})::DATE AND make_timestamp({(end - 1) * 10**6})::DATE" \
            f" AND epoch_us(time) >= {start * 10**6} AND epoch_us(time) < {end * 10**6}"
     if end - start == DAYS * 86400:
-        text = 'true'  # all there is: no need to look at times
+        text = 'true'  # all data: no time filter
     return text + (f" AND label_service_name = '{service}'" if service else '')
 
 
 def trace_id():
-    """Of the samples in the middle; as bench_query makes them."""
+    """The trace id of the samples in the middle, computed like in bench_query."""
     number = int(SIZES[1]) // 2000 + 1
     return ''.join(f'{number * factor % 2**64:016x}' for factor in (0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f))
 
@@ -95,7 +96,7 @@ def top_sql(condition):
 
 
 def queries():
-    """Name, operation, parameters, SQL, whether the rows are sums to compare."""
+    """Name, operation, parameters, SQL, whether to compare the rows as sums."""
     span, hour = [f'from={FROM}', f'to={TO}'], [f'from={HOUR}', f'to={HOUR + 3600}']
     one = [f'selector={{service_name="{SERVICE}"}}']
     everything, service = where(FROM, TO), where(FROM, TO, SERVICE)
@@ -130,7 +131,7 @@ def run_duckdb(store, wanted, folder):
     import json
     python = os.environ.get('DUCKDB_PYTHON', sys.executable)
     if subprocess.run([python, '-c', 'import duckdb'], stderr=subprocess.DEVNULL).returncode:
-        print('# DuckDB is not installed (pip install duckdb): our figures alone')
+        print('# DuckDB is not installed (pip install duckdb): Cairn alone is measured')
         return None
     asked = [(sql, f'{folder}/{i}.csv' if compares else None) for i, (_, _, _, sql, compares) in enumerate(wanted) if sql]
     out = subprocess.run([python, '-c', DUCKDB], input=json.dumps([store, ROUNDS, ONLY_STACKS, asked]), text=True,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replays files through a fuzz target without a fuzzer, so that every corpus
- * is a unit test: driver FILE-OR-DIRECTORY... Speaks TAP.
+ * Replays files through a fuzz target without a fuzzer, so that every corpus is a unit test: driver
+ * FILE-OR-DIRECTORY... Prints TAP.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ static void replay_file(const char *path)
         replayed++;
 }
 
-static void replay(const char *path)
+static void replay_path(const char *path)
 {
         _cleanup_closedir_ DIR *dir = opendir(path);
         struct dirent *entry;
@@ -43,7 +43,7 @@ static void replay(const char *path)
                         continue;
                 inner = path_join(path, entry->d_name);
                 if (inner)
-                        replay(inner);
+                        replay_path(inner);
         }
 }
 
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 {
         LLVMFuzzerTestOneInput(NULL, 0);
         for (int i = 1; i < argc; i++)
-                replay(argv[i]);
+                replay_path(argv[i]);
         printf("ok 1 - replayed %u files\n1..1\n", replayed);
         return 0;
 }

@@ -3,11 +3,9 @@
 #define CAIRN_TESTS_FUZZ_DWARF_INPUT_H
 
 /*
- * Any bytes as the debug sections of a file and of its dwz file: a byte of
- * flags (1: big-endian), then for each section its length (16 bits) and its
- * bytes, .debug_types of both behind all others. What is left is an ELF file
- * with the other halves of skeleton units: a package, or the .dwo file of
- * whatever name. tests/corpus/dwarf/make.py makes such bytes.
+ * Arbitrary bytes as the debug sections of a file and of its dwz file: a byte of flags (1: big-endian), then the length
+ * (16 bits) and bytes of each section, with .debug_types of both files last. The rest is an ELF file with the split
+ * units of skeleton units: a package, or a .dwo file of any name. tests/corpus/dwarf/make.py generates such input.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +24,7 @@ struct dwarf_input {
         bool has_package;
 };
 
-/* Each section goes into memory of its own, so that the sanitizer sees a read past its end. */
+/* Each section is copied into an allocation of its own, so that AddressSanitizer detects reads past its end. */
 static inline void dwarf_input_own(struct dwarf_sections *s, int i, const uint8_t *bytes, size_t size)
 {
         struct elf_section_data d = { .size = size };
@@ -94,7 +92,7 @@ static inline void dwarf_input_split(struct dwarf_input *in, const uint8_t *data
         in->object.companions.package = p;
 }
 
-/** @param ret dwarf_input_close() it; no copy of it may be made. @return false when there is no DWARF. */
+/** @param ret to be closed with dwarf_input_close(); must not be copied. @return false if there is no DWARF. */
 static inline bool dwarf_input_open(const uint8_t *data, size_t size, struct dwarf_input *ret)
 {
         struct dwarf_sections main_sections, alt_sections;

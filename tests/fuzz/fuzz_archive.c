@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an archive: refused, or every member of it is read to its end, in order. */
+/* Arbitrary bytes as an archive: it is refused, or every member can be read to its end, in order. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,16 +7,16 @@
 
 #include "archive/members.h"
 
-#define LOOKS_MAX 2000 /* at whether to stop: a bomb has as many blocks */
+#define STOP_CALLS_MAX 2000 /* maximum number of calls of stop_reading(): a decompression bomb has as many blocks */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct walked {
         uint32_t members;
-        unsigned looks, sum;
+        unsigned stop_calls, sum;
 };
 
-static enum status member(void *context, struct archive_member *m, struct error *err)
+static enum status read_member(void *context, struct archive_member *m, struct error *err)
 {
         struct walked *w = context;
         uint64_t offset, end = 0;
@@ -27,7 +27,7 @@ static enum status member(void *context, struct archive_member *m, struct error 
         if (m->ordinal != w->members++ || m->path[0] == '/' || (m->path[0] == '.' && m->path[1] == '/'))
                 abort();
         w->sum += archive_path_is_odd(m->path) + archive_name(m->path);
-        if (m->ordinal % 3 == 2) /* left to be passed over */
+        if (m->ordinal % 3 == 2) /* skipped by the reader */
                 return ST_OK;
         while (!(st = archive_member_read(m, &block, &n, &offset, err))) {
                 if (offset < end && n)
@@ -39,18 +39,18 @@ static enum status member(void *context, struct archive_member *m, struct error 
         return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-static bool stopped(void *context)
+static bool stop_reading(void *context)
 {
         struct walked *w = context;
 
-        return ++w->looks > LOOKS_MAX;
+        return ++w->stop_calls > STOP_CALLS_MAX;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct walked w = { 0 };
         const struct archive_visitor visitor = {
-                .member = member, .stopped = stopped, .context = &w, .nested_max = size & 3
+                .member = read_member, .stopped = stop_reading, .context = &w, .nested_max = size & 3
         };
         int fd = memfd_create("archive", MFD_CLOEXEC);
         struct error err = { 0 };

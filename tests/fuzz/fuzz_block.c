@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a block of the index: the first 4 are its number. The checksum is
- * made right, so that what lies behind it is reached; then every row is found
- * and its frames are read.
+ * Arbitrary bytes as a block of the index: the first 4 are its number. The checksum is corrected, to reach the code
+ * after its check. Then every row is found and its frames are read.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Each row in both ways: what the one accepts, the other answers alike. */
+/* Reads each row with both readers: they must accept the same rows and return the same values. */
 static void compare_readers(const struct block *b, struct symbol_frame *frames, struct symbol_frame *others)
 {
         struct block_rows *rows = calloc(1, sizeof *rows);
@@ -52,7 +51,7 @@ static void compare_readers(const struct block *b, struct symbol_frame *frames, 
         free(rows);
 }
 
-static void walk(const struct block *b)
+static void walk_block(const struct block *b)
 {
         struct symbol_frame *frames = calloc(b->node_count + 1u, sizeof *frames);
         struct symbol_frame *others = calloc(b->node_count + 1u + BLOCK_CHAIN, sizeof *others);
@@ -104,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(&number, data, sizeof number);
         number = be32toh(number);
         size -= sizeof number;
-        /* An exact copy on the heap, so that a read behind the end is seen. */
+        /* An exact copy on the heap, so that reads past the end are detected. */
         copy = malloc(size);
         if (!copy)
                 abort();
@@ -112,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         checksum = htole64(hash_bytes64(copy, size - sizeof checksum) ^ number);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (block_open(&b, number, copy, size, NULL) == ST_OK)
-                walk(&b);
+                walk_block(&b);
         free(copy);
         return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section of a configuration file: what is taken has names and values without NUL bytes, each name once. */
+/* A section of a configuration file: accepted names and values have no NUL bytes, and names are unique. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
@@ -24,18 +24,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char path[64];
         struct error err;
 
-        must(fd >= 0 && file_write_all(fd, data, size, "config", NULL) == ST_OK);
+        require(fd >= 0 && file_write_all(fd, data, size, "config", NULL) == ST_OK);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         if (config_section_read(path, "serve", &section, &err)) {
-                must(section.count == 0);
+                require(section.count == 0);
                 return 0;
         }
         for (size_t i = 0; i < section.count; i++) {
-                must(section.entries[i].line > 0);
+                require(section.entries[i].line > 0);
                 for (size_t v = 0; v < section.entries[i].count; v++)
-                        must(section.entries[i].values[v] != NULL);
+                        require(section.entries[i].values[v] != NULL);
                 for (size_t k = 0; k < i; k++)
-                        must(strcmp(section.entries[i].name, section.entries[k].name) != 0);
+                        require(strcmp(section.entries[i].name, section.entries[k].name) != 0);
         }
         return 0;
 }

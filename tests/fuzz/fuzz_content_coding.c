@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every content coding over the same bytes, with room for 1 MiB. */
+/* All content codings on the same bytes, with output limited to 1 MiB. */
 #include <stdlib.h>
 
 #include "common/compress/content_coding.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Differences of totals. The input is bytes of operations on a few stacks: values of one profile, then the next. The
- * sum of all differences is what an honest process has counted, and nothing is ever negative.
+ * Differences of cumulative totals. The input is bytes of operations on a few stacks: the values of one profile, then
+ * of the next. The sum of all differences must be what a process has counted, and no difference may be negative.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
@@ -19,22 +19,22 @@ static void must(bool ok)
 
 #define STACKS 8
 
-/* One profile: each byte adds a value to the sample of one stack; several samples of a stack are one total. */
+/* One profile: each byte adds a value to the sample of one stack; several samples of a stack are summed. */
 static void add_values(struct profile *p, const uint8_t *data, size_t n, int64_t totals[static STACKS])
 {
         uint32_t type, gauge, location, number;
 
-        must(!profile_type_add_id(p, "memory:alloc_space:bytes:space:bytes", 1, &type, NULL));
-        must(!profile_type_add_id(p, "memory:inuse_space:bytes:space:bytes", 1, &gauge, NULL));
+        require(!profile_type_add_id(p, "memory:alloc_space:bytes:space:bytes", 1, &type, NULL));
+        require(!profile_type_add_id(p, "memory:inuse_space:bytes:space:bytes", 1, &gauge, NULL));
         for (size_t i = 0; i < n; i++) {
                 const struct profile_location l = { .mapping = PROFILE_NONE,
                                                     .kind = ADDRESS_OBJECT,
                                                     .address = data[i] % STACKS };
                 struct profile_sample s = { .value = 1 + data[i] / STACKS, .type = data[i] & 64 ? type : gauge };
 
-                must(!profile_add_location(p, &l, &location, NULL));
-                must(!profile_add_stack(p, &location, 1, &s.stack, NULL));
-                must(!profile_add_sample(p, &s, &number, NULL));
+                require(!profile_add_location(p, &l, &location, NULL));
+                require(!profile_add_stack(p, &location, 1, &s.stack, NULL));
+                require(!profile_add_sample(p, &s, &number, NULL));
                 if (s.type == type)
                         totals[data[i] % STACKS] += s.value;
         }
@@ -55,12 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 at++;
                 n = n < size - at ? n : size - at;
-                must(!profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL));
+                require(!profile_init(&p, LIMIT_PROFILE_MEMORY_BYTES, NULL));
                 add_values(&p, data + at, n, totals);
                 for (size_t i = 0; i < n; i++)
                         gauges += !(data[at + i] & 64);
                 at += n;
-                must(!counter_totals_subtract(&last, &p, &now, &change, NULL));
+                require(!counter_totals_subtract(&last, &p, &now, &change, NULL));
                 for (int i = 0; i < STACKS; i++) {
                         less |= totals[i] < before[i];
                         want += totals[i];
@@ -68,15 +68,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 for (int i = 0; i < STACKS && !less; i++)
                         want -= before[i];
                 for (uint32_t i = 0; i < p.samples.count; i++) {
-                        must(p.samples.items[i].value > 0);
+                        require(p.samples.items[i].value > 0);
                         if (counter_type_is_total(&p, p.samples.items[i].type))
                                 sum += p.samples.items[i].value;
                         else
                                 gauges--;
                 }
-                must(gauges == 0);
-                must((change == COUNTER_FIRST) == !round);
-                must(!round ? sum == 0 : (change == COUNTER_RESET) == less && sum == want);
+                require(gauges == 0);
+                require((change == COUNTER_FIRST) == !round);
+                require(!round ? sum == 0 : (change == COUNTER_RESET) == less && sum == want);
                 for (int i = 0; i < STACKS; i++)
                         before[i] = totals[i];
                 profile_deinit(&p);

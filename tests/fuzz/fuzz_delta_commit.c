@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A commit of a table's log, as another program may have written it: parsed, applied to a table without files, and what
- * the snapshot says of each file read.
+ * A commit of a table's log, as another program may have written it: it is parsed and applied to an empty table, then
+ * the snapshot's information on each file is read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +12,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A table has these before it has a snapshot: delta_table_open() checks it. */
+/* Guaranteed by delta_table_open() before a table has a snapshot. */
 static const char first_commit[] =
         "{\"protocol\":{\"minReaderVersion\":1,\"minWriterVersion\":2}}\n"
         "{\"metaData\":{\"id\":\"a\",\"schemaString\":\"{\\\"fields\\\":[]}\",\"partitionColumns\":[]}}\n";
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
 }
 
-/* No path leads out of the table. */
+/* No path may leave the table's directory. */
 static void check_delta_path(const char *path)
 {
         _cleanup_free_ char *copy = strdup(path);
         char *rest = copy, *part;
 
-        must(copy && path[0] && path[0] != '/' && strlen(path) < LIMIT_PATH_BYTES);
+        require(copy && path[0] && path[0] != '/' && strlen(path) < LIMIT_PATH_BYTES);
         while ((part = strsep(&rest, "/")))
-                must(strcmp(part, "..") != 0);
+                require(strcmp(part, "..") != 0);
 }
 
 static void read_delta_snapshot(const struct delta_snapshot *s)
@@ -44,9 +44,9 @@ static void read_delta_snapshot(const struct delta_snapshot *s)
                 uint64_t rows;
 
                 check_delta_path(f->path);
-                must(i == 0 || strcmp(s->files[i - 1]->path, f->path) < 0);
+                require(i == 0 || strcmp(s->files[i - 1]->path, f->path) < 0);
                 for (size_t j = 0; j < f->partition_count; j++)
-                        must(f->partitions[j].key != NULL);
+                        require(f->partitions[j].key != NULL);
                 (void)delta_file_get_int_range(f, "time", &min, &max);
                 (void)delta_file_get_row_count(f, &rows);
         }
@@ -56,14 +56,14 @@ static void read_delta_snapshot(const struct delta_snapshot *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        /* An exact copy on the heap, so that a read behind the end is seen. */
+        /* An exact copy on the heap, so that reads past the end are detected. */
         _cleanup_free_ char *text = malloc(size + !size);
         struct delta_actions actions, first;
         struct delta_snapshot *snapshot;
         struct delta_state state;
         struct error err;
 
-        must(text != NULL);
+        require(text != NULL);
         if (size)
                 memcpy(text, data, size);
         if (delta_actions_parse(text, size, &actions, &err))
@@ -71,14 +71,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < actions.remove_count; i++)
                 check_delta_path(actions.removes[i]->file.path);
         delta_state_init(&state);
-        must(delta_actions_parse(first_commit, sizeof first_commit - 1, &first, &err) == ST_OK);
-        must(delta_state_prepare(&state, &first, true, &err) == ST_OK);
+        require(delta_actions_parse(first_commit, sizeof first_commit - 1, &first, &err) == ST_OK);
+        require(delta_state_prepare(&state, &first, true, &err) == ST_OK);
         delta_state_apply(&state, &first, 0);
         if (delta_state_prepare(&state, &actions, false, &err)) {
                 delta_actions_deinit(&actions);
         } else {
                 delta_state_apply(&state, &actions, 1);
-                must(delta_state_get_snapshot(&state, &snapshot, &err) == ST_OK);
+                require(delta_state_get_snapshot(&state, &snapshot, &err) == ST_OK);
                 read_delta_snapshot(snapshot);
                 delta_snapshot_release(snapshot);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any text as a linkage name: the readable form stays within its bound. The short form of both, of the text as it is
- * and of what it stands for, is never longer and never empty.
+ * Arbitrary text as a linkage name: the demangled name must not exceed its limit. The short forms of the text and of
+ * its demangled name must not be empty or longer than the original.
  */
 #include <assert.h>
 

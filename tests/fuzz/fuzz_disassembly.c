@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the answer of a worker that disassembles: refused, or everything in it has its bounds, and writing it
- * gives the same bytes.
+ * Arbitrary bytes as the response of a disassembly worker: it is refused, or everything in it is within bounds, and
+ * encoding it gives the same bytes.
  */
 #include <stdlib.h>
 #include <string.h>

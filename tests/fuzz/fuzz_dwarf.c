@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as debug sections, with split and supplementary files
- * (dwarf_input.h). Every unit and every line table is read, every name and
- * path looked at.
+ * Arbitrary bytes as debug sections, with split and supplementary files (dwarf_input.h). Every unit and line table is
+ * read, and every name and path.
  */
 #include <assert.h>
 
@@ -11,12 +10,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static size_t look_at(const char *text)
+static size_t touch_text(const char *text)
 {
         return text ? strlen(text) : 0;
 }
 
-static void check(const struct dwarf_code *c, const struct dwarf_regions *regions)
+static void check_scope(const struct dwarf_code *c, const struct dwarf_regions *regions)
 {
         size_t sum = 0;
 
@@ -30,7 +29,7 @@ static void check(const struct dwarf_code *c, const struct dwarf_regions *region
                 assert(dwarf_regions_find(regions, c->intervals[i].end - 1));
         }
         for (size_t i = 0; i < c->name_count; i++)
-                sum += look_at(c->names[i].linkage) + look_at(c->names[i].plain);
+                sum += touch_text(c->names[i].linkage) + touch_text(c->names[i].plain);
         for (size_t i = 0; i < c->lines.row_count; i++) {
                 assert(c->lines.rows[i].start < c->lines.rows[i].end);
                 assert(i == 0 || c->lines.rows[i - 1].end <= c->lines.rows[i].start);
@@ -60,10 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         dwarf_code_init(&result);
         for (size_t i = 0; i < in.object.main.units.count; i++)
                 if (dwarf_reader_unit(reader, i, &result) == ST_OK)
-                        check(&result, &regions);
+                        check_scope(&result, &regions);
         for (uint64_t at = 0; at != UINT64_MAX; at = dwarf_lines_next(&in.object.main.sections, at))
                 if (dwarf_reader_lines(reader, at, &result) == ST_OK)
-                        check(&result, &regions);
+                        check_scope(&result, &regions);
         dwarf_code_deinit(&result);
         dwarf_reader_destroy(reader);
         dwarf_input_close(&in);

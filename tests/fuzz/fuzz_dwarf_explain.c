@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Any bytes as debug sections (dwarf_input.h), of which a few addresses of
- * every unit are explained.
- */
+/* Arbitrary bytes as debug sections (dwarf_input.h). A few addresses of every unit are explained. */
 #include <assert.h>
 
 #include "dwarf/explain.h"
 #include "tests/fuzz/dwarf_input.h"
 
-#define ADDRESSES_MAX 16 /* of one unit */
+#define ADDRESSES_MAX 16 /* per unit */
 #define UNITS_MAX 64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile size_t sink;
 
-static void look_at(const char *text)
+static void touch_text(const char *text)
 {
         sink += text ? strlen(text) : 0;
 }
@@ -26,10 +23,10 @@ static void explain_unit(struct dwarf_reader *r)
 
         dwarf_unit_explain(r, &u);
         assert(u.unit);
-        look_at(u.name);
-        look_at(u.directory);
-        look_at(u.producer);
-        look_at(u.dwo_name);
+        touch_text(u.name);
+        touch_text(u.directory);
+        touch_text(u.producer);
+        touch_text(u.dwo_name);
 }
 
 static void explain_row(struct dwarf_reader *r, const struct dwarf_code *code, uint64_t address)
@@ -55,12 +52,12 @@ static void explain_scopes(struct dwarf_reader *r, const struct dwarf_code *code
                 dwarf_scope_explain(r, code, i, address, &s);
                 assert(s.hop_count <= DWARF_HOPS_MAX && s.name_hop <= s.hop_count);
                 assert(!s.has_interval || (s.start <= address && address < s.end));
-                look_at(s.name.linkage);
-                look_at(s.name.plain);
+                touch_text(s.name.linkage);
+                touch_text(s.name.plain);
         }
 }
 
-static void explain(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code, uint64_t address)
+static void explain_address(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code, uint64_t address)
 {
         assert(dwarf_code_covers(code, address));
         if (dwarf_explain_enter(r, unit, code, false))
@@ -73,12 +70,12 @@ static void explain(struct dwarf_reader *r, size_t unit, const struct dwarf_code
         dwarf_explain_leave(r);
 }
 
-static void explain_some(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code)
+static void explain_addresses(struct dwarf_reader *r, size_t unit, const struct dwarf_code *code)
 {
         for (size_t i = 0; i < code->interval_count && i < ADDRESSES_MAX; i++)
-                explain(r, unit, code, i % 2 ? code->intervals[i].end - 1 : code->intervals[i].start);
+                explain_address(r, unit, code, i % 2 ? code->intervals[i].end - 1 : code->intervals[i].start);
         for (size_t i = 0; i < code->lines.row_count && i < ADDRESSES_MAX; i++)
-                explain(r, unit, code, i % 2 ? code->lines.rows[i].end - 1 : code->lines.rows[i].start);
+                explain_address(r, unit, code, i % 2 ? code->lines.rows[i].end - 1 : code->lines.rows[i].start);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -98,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 sink += dwarf_unit_claims(reader, i, 0x401010);
         for (size_t i = 0; i < in.object.main.units.count && i < UNITS_MAX; i++)
                 if (dwarf_reader_unit(reader, i, &result) == ST_OK)
-                        explain_some(reader, i, &result);
+                        explain_addresses(reader, i, &result);
         dwarf_code_deinit(&result);
         dwarf_reader_destroy(reader);
         dwarf_input_close(&in);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first byte says what the rest is: bit 0 aarch64, bit 1 .debug_frame in
- * place of .eh_frame, bit 2 a whole ELF file. Each row of the table is then
- * looked up, and stepped with the input as stack memory.
+ * Flags in the first byte describe the rest: bit 0 aarch64, bit 1 .debug_frame instead of .eh_frame, bit 2 a whole ELF
+ * file. Each row of the table is looked up and stepped, with the input as stack memory.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ static void step_through(const struct unwind_table *t, const struct unwind_rules
         }
 }
 
-static void examine(const struct elf_image *img, struct memory *memory)
+static void examine_table(const struct elf_image *img, struct memory *memory)
 {
         _cleanup_unwind_rules_ struct unwind_rules rules = { 0 };
         _cleanup_unwind_table_ struct unwind_table t = { 0 };
@@ -90,8 +89,8 @@ struct wrapping {
         char names[sizeof NAMES];
 };
 
-/* An ELF file around a section. */
-static uint8_t *wrap(const uint8_t *data, size_t size, uint8_t kind, size_t *size_ret)
+/* Wraps a section in an ELF file. */
+static uint8_t *wrap_in_elf(const uint8_t *data, size_t size, uint8_t kind, size_t *size_ret)
 {
         struct wrapping w = {
                 .header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
@@ -139,14 +138,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         if (data[0] & 4) {
                 if (elf_image_from_memory(data + 1, size - 1, "input", &img, NULL) == ST_OK)
-                        examine(&img, &memory);
+                        examine_table(&img, &memory);
                 return 0;
         }
-        file = wrap(data + 1, size - 1, data[0], &file_size);
+        file = wrap_in_elf(data + 1, size - 1, data[0], &file_size);
         if (!file)
                 return 0;
         if (elf_image_from_memory(file, file_size, "input", &img, NULL))
                 __builtin_trap();
-        examine(&img, &memory);
+        examine_table(&img, &memory);
         return 0;
 }

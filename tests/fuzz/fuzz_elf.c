@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens bytes as an ELF file and walks every accessor of elf-image. */
+/* Opens bytes as an ELF file and calls every accessor of elf-image. */
 #include "common/limits.h"
 #include "elf-image/elf_image.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an ELF file with DWARF: no crash, and whatever table comes out keeps its invariants. */
+/*
+ * Arbitrary bytes as an ELF file with DWARF: extraction must not crash, and the resulting table must keep its
+ * invariants.
+ */
 #include <assert.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker that fetches says through its pipe, when whoever it asked has
- * taken it over: messages one behind the other, the last one cut off. The
- * first eight bytes are the limit of the file.
+ * The messages that a fetch worker writes to its pipe after a response has compromised it: consecutive messages, the
+ * last one possibly truncated. The first eight bytes are the file size limit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must_be_shown(const char *text, size_t size)
+static void require_displayable(const char *text, size_t size)
 {
         if (!memchr(text, 0, size))
                 abort();
@@ -32,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (data += 8, size -= 8; size >= sizeof m; data += sizeof m, size -= sizeof m) {
                 memcpy(&m, data, sizeof m);
                 fetch_message_sanitize(&m, max_bytes);
-                must_be_shown(m.response.name, sizeof m.response.name);
-                must_be_shown(m.text, sizeof m.text);
+                require_displayable(m.response.name, sizeof m.response.name);
+                require_displayable(m.text, sizeof m.text);
                 if (m.type > FETCH_FAILED || m.response.received_bytes > max_bytes ||
                     m.response.retry_after_s > LIMIT_UPSTREAM_PAUSE_S)
                         abort();

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (folded_encode(&p, "comm", &text, NULL))
                         abort();
                 profile_deinit(&p);
-                if (folded_decode(text.data, text.size, NULL, &p, NULL)) /* what is written can be read */
+                if (folded_decode(text.data, text.size, NULL, &p, NULL)) /* encoded output must be decodable */
                         abort();
                 profile_deinit(&p);
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the only data of a Go program: no crash, and whatever table comes out keeps its invariants. */
+/*
+ * Arbitrary bytes as the only data of a Go program: extraction must not crash, and the resulting table must keep its
+ * invariants.
+ */
 #include <assert.h>
 #include <stdlib.h>
 

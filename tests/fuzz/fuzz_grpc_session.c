@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a connection, through nghttp2 to the handlers and back. The first byte of the input says in which pieces
- * they arrive.
+ * The bytes of a connection, passed through nghttp2 to the handlers, and their responses. The first byte of the input
+ * determines how it is split into chunks.
  */
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t begun, ended, streams;
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
@@ -27,21 +27,21 @@ static void echo_message(struct grpc_call *call, void *context)
         struct buf answer;
 
         (void)context;
-        must(n <= KiB(4));
+        require(n <= KiB(4));
         buf_init(&answer, KiB(4));
         if (n)
                 buf_append(&answer, message, n);
         grpc_call_reply(call, &answer);
 }
 
-/* A stream whose state is its last message; one of three bytes fails it. */
+/* The state of a stream is its last message; a three-byte message makes it fail. */
 static void take_stream_message(struct grpc_call *call, void *context)
 {
         size_t n;
 
         (void)context;
         (void)grpc_call_message(call, &n);
-        must(n <= KiB(4));
+        require(n <= KiB(4));
         streams += !grpc_call_state(call);
         grpc_call_set_state(call, &streams);
         if (n == 3)
@@ -57,7 +57,7 @@ static void end_stream(struct grpc_call *call, void *context)
 static void abandon_stream(struct grpc_call *call, void *context)
 {
         (void)context;
-        must(grpc_call_state(call) == &streams);
+        require(grpc_call_state(call) == &streams);
         streams--;
 }
 
@@ -105,7 +105,7 @@ static void feed_session(struct grpc_session *s, const uint8_t *data, size_t siz
                         if (grpc_session_put_output(s, &output, NULL))
                                 return;
                 } while (output.size);
-                must(grpc_session_get_activity(s).held_bytes <= LIMIT_GRPC_STREAMS * KiB(8));
+                require(grpc_session_get_activity(s).held_bytes <= LIMIT_GRPC_STREAMS * KiB(8));
                 if (grpc_session_has_ended(s))
                         return;
                 now_ns += INT64_C(1000000000);
@@ -150,11 +150,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         begun = ended = streams = 0;
         if (size < 2)
                 return 0;
-        must(grpc_session_create(&d, (const struct sockaddr *)&peer, NULL, &s, NULL) == ST_OK);
+        require(grpc_session_create(&d, (const struct sockaddr *)&peer, NULL, &s, NULL) == ST_OK);
         feed_session(s, data + 1, size - 1, data[0] ? (size_t)data[0] * 7 : size);
         grpc_session_destroy(s);
-        must(begun == ended); /* each call is finished once */
-        must(streams == 0);   /* and the state of each stream is freed */
-        must(memory_use_held(MEMORY_CONNECTIONS) == 0 && memory_use_held(MEMORY_INGEST) == 0);
+        require(begun == ended); /* each call is finished exactly once */
+        require(streams == 0);   /* the state of each stream is freed */
+        require(memory_use_held(MEMORY_CONNECTIONS) == 0 && memory_use_held(MEMORY_INGEST) == 0);
         return 0;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a request is parsed here and not by libmicrohttpd. The input is text
- * of lines: the target, Range, If-None-Match, Accept-Encoding, X-Forwarded-For
- * (also as --trusted-proxy), Content-Type; what follows is the body, as
- * multipart/form-data and as a form.
+ * The parts of a request that are parsed by Cairn and not by libmicrohttpd. The input starts with lines: the target,
+ * Range, If-None-Match, Accept-Encoding, X-Forwarded-For (also used as --trusted-proxy), Content-Type. The rest is the
+ * body, parsed as multipart/form-data and as a form.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,26 +17,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TARGET, RANGE, NONE_MATCH, ENCODING, FORWARDED, CONTENT_TYPE, LINES };
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
 }
 
-/* Decoded text has no NUL of its own and is never longer than what was sent. */
-static void look_at_parts(const struct http_request *req)
+/* Decoded text has no NUL bytes and is never longer than the encoded text. */
+static void check_path_parts(const struct http_request *req)
 {
         for (size_t i = 0; i < req->part_count; i++) {
                 struct build_id id;
                 const char *text = req->parts[i].text;
 
-                must(text && strlen(text) <= strlen(req->uri));
+                require(text && strlen(text) <= strlen(req->uri));
                 if (build_id_from_hex(&id, text, strlen(text)))
-                        must(id.size > 0 && id.size <= BUILD_ID_MAX);
+                        require(id.size > 0 && id.size <= BUILD_ID_MAX);
         }
 }
 
-static void route(const char *uri)
+static void check_route(const char *uri)
 {
         static const struct http_route routes[] = {
                 { .path = "/" },
@@ -50,15 +49,15 @@ static void route(const char *uri)
         _cleanup_free_ struct http_request *req = calloc(1, sizeof *req);
         struct error err;
 
-        must(req && (req->uri = strdup(uri)));
+        require(req && (req->uri = strdup(uri)));
         if (request_parse_uri(req, uri, &err) == ST_OK)
-                must(req->query_count <= LIMIT_HTTP_QUERY_PARAMETERS);
+                require(req->query_count <= LIMIT_HTTP_QUERY_PARAMETERS);
         for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
                 if (match_route(&routes[i], req))
-                        look_at_parts(req);
+                        check_path_parts(req);
         request_clear_parts(req);
         for (size_t i = 0; i < req->query_count; i++) {
-                must(strlen(req->query[i].name) + strlen(req->query[i].value) <= strlen(uri));
+                require(strlen(req->query[i].name) + strlen(req->query[i].value) <= strlen(uri));
                 free(req->query[i].name);
                 free(req->query[i].value);
         }
@@ -66,7 +65,7 @@ static void route(const char *uri)
         free(req->uri);
 }
 
-static void range(const char *header)
+static void check_range(const char *header)
 {
         static const uint64_t sizes[] = { 0, 1, 100, UINT64_MAX };
 
@@ -74,17 +73,17 @@ static void range(const char *header)
                 struct byte_range r = { 1, 0 };
 
                 if (parse_range(header, sizes[i], &r) == RANGE_ONE)
-                        must(r.start < r.end && r.end <= sizes[i]);
+                        require(r.start < r.end && r.end <= sizes[i]);
         }
 }
 
-static void forwarded(const char *header)
+static void check_forwarded(const char *header)
 {
         struct forward_list f;
         struct error err;
 
         if (forward_loop_check(header, "_cairn-0123456789abcdef", &f, &err) == ST_OK)
-                must(strlen(f.header) < sizeof f.header && strlen(f.via) < sizeof f.via);
+                require(strlen(f.header) < sizeof f.header && strlen(f.via) < sizeof f.via);
 }
 
 static void forwarded_client(const char *header)
@@ -95,32 +94,32 @@ static void forwarded_client(const char *header)
         struct address_range range;
 
         find_forwarded_client(header, &loopback, 1, &client); /* not a trusted proxy */
-        must(IN6_IS_ADDR_UNSPECIFIED(&client));
+        require(IN6_IS_ADDR_UNSPECIFIED(&client));
         find_forwarded_client(header, &all, 1, &client);
         if (address_range_parse(header, &range, NULL) == ST_OK)
-                must(range.bits <= 128 && is_address_in_ranges(&range.address, &range, 1));
+                require(range.bits <= 128 && is_address_in_ranges(&range.address, &range, 1));
 }
 
-static void form(const uint8_t *body, size_t n)
+static void check_form(const uint8_t *body, size_t n)
 {
         _cleanup_free_ struct http_request *req = calloc(1, sizeof *req);
         char value[64];
 
-        must(req != NULL);
+        require(req != NULL);
         buf_init(&req->body, n);
-        must(buf_append(&req->body, body, n) == ST_OK);
+        require(buf_append(&req->body, body, n) == ST_OK);
         if (http_form_field(req, "token", value, sizeof value))
-                must(memmem(body, n, "token=", 6) && strlen(value) < sizeof value);
+                require(memmem(body, n, "token=", 6) && strlen(value) < sizeof value);
         buf_deinit(&req->body);
 }
 
-static void multipart(const char *type, const uint8_t *body, size_t n)
+static void check_multipart(const char *type, const uint8_t *body, size_t n)
 {
         const uint8_t *part;
         size_t part_size;
 
         if (multipart_find(type, body, n, "profile", &part, &part_size, NULL) == ST_OK)
-                must(part >= body && part + part_size <= body + n);
+                require(part >= body && part + part_size <= body + n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -128,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         _cleanup_free_ char *text = calloc(1, size + 1);
         char *lines[LINES], *rest = text;
 
-        must(text != NULL);
+        require(text != NULL);
         if (size)
                 memcpy(text, data, size);
         for (unsigned i = 0; i < LINES; i++) {
@@ -136,16 +135,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 lines[i] = line ? line : text + size;
         }
-        route(lines[TARGET]);
-        range(lines[RANGE]);
-        must(!is_etag_listed(lines[NONE_MATCH], "tag") || strchr(lines[NONE_MATCH], '*') ||
-             strstr(lines[NONE_MATCH], "\"tag\""));
+        check_route(lines[TARGET]);
+        check_range(lines[RANGE]);
+        require(!is_etag_listed(lines[NONE_MATCH], "tag") || strchr(lines[NONE_MATCH], '*') ||
+                strstr(lines[NONE_MATCH], "\"tag\""));
         (void)choose_compression(lines[ENCODING]);
-        forwarded(lines[FORWARDED]);
+        check_forwarded(lines[FORWARDED]);
         forwarded_client(lines[FORWARDED]);
-        if (rest) { /* exactly as much as there is, for the sanitizer's eyes */
-                multipart(lines[CONTENT_TYPE], data + (rest - text), size - (size_t)(rest - text));
-                form(data + (rest - text), size - (size_t)(rest - text));
+        if (rest) { /* an exact copy, so that reads past the end are detected */
+                check_multipart(lines[CONTENT_TYPE], data + (rest - text), size - (size_t)(rest - text));
+                check_form(data + (rest - text), size - (size_t)(rest - text));
         }
         return 0;
 }

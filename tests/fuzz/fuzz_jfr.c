@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two bytes with the length of the labels, little endian, the labels, and a recording. */
+/* Two bytes with the length of the labels (little-endian), the labels, and a recording. */
 #include "profile-formats/jfr/jfr_decode.h"
 #include "tests/support/profile_walk.h"
 

@@ -8,8 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PID 4711
 
-/* Read on until nothing is used, seeing one byte more than the last record needs at least. */
-static void feed(struct jitdump *j, const uint8_t *data, size_t size)
+/* Feeds data until no more is consumed, each time with one byte more than the last record requires. */
+static void feed_dump(struct jitdump *j, const uint8_t *data, size_t size)
 {
         uint64_t at = 0, used = 1;
 
@@ -18,12 +18,12 @@ static void feed(struct jitdump *j, const uint8_t *data, size_t size)
                 if (jitdump_feed(j, data + at, size - at, size - at, PID, &used, NULL))
                         return;
                 if (used > size - at)
-                        __builtin_trap(); /* all that is left was told */
+                        __builtin_trap(); /* everything else was reported */
                 at += used;
         }
 }
 
-static void check(struct jitdump *a, struct jitdump *b, uint64_t addr)
+static void check_dump(struct jitdump *a, struct jitdump *b, uint64_t addr)
 {
         struct jit_location x = { 0 }, y = { 0 };
         bool found = jitdump_find(a, addr, &x);
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         jitdump_init(&whole, &budget);
         jitdump_init(&grown, NULL);
-        feed(&whole, data, size);
-        /* As a file grows: what is there at first, then the rest. */
+        feed_dump(&whole, data, size);
+        /* As a growing file: first part of it, then the rest. */
         if (size) {
                 uint64_t used = 0;
                 size_t half = size / 2;
@@ -53,16 +53,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 memcpy(first, data, half);
                 if (!jitdump_feed(&grown, first, half, half, PID, &used, NULL) && used <= half) {
                         if (grown.has_header)
-                                feed(&grown, data + used, size - used);
+                                feed_dump(&grown, data + used, size - used);
                         else
-                                feed(&grown, data, size);
+                                feed_dump(&grown, data, size);
                 }
                 free(first);
         }
         if (!whole.dropped && !grown.dropped)
                 for (size_t i = 0; i < whole.code_count && i < 64; i++)
                         for (uint64_t near = 0; near < 3; near++)
-                                check(&whole, &grown, whole.codes[i].addr + near - 1);
+                                check_dump(&whole, &grown, whole.codes[i].addr + near - 1);
         jitdump_deinit(&whole);
         jitdump_deinit(&grown);
         if (budget.used)

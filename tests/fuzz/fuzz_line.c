@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as .debug_line: a byte of flags (1: big-endian), the length of
- * .debug_line_str in 16 bits and that section, then the tables. Both readers of
- * line programs have to agree.
+ * Arbitrary bytes as .debug_line: a byte of flags (1: big-endian), the length of .debug_line_str in 16 bits and that
+ * section, then the tables. Both line program readers must agree.
  */
 #include <assert.h>
 
@@ -11,7 +10,7 @@
 #include "dwarf/reader_internal.h"
 #include "tests/fuzz/dwarf_input.h"
 
-#define ROWS_MAX 32 /* of one table: those that are looked for again */
+#define ROWS_MAX 32 /* rows of one table that are looked up again */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,8 +31,8 @@ static void check_table(const struct dwarf_lines *l)
         }
 }
 
-/* The slow reader finds each row of the other one, unless sequences lie upon one another. */
-static void find_again(const struct dwarf_reader *r, uint64_t table, const struct dwarf_lines *l)
+/* The reference reader must find each row of the other one, unless sequences overlap. */
+static void check_row(const struct dwarf_reader *r, uint64_t table, const struct dwarf_lines *l)
 {
         struct dwarf_lines files = { 0 };
 
@@ -77,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         continue;
                 check_table(&result.lines);
                 if (!result.damage)
-                        find_again(reader, at, &result.lines);
+                        check_row(reader, at, &result.lines);
         }
         dwarf_code_deinit(&result);
         dwarf_reader_destroy(reader);

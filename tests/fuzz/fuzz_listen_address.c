@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The text of --listen. Addresses in numbers are resolved, names are not: a
- * fuzzer shall ask no name server.
- */
+/* The argument of --listen. Numeric addresses are resolved, names are not: fuzzing must not send DNS requests. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +9,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
 }
 
-/* Only characters of numeric addresses; no zone, whose interface the host may have or not. */
+/* Only characters of numeric addresses; no zone, since network interfaces depend on the host. */
 static bool is_numeric_text(const char *text)
 {
         size_t n = strspn(text, "0123456789abcdefABCDEF.:[]");
@@ -26,14 +23,14 @@ static bool is_numeric_text(const char *text)
         return text[n] == 0 && strpbrk(text, ".:[");
 }
 
-/* What getaddrinfo() takes for a name, "abc" or "1.2.beef", would be looked up. */
+/* Text that getaddrinfo() treats as a name, such as "abc" or "1.2.beef", would be resolved. */
 static bool is_numeric_host(const char *text)
 {
         struct addrinfo hints = { .ai_flags = AI_NUMERICHOST }, *info;
         _cleanup_free_ char *host = strdup(text);
         char *end;
 
-        must(host != NULL);
+        require(host != NULL);
         if (host[0] == '[') {
                 end = strchr(host, ']');
                 if (!end)
@@ -47,7 +44,7 @@ static bool is_numeric_host(const char *text)
                 end = host;
         }
         if (!*end)
-                return true; /* every address */
+                return true; /* the wildcard address */
         if (getaddrinfo(end, NULL, &hints, &info))
                 return false;
         freeaddrinfo(info);
@@ -60,14 +57,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct listen_address l;
         struct error err;
 
-        must(text != NULL);
+        require(text != NULL);
         if (!is_numeric_text(text) || !is_numeric_host(text))
                 return 0;
         if (parse_listen_address(text, 7070, &l, &err))
                 return 0;
-        must(l.host[0] && strlen(l.host) < sizeof l.host && !strpbrk(l.host, "[]"));
-        must(!l.is_loopback || strcmp(l.host, "0.0.0.0") != 0);
+        require(l.host[0] && strlen(l.host) < sizeof l.host && !strpbrk(l.host, "[]"));
+        require(!l.is_loopback || strcmp(l.host, "0.0.0.0") != 0);
         if (!strchr(text, ':'))
-                must(l.port == 7070);
+                require(l.port == 7070);
         return 0;
 }

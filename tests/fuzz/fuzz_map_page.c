@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a map page of the index: the first 12 are the key. The checksum
- * is made right; then every entry is read and places in between are searched.
+ * Arbitrary bytes as a map page of the index: the first 12 are the key. The checksum is corrected. Then every entry is
+ * read, and positions between entries are looked up.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void walk(const struct map_page *page)
+static void walk_page(const struct map_page *page)
 {
         for (uint32_t i = 0; i < page->count; i++) {
                 uint64_t start = map_page_start(page, i);
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size < MAP_KEY_BYTES + MAP_CHECKSUM_BYTES)
                 return 0;
         size -= MAP_KEY_BYTES;
-        /* An exact copy on the heap, so that a read behind the end is seen. */
+        /* An exact copy on the heap, so that reads past the end are detected. */
         copy = malloc(size);
         if (!copy)
                 abort();
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         checksum = htole64(checksum);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (map_page_open(&page, data, MAP_KEY_BYTES, copy, size, NULL) == ST_OK)
-                walk(&page);
+                walk_page(&page);
         free(copy);
         return 0;
 }

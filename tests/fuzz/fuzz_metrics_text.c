@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics as text: each sample has a name, and sums do not read past a label and are bounded. */
+/* Metrics as text: each sample has a name, label parsing stays within the line, and sums are bounded. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

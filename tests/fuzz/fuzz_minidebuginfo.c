@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as .gnu_debugdata of a stripped file. A byte of flags says whether
- * the rest is that section (1) or the file that is packed in it, since no
- * mutation keeps the checksums of xz.
+ * Arbitrary bytes as .gnu_debugdata of a stripped file. A flag byte determines whether the rest is that section (1) or
+ * the file to be compressed into it, since mutations would invalidate the checksums of xz.
  */
 #include <assert.h>
 #include <lzma.h>
@@ -18,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void pack(const uint8_t *data, size_t size, struct buf *ret)
+static void compress_xz(const uint8_t *data, size_t size, struct buf *ret)
 {
         size_t room = lzma_stream_buffer_bound(size), used = 0;
 
@@ -42,7 +41,7 @@ static void make_file(const struct buf *packed, struct buf *ret)
         elf_make(&(struct elf_maker){ .is_64 = true, .type = ET_EXEC, .sections = sections, .section_count = 3 }, ret);
 }
 
-static void open_it(const struct buf *file)
+static void open_file(const struct buf *file)
 {
         struct elf_image outer, inner;
         _cleanup_buf_ struct buf bytes = { 0 };
@@ -84,9 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (data[0] & 1)
                 buf_append(&packed, data + 1, size - 1);
         else
-                pack(data + 1, size - 1, &packed);
+                compress_xz(data + 1, size - 1, &packed);
         make_file(&packed, &file);
-        open_it(&file);
+        open_file(&file);
         extract(&file);
         return 0;
 }

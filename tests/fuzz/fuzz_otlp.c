@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What decodes can be encoded, and what is encoded decodes to as many samples. */
+/* Whatever can be decoded can be encoded, and decodes again to the same number of samples. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         _cleanup_buf_ struct buf wire;

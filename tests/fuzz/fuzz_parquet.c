@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens bytes as a Parquet file and touches every value of every column. */
+/* Opens bytes as a Parquet file and reads every value of every column. */
 #include <string.h>
 
 #include "parquet/column_cursor.h"
@@ -18,7 +18,7 @@ static uint64_t sum_bytes(const struct parquet_bytes *b)
         return sum;
 }
 
-static void touch(const struct parquet_column *c)
+static void touch_column(const struct parquet_column *c)
 {
         uint64_t sum = 0;
 
@@ -57,7 +57,7 @@ static bool is_same_value(const struct parquet_cursor *cursor, const struct parq
         return a->size == b->size && (!a->size || memcmp(a->data, b->data, a->size) == 0);
 }
 
-/* False when the cursor fails. */
+/* False if the cursor fails. */
 static bool walk_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group,
                         const struct parquet_column *c)
 {
@@ -83,7 +83,9 @@ static bool walk_cursor(struct parquet_cursor *cursor, const struct parquet_file
         return true;
 }
 
-/* A column that can be read whole has the same values for a cursor; one that cannot must not crash it. */
+/*
+ * A column that can be read as a whole must give the same values through a cursor; any other must not crash the cursor.
+ */
 static void touch_by_cursor(struct parquet_cursor *cursor, const struct parquet_file *f, uint32_t group, uint32_t node,
                             const struct parquet_column *c)
 {
@@ -123,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                 touch_by_cursor(cursor, f, group, schema->columns[i], NULL);
                                 continue;
                         }
-                        touch(&c);
+                        touch_column(&c);
                         touch_by_cursor(cursor, f, group, schema->columns[i], &c);
                         parquet_column_deinit(&c);
                 }

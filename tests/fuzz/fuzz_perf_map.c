@@ -5,8 +5,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ranges must agree with the rule: the last symbol that covers an address names it. */
-static void check(struct perf_map *m, const struct named_range *symbols, size_t count, uint64_t addr)
+/* Ranges must follow the rule that the last symbol that covers an address names it. */
+static void check_ranges(struct perf_map *m, const struct named_range *symbols, size_t count, uint64_t addr)
 {
         const struct named_range *expected = NULL, *found = code_names_find(&m->code, addr);
 
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         perf_map_init(&m, &budget);
         m.code.keeps_names = true;
-        /* In two pieces, as a file grows. */
+        /* In two chunks, as a growing file. */
         if (perf_map_feed(&m, (const char *)data, size / 2, &used, NULL) == ST_OK &&
             perf_map_feed(&m, (const char *)data + used, size - used, &used, NULL) == ST_OK && m.code.pending_count) {
                 size_t count = m.code.pending_count;
@@ -36,9 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         __builtin_trap();
                 memcpy(symbols, m.code.pending, count * sizeof *symbols);
                 for (size_t i = 0; i < count && i < 64; i++) {
-                        check(&m, symbols, count, symbols[i].start);
-                        check(&m, symbols, count, symbols[i].end);
-                        check(&m, symbols, count, symbols[i].end - 1);
+                        check_ranges(&m, symbols, count, symbols[i].start);
+                        check_ranges(&m, symbols, count, symbols[i].end);
+                        check_ranges(&m, symbols, count, symbols[i].end - 1);
                 }
         }
         free(symbols);

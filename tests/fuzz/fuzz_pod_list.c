@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of pods as an API server might send it: every key finds a pod, and all texts are UTF-8. */
+/* A list of pods as a response of an API server: every key finds a pod, and all texts are UTF-8. */
 #include <string.h>
 
 #include "agent/kubernetes/pod_list.h"

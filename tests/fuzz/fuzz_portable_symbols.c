@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A symbol file with a right body size, right checksums and anything else
- * wrong. What reads holds the invariants of a table, and written again it is
- * the same table.
+ * A symbol file with corrected body size and checksums. If it can be read, the table must keep its invariants, and
+ * writing it and reading it back must give the same table.
  */
 #include <assert.h>
 
@@ -12,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must_be_same(const struct symbol_table *a, const struct symbol_table *b)
+static void require_same_tables(const struct symbol_table *a, const struct symbol_table *b)
 {
         assert(a->quality == b->quality && a->partial == b->partial && build_id_equal(&a->build_id, &b->build_id));
         assert(a->segment_count == b->segment_count && a->range_count == b->range_count &&
@@ -45,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (portable_symbols_write(&t, &go_id, out, NULL) ||
             portable_symbols_read(out, "again", &again, &go_id_again, NULL))
                 abort();
-        must_be_same(&t, &again);
+        require_same_tables(&t, &again);
         assert(build_id_equal(&go_id, &go_id_again));
         symbol_table_deinit(&again);
         symbol_table_deinit(&t);

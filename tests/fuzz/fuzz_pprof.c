@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file that was read, with every location named anew, is one that can be read. */
+/* Renaming every location of a decoded file must give a file that can be decoded. */
 static void check_symbols(const uint8_t *data, size_t size, const struct profile *p)
 {
         bool *changed = malloc(p->locations.count + 1u);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a batch is accepted before it is acknowledged. The input is an OTLP body; whatever labels and times it
- * brings, what is left holds to the limits that the tables rely on.
+ * The reduction of a batch before it is acknowledged. The input is an OTLP body. Whatever its labels and times, the
+ * accepted samples must satisfy the limits on which the tables rely.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages of Connect clients. The first byte chooses the type, and whether the rest is protobuf or JSON. What can be
- * read is written as JSON, which is read again and written as the same text.
+ * Messages of Connect clients. The first byte selects the type, and whether the rest is protobuf or JSON. A message
+ * that can be decoded is written as JSON, which is decoded again and must be written as the same text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const ProtobufCMessageDescriptor *const types[] = {
         &push__push_request__descriptor,
 };
 
-/* False when the message cannot be read. */
+/* False if the message cannot be decoded. */
 static bool rewrite_message(const ProtobufCMessageDescriptor *type, bool is_proto, const void *data, size_t n,
                             struct buf *ret)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push.v1.PushRequest: ProtoJSON when the input begins with a brace, else protobuf, also as Parca's WriteRawRequest. */
+/*
+ * push.v1.PushRequest: ProtoJSON if the input begins with a brace, otherwise protobuf, also decoded as Parca's
+ * WriteRawRequest.
+ */
 #include "profile-formats/push.h"
 #include "tests/support/profile_walk.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a scanning worker's answer: refused, or everything in it has its bounds. */
+/* Arbitrary bytes as the response of a scan worker: it is refused, or everything in it is within bounds. */
 #include <stdlib.h>
 #include <string.h>
 

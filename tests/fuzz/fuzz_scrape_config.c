@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration of cairn scrape, and the same bytes as a file of targets: what is taken keeps its promises. */
+/*
+ * A configuration of cairn scrape, and the same bytes as a target file: accepted settings must be within their
+ * documented ranges.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
@@ -20,12 +23,12 @@ static void must(bool ok)
 
 static void check_target(const struct scrape_target *t)
 {
-        must(strncmp(t->base_url, "http://", 7) == 0 || strncmp(t->base_url, "https://", 8) == 0);
-        must(!strpbrk(t->base_url, " \r\n"));
-        must(t->labels.count <= LIMIT_RELABEL_LABELS && *label_set_get(&t->labels, "instance"));
+        require(strncmp(t->base_url, "http://", 7) == 0 || strncmp(t->base_url, "https://", 8) == 0);
+        require(!strpbrk(t->base_url, " \r\n"));
+        require(t->labels.count <= LIMIT_RELABEL_LABELS && *label_set_get(&t->labels, "instance"));
         for (size_t i = 0; i < t->labels.count; i++) {
-                must(*t->labels.items[i].value && strncmp(t->labels.items[i].name, "__", 2) != 0);
-                must(i == 0 || strcmp(t->labels.items[i - 1].name, t->labels.items[i].name) < 0);
+                require(*t->labels.items[i].value && strncmp(t->labels.items[i].name, "__", 2) != 0);
+                require(i == 0 || strcmp(t->labels.items[i - 1].name, t->labels.items[i].name) < 0);
         }
 }
 
@@ -45,11 +48,11 @@ static void check_config(const struct scrape_config *c, const struct target_grou
         for (size_t i = 0; i < c->job_count; i++) {
                 const struct scrape_job *job = &c->jobs[i];
 
-                must(job->interval_ms >= 100 && job->timeout_ms <= job->interval_ms);
-                must(job->http.body_max_bytes && job->http.body_max_bytes <= LIMIT_HTTP_BODY_BYTES);
-                must(job->rules.count <= LIMIT_RELABEL_RULES && job->groups.address_count <= LIMIT_SCRAPE_TARGETS);
+                require(job->interval_ms >= 100 && job->timeout_ms <= job->interval_ms);
+                require(job->http.body_max_bytes && job->http.body_max_bytes <= LIMIT_HTTP_BODY_BYTES);
+                require(job->rules.count <= LIMIT_RELABEL_RULES && job->groups.address_count <= LIMIT_SCRAPE_TARGETS);
                 for (size_t j = 0; j < job->profile_count; j++)
-                        must(job->profiles[j].path[0] == '/' && job->profiles[j].seconds * 1000 <= job->interval_ms);
+                        require(job->profiles[j].path[0] == '/' && job->profiles[j].seconds * 1000 <= job->interval_ms);
                 for (size_t j = 0; j < job->groups.count && j < 16; j++)
                         check_group(c, job, &job->groups.items[j]);
                 for (size_t j = 0; j < more->count && j < 16; j++)
@@ -65,14 +68,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         _cleanup_target_groups_ struct target_groups groups = { 0 };
         char path[64];
 
-        must(fd >= 0 && file_write_all(fd, data, size, "config", NULL) == ST_OK);
-        must(standard_fd >= 0 && file_write_all(standard_fd, standard, strlen(standard), "config", NULL) == ST_OK);
+        require(fd >= 0 && file_write_all(fd, data, size, "config", NULL) == ST_OK);
+        require(standard_fd >= 0 && file_write_all(standard_fd, standard, strlen(standard), "config", NULL) == ST_OK);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         if (target_file_read(path, &groups, NULL) == ST_OK)
-                must(groups.address_count <= LIMIT_SCRAPE_TARGETS);
+                require(groups.address_count <= LIMIT_SCRAPE_TARGETS);
         if (scrape_config_read(path, &c, NULL)) {
                 snprintf(path, sizeof path, "/proc/self/fd/%d", standard_fd);
-                must(scrape_config_read(path, &c, NULL) == ST_OK);
+                require(scrape_config_read(path, &c, NULL) == ST_OK);
         }
         check_config(&c, &groups);
         return 0;

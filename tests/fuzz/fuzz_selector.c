@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever a client may write as a selector or a time; what parses is matched against itself. */
+/* Arbitrary text as a selector or a time; a valid selector is matched against its own text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         _cleanup_free_ char *text = calloc(1, size + 1);
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 selector_deinit(&s);
         }
         if (time_text_parse(text, 1700000000000000000, &t, NULL) == ST_OK && size == 0)
-                abort(); /* nothing is no time */
+                abort(); /* an empty text is not a time */
         if (duration_text_parse(text, &t, NULL) == ST_OK && t <= 0)
                 abort();
         return 0;

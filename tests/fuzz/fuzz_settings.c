@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short texts that say what may happen. The first byte says what the others
- * are: a token file and then a file of upstreams, a retention rule of debuginfo or
- * samples and then a tenants file, or a JSON body with its members.
+ * Short texts of settings and permissions. The first byte selects how the rest is parsed: as a token file and then as a
+ * list of upstreams, as a retention rule of debuginfo or samples and then as a tenants file, or as a JSON body.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +19,27 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
 }
 
-/* No line of the file becomes two headers. */
-static void upstream_file(const char *path)
+/* No line of the file may produce two headers. */
+static void check_upstreams(const char *path)
 {
         struct upstream_list l = { 0 };
 
         (void)!upstream_list_read(&l, path, NULL);
         for (size_t i = 0; i < l.count; i++) {
-                must(strncmp(l.urls[i], "http", 4) == 0 && !strpbrk(l.urls[i], " \t\n"));
-                must(!l.headers[i] || !strpbrk(l.headers[i], "\r\n"));
+                require(strncmp(l.urls[i], "http", 4) == 0 && !strpbrk(l.urls[i], " \t\n"));
+                require(!l.headers[i] || !strpbrk(l.headers[i], "\r\n"));
         }
         upstream_list_deinit(&l);
 }
 
-/* Whatever the file says, nobody comes in without a token, and its whole text is none. */
-static void token_file(const uint8_t *data, size_t size)
+/* Whatever the file contains, requests without a token are refused, and its whole text is not a token. */
+static void check_tokens(const uint8_t *data, size_t size)
 {
         _cleanup_close_ int fd = memfd_create("tokens", 0);
         char path[64], name[HTTP_TOKEN_NAME_SIZE];
@@ -48,58 +47,58 @@ static void token_file(const uint8_t *data, size_t size)
         struct tokens *t;
         struct error err;
 
-        must(token_identify("a token that nobody has written down", &unknown));
-        must(fd >= 0 && file_write_all(fd, data, size, "tokens", NULL) == ST_OK);
+        require(token_identify("a token that nobody has written down", &unknown));
+        require(fd >= 0 && file_write_all(fd, data, size, "tokens", NULL) == ST_OK);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        upstream_file(path);
+        check_upstreams(path);
         if (tokens_load(path, NULL, &t, &err))
                 return;
         for (int scope = SCOPE_READ; scope <= SCOPE_ADMIN; scope++) {
-                must(tokens_check(t, NULL, scope, name) != ACCESS_GRANTED && !name[0]);
-                must(tokens_check(t, &unknown, scope, name) != ACCESS_GRANTED);
+                require(tokens_check(t, NULL, scope, name) != ACCESS_GRANTED && !name[0]);
+                require(tokens_check(t, &unknown, scope, name) != ACCESS_GRANTED);
         }
         tokens_destroy(t);
 }
 
-/* Whatever the file says, its tenants have names that lead into folders of their own. */
-static void tenants_file(const char *text)
+/* Whatever the file contains, the folder names of its tenants stay inside the data directory. */
+static void check_tenants(const char *text)
 {
         _cleanup_free_ char *copy = strdup(text);
         struct tenant_configs *c;
 
-        must(copy);
+        require(copy);
         if (tenant_configs_parse(copy, "file", &c, NULL))
                 return;
-        must(c->count > 0 && c->count <= LIMIT_TENANTS);
+        require(c->count > 0 && c->count <= LIMIT_TENANTS);
         for (size_t i = 0; i < c->count; i++)
-                must(tenant_name_is_valid(c->items[i].name) && !strpbrk(c->items[i].name, "./"));
+                require(tenant_name_is_valid(c->items[i].name) && !strpbrk(c->items[i].name, "./"));
         tenant_configs_destroy(c);
 }
 
-static void retention(const char *text)
+static void check_retention(const char *text)
 {
         const struct stored_object o = { .label = "release/1", .token = "ci" };
         struct retention_rule rule;
         struct error err;
 
         if (retention_rule_parse(text, &rule, &err) == ST_OK)
-                must(retention_find_rule(&rule, 1, &o) <= 1 && *text);
+                require(retention_find_rule(&rule, 1, &o) <= 1 && *text);
 }
 
-/* A refused rule changes nothing, and one with labels selects something by an age. */
-static void sample_rule(const char *text)
+/* A rejected rule changes nothing, and one with labels selects samples by age. */
+static void check_sample_rule(const char *text)
 {
         struct sample_rules rules = { 0 };
         struct error err;
 
         if (sample_rules_add(&rules, text, &err))
-                must(!rules.limits.rule_count && !rules.limits.age_s && !rules.limits.size_bytes);
+                require(!rules.limits.rule_count && !rules.limits.age_s && !rules.limits.size_bytes);
         else if (rules.limits.rule_count)
-                must(rules.rules[0].age_s && (rules.rules[0].matcher_count || rules.rules[0].type));
+                require(rules.rules[0].age_s && (rules.rules[0].matcher_count || rules.rules[0].type));
         sample_rules_deinit(&rules);
 }
 
-static void json(const uint8_t *data, size_t size)
+static void check_json(const uint8_t *data, size_t size)
 {
         struct json_value o, files, file;
         struct json_scan items;
@@ -120,7 +119,7 @@ static void json(const uint8_t *data, size_t size)
                 (void)json_value_text(&file, "kind", text, sizeof text);
                 count++;
         }
-        must(json_value_count(&files, SIZE_MAX - 1) == count);
+        require(json_value_count(&files, SIZE_MAX - 1) == count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -131,17 +130,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         switch (data[0] % 3) {
         case 0:
-                token_file(data + 1, size - 1);
+                check_tokens(data + 1, size - 1);
                 break;
         case 1:
                 text = strndup((const char *)data + 1, size - 1);
-                must(text != NULL);
-                retention(text);
-                sample_rule(text);
-                tenants_file(text);
+                require(text != NULL);
+                check_retention(text);
+                check_sample_rule(text);
+                check_tenants(text);
                 break;
         default:
-                json(data + 1, size - 1);
+                check_json(data + 1, size - 1);
         }
         return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a source bundle: refused, or every file of it lies inside. */
+/* Arbitrary bytes as a source bundle: it is refused, or every file of it is within its bounds. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ELF files, the length of the first in two bytes before it: a linked file
- * with skeleton units, and what may be a .dwo file or a package of theirs.
+ * Two ELF files, preceded by two bytes with the length of the first: a linked file with skeleton units, and a possible
+ * .dwo file or package for them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define UNITS_MAX 100000 /* of so few bytes */
+#define UNITS_MAX 100000 /* more than an input of this size can contain */
 
 struct seen {
         uint64_t count;
         size_t bytes;
 };
 
-static enum status see(void *context, const struct dwarf_split_unit *unit)
+static enum status see_unit(void *context, const struct dwarf_split_unit *unit)
 {
         struct seen *s = context;
 
@@ -28,14 +28,14 @@ static enum status see(void *context, const struct dwarf_split_unit *unit)
         return ST_OK;
 }
 
-static enum status stop(void *context, const struct dwarf_split_unit *unit)
+static enum status stop_walk(void *context, const struct dwarf_split_unit *unit)
 {
         (void)context;
         (void)unit;
         return ST_BUSY;
 }
 
-/* In memory of its own, so that the sanitizer sees a read past its end. */
+/* In an allocation of its own, so that AddressSanitizer detects reads past its end. */
 static bool open_image(const uint8_t *data, size_t size, uint8_t **copy_ret, struct elf_image *ret)
 {
         *copy_ret = malloc(size ? size : 1);
@@ -59,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         n = n < size - 2 ? n : size - 2;
         has_linked = open_image(data + 2, n, &linked_bytes, &linked);
         if (has_linked) {
-                (void)!dwarf_split_units(&linked, see, &seen, NULL);
-                if (dwarf_split_units(&linked, stop, NULL, NULL) == ST_OK && seen.count)
+                (void)!dwarf_split_units(&linked, see_unit, &seen, NULL);
+                if (dwarf_split_units(&linked, stop_walk, NULL, NULL) == ST_OK && seen.count)
                         abort();
         }
         if (!open_image(data + 2 + n, size - 2 - n, &other_bytes, &other))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the debuginfo store reads back from its disk. The first byte says what
- * the others are: a seekable zstd file, or a record behind its key.
+ * Files that the debuginfo store reads from its disk. The first byte selects how the rest is parsed: as a seekable zstd
+ * file, or as a record preceded by its key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
         if (!ok)
                 abort();
@@ -29,19 +29,19 @@ static void read_seekable(const uint8_t *data, size_t size)
         struct error err;
         int fd = memfd_create("seekable", MFD_CLOEXEC);
 
-        must(fd >= 0 && file_write_all(fd, data, size, "seekable", NULL) == ST_OK);
+        require(fd >= 0 && file_write_all(fd, data, size, "seekable", NULL) == ST_OK);
         if (seekable_open(fd, "seekable", &r, &err))
                 return;
-        must(seekable_get_size(r) <= LIMIT_OBJECT_BYTES);
+        require(seekable_get_size(r) <= LIMIT_OBJECT_BYTES);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
                 ssize_t n = seekable_pread(r, to, sizeof to, places[i], &err);
 
-                must(n <= (ssize_t)sizeof to && (n <= 0 || places[i] < seekable_get_size(r)));
+                require(n <= (ssize_t)sizeof to && (n <= 0 || places[i] < seekable_get_size(r)));
         }
         seekable_close(r);
 }
 
-/* What is read is written the same, but for version 1. */
+/* A record that can be read is written identically, except for version 1. */
 static void read_record(const uint8_t *data, size_t size)
 {
         size_t key_size = size ? data[0] : 0;
@@ -54,14 +54,14 @@ static void read_record(const uint8_t *data, size_t size)
         if (!size || key_size > size - 1 ||
             record_decode(data + 1, key_size, data + 1 + key_size, size - 1 - key_size, &o, &err))
                 return;
-        must(memchr(o.name, 0, sizeof o.name) && memchr(o.label, 0, sizeof o.label) &&
-             memchr(o.token, 0, sizeof o.token));
+        require(memchr(o.name, 0, sizeof o.name) && memchr(o.label, 0, sizeof o.label) &&
+                memchr(o.token, 0, sizeof o.token));
         record_encode(&b, &o);
-        must(!b.failed && record_make_key(key, &o.build_id, o.kind) == key_size &&
-             memcmp(key, data + 1, key_size) == 0);
-        must(record_decode(key, key_size, b.data, b.size, &again, &err) == ST_OK);
-        must(memcmp(&o.sha256, &again.sha256, sizeof o.sha256) == 0 && strcmp(o.name, again.name) == 0 &&
-             o.used_unix_s == again.used_unix_s && o.is_pinned == again.is_pinned);
+        require(!b.failed && record_make_key(key, &o.build_id, o.kind) == key_size &&
+                memcmp(key, data + 1, key_size) == 0);
+        require(record_decode(key, key_size, b.data, b.size, &again, &err) == ST_OK);
+        require(memcmp(&o.sha256, &again.sha256, sizeof o.sha256) == 0 && strcmp(o.name, again.name) == 0 &&
+                o.used_unix_s == again.used_unix_s && o.is_pinned == again.is_pinned);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

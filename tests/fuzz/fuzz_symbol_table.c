@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A symbol table file with right checksums and anything else wrong. A table
- * that reads is walked whole, written, and must read again; its symcache
- * must have the same answers.
+ * A symbol table file with corrected checksums. If it can be read, the table is walked, written and read again; its
+ * symcache must give the same results.
  */
 #include <assert.h>
 
@@ -15,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile size_t sink;
 
-static void walk(const struct symbol_table *t)
+static void walk_table(const struct symbol_table *t)
 {
         for (uint32_t i = 0; i < t->range_count; i++) {
                 const struct symbol_range *r = symbol_table_find(t, t->ranges[i].end - 1);
@@ -35,7 +34,7 @@ static void walk(const struct symbol_table *t)
         }
 }
 
-static void compare_book(struct symbol_table *t)
+static void compare_symcache(struct symbol_table *t)
 {
         _cleanup_close_ int fd = symcache_make_file(NULL, 0);
         _cleanup_free_ uint8_t *copy = NULL;
@@ -76,8 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fd = symcache_make_file(copy, size);
         if (symbol_table_read(fd, "fuzz", &t, NULL))
                 return 0;
-        walk(&t);
-        compare_book(&t);
+        walk_table(&t);
+        compare_symcache(&t);
         out = symcache_make_file(NULL, 0);
         if (symbol_table_write(&t, out, NULL) || symbol_table_read(out, "again", &again, NULL))
                 abort();

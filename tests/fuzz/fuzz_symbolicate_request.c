@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Jobs, stacks and frames follow each other, and every frame names a module of its job. */
+/* Jobs, stacks and frames are consecutive, and every frame refers to a module of its job. */
 static void check_jobs(const struct symbolicate_request *r)
 {
         size_t stack = 0, module = 0, frame = 0;

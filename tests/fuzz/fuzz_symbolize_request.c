@@ -21,8 +21,8 @@ static void write_proto(const struct symbolize_request *r, struct buf *b)
         }
 }
 
-/* What was read is consistent, and comes back from its other encoding. */
-static void check(const struct symbolize_request *r)
+/* A decoded request is consistent, and survives a round trip through the other encoding. */
+static void check_round_trip(const struct symbolize_request *r)
 {
         struct symbolize_request again = { 0 };
         _cleanup_buf_ struct buf b;
@@ -46,10 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct symbolize_request r = { 0 };
 
         if (!symbolize_request_read_json(data, size, &r, NULL))
-                check(&r);
+                check_round_trip(&r);
         symbolize_request_deinit(&r);
         if (!symbolize_request_read_proto(data, size, &r, NULL))
-                check(&r);
+                check_round_trip(&r);
         symbolize_request_deinit(&r);
         return 0;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A symcache with right checksums and anything else wrong, looked at on the
- * heap, where reading past its ends is noticed. The last text takes what is
- * left of the file, so that bytes may come and go.
+ * A symcache with corrected checksums, read from the heap, so that reads past its end are detected. The last text takes
+ * the rest of the file, so that mutations may insert and remove bytes.
  */
 #include "common/cleanup.h"
 #include "tests/support/symcache_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void fit_texts(uint8_t *file, size_t size)
+static void fit_last_text(uint8_t *file, size_t size)
 {
         struct symcache_layout l;
         struct symcache_header h;
@@ -32,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (size)
                 memcpy(file, data, size);
-        fit_texts(file, size);
+        fit_last_text(file, size);
         symcache_fix_checksums(file, size);
         fd = symcache_make_file(file, size);
         if (symcache_open(fd, "fuzz", &b, NULL))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a chunk of text ids of the index: the first 4 are its key. The
- * checksum is made right; what is accepted ascends and stays in its bounds.
+ * Arbitrary bytes as a chunk of text ids of the index: the first 4 are its key. The checksum is corrected; accepted ids
+ * are ascending and within bounds.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct text_hash_chunk *c)
+static void check_chunk(const struct text_hash_chunk *c)
 {
         if (c->count > TEXT_CHUNK_ENTRIES || c->first > c->last)
                 abort();
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(&last, data, sizeof last);
         last = be32toh(last);
         size -= sizeof last;
-        /* An exact copy on the heap, so that a read behind the end is seen. */
+        /* An exact copy on the heap, so that reads past the end are detected. */
         copy = malloc(size);
         if (!copy || !chunk)
                 abort();
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         checksum = htole64(hash_bytes64(copy, size - sizeof checksum) ^ last);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (text_hash_chunk_open(chunk, last, copy, size, NULL) == ST_OK)
-                check(chunk);
+                check_chunk(chunk);
         free(copy);
         free(chunk);
         return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a page of texts of the index: the first 4 are its key. The
- * checksum is made right, so that what lies behind it is reached; then every
- * text is read and looked for.
+ * Arbitrary bytes as a page of texts of the index: the first 4 are its key. The checksum is corrected, to reach the
+ * code after its check. Then every text is read and looked up.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_all(const struct text_page *page)
+static void read_texts(const struct text_page *page)
 {
         for (uint32_t i = 0; i < page->count; i++) {
                 uint32_t text_size;
@@ -41,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(&last, data, sizeof last);
         last = be32toh(last);
         size -= sizeof last;
-        /* An exact copy on the heap, so that a read behind the end is seen. */
+        /* An exact copy on the heap, so that reads past the end are detected. */
         copy = malloc(size);
         if (!copy || text_unpacker_create(&unpacker, NULL))
                 abort();
@@ -49,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         checksum = htole64(hash_bytes64(copy, size - sizeof checksum) ^ last);
         memcpy(copy + size - sizeof checksum, &checksum, sizeof checksum);
         if (text_page_unpack(unpacker, last, copy, size, &page, NULL) == ST_OK) {
-                read_all(page);
+                read_texts(page);
                 free(page);
         }
         text_unpacker_destroy(unpacker);

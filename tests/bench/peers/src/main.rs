@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What gimli's addr2line and blazesym need for the same work, in process:
+//! Measures gimli's addr2line and blazesym on the same work, in process:
 //!   cairn-bench-peers gimli|gimli-eager|blazesym FILE ADDRESSES
-//! ADDRESSES is a file with one hexadecimal address a line. Prints lines of
-//! "name value"; seconds are CPU time of the one thread, rates are addresses a
-//! second with all frames (function, file, line) of each, the better of two
-//! passes that find everything parsed.
+//! ADDRESSES is a file with one hexadecimal address per line. Prints lines of "name value"; seconds are CPU time of the
+//! single thread, rates are addresses per second with all frames (function, file, line), the better of two passes after
+//! everything is parsed.
 use std::hint::black_box;
 
 type Failure = Box<dyn std::error::Error>;
@@ -32,7 +31,7 @@ fn addresses(path: &str) -> Result<Vec<u64>, Failure> {
         .collect()
 }
 
-/// Run a pass over all addresses three times; the first one may have to parse.
+/// Run a pass over all addresses three times; the first one may include parsing.
 fn passes(count: usize, mut pass: impl FnMut() -> Result<u64, Failure>) -> Result<(), Failure> {
     let mut warm = f64::MAX;
     let mut frames = 0;
@@ -69,7 +68,7 @@ fn gimli(file: &str, all: &[u64]) -> Result<(), Failure> {
     })
 }
 
-/// Everything parsed at once: lines, functions, inlined functions.
+/// Parse everything up front: lines, functions, inlined functions.
 fn gimli_eager(file: &str) -> Result<(), Failure> {
     use gimli::Section;
     let bytes = std::fs::read(file)?;
@@ -91,7 +90,7 @@ fn gimli_eager(file: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sections of a little-endian 64-bit ELF file, none of them compressed.
+/// Sections of a little-endian 64-bit ELF file without compressed sections.
 fn elf_sections(b: &[u8]) -> Result<Vec<(&str, &[u8])>, Failure> {
     let u16_at = |at: usize| u16::from_le_bytes(b[at..at + 2].try_into().unwrap()) as usize;
     let u32_at = |at: usize| u32::from_le_bytes(b[at..at + 4].try_into().unwrap()) as usize;
@@ -119,7 +118,7 @@ fn blazesym(file: &str, all: &[u64]) -> Result<(), Failure> {
     let elf = source::Source::Elf(source::Elf::new(file));
     passes(all.len(), || {
         let mut count = 0;
-        // The batches that its users have: a stack trace, or some of them.
+        // Batch sizes of typical users: one or several stack traces.
         for some in all.chunks(1000) {
             for s in symbolizer.symbolize(&elf, Input::VirtOffset(some))? {
                 if let Symbolized::Sym(sym) = s {
