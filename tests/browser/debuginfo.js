@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// debuginfo.js URL FILE: the view of debuginfo and that of the status. FILE: {"missing": build-id without debuginfo, "named": build-id and
-// "named_function" of an object with a symbol table alone, "full": build-id and "full_address" of one with DWARF, "upstream": URL}.
+// debuginfo.js URL FILE: the debuginfo and status views. FILE: {"missing": build-id without debuginfo, "named": build-id and
+// "named_function" of an object that has only a symbol table, "full": build-id and "full_address" of one with DWARF,
+// "upstream": URL}.
 'use strict';
 const fs = require('fs');
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
@@ -16,7 +17,7 @@ const ready = page => page.waitForFunction(() => {
 const ask = async path => (await fetch(`${url}/api/v1/${path}`)).json();
 const region = (page, name) => page.locator(`.table-scroll[aria-label="${name}"]`);
 const texts = locator => locator.evaluateAll(all => all.map(e => e.textContent.trim()));
-// The cells of a column, by its title, of records without their details.
+// The cells of a column, selected by its title, without the detail rows.
 const column = (page, name, title) => region(page, name).locator(`tbody tr:not(.detail) td[data-title="${title}"]`).evaluateAll(all => all.map(e => e.textContent));
 async function show(page, keys) {
   await page.evaluate(h => { location.hash = h; }, address(keys).split('#')[1]);
@@ -24,7 +25,7 @@ async function show(page, keys) {
   await ready(page);
 }
 
-// ---- what is missing ----
+// ---- missing debuginfo ----
 
 async function tryMissing(browser) {
   const page = await openPage(browser, address({ view: 'debuginfo' }), { permissions: ['clipboard-read', 'clipboard-write'] });
@@ -67,7 +68,7 @@ async function tryMissing(browser) {
   await page.context().close();
 }
 
-// ---- what is stored ----
+// ---- stored objects ----
 
 async function tryObjects(browser) {
   const page = await openPage(browser, address({ view: 'debuginfo', panel: 'objects' }));
@@ -78,7 +79,7 @@ async function tryObjects(browser) {
   equal([cells[0], cells[1], cells[2], cells[3], cells[4]], [full.name, 'debuginfo', full.quality, 'indexed', 'upload, release'], 'an object has name, kind, quality, state and origin');
   match(cells.slice(5).join(' '), /^[0-9.]+ (B|KiB|MiB) [0-9.]+ (B|KiB|MiB) .* (ago|now) /, '  its sizes, when it came and when it was used');
 
-  // Thousands of them.
+  // Thousands of rows.
   const many = Array.from({ length: 5000 }, (_, i) => ({ ...full, build_id: i.toString(16).padStart(40, '0'), name: `object-${i}`, size: 1000 * i, stored_bytes: i,
     ...(i === 4321 && { index: { state: 'failed', error: 'no <b>ELF</b>' }, source: 'upstream', label: '', pinned: true }) }));
   await page.route('**/api/v1/debuginfo', route => route.fulfill({ json: { objects: many } }));
@@ -117,7 +118,7 @@ async function tryUpstreams(browser) {
   await page.context().close();
 }
 
-// ---- why ----
+// ---- explanation of an address ----
 
 async function tryWhy(browser) {
   const page = await openPage(browser, address({ view: 'flame', selector: '{service_name="nobody"}' }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// flame.js URL FILE DIFF: flame graphs, tables, callers and callees, and comparison of the service at URL, and of the pages FILE
-// and DIFF that work without one. The profiles are those of browser-flame.t: all is known of them.
+// flame.js URL FILE DIFF: flame graphs, tables, callers and callees, and comparison, in the UI of the service at URL and in the
+// standalone pages FILE and DIFF. The profiles are those of browser-flame.t, whose content is known.
 'use strict';
 const { run, check, equal, match, openPage, noProblems, axe, screenshot } = require('./support');
 const { pathToFileURL } = require('url');
@@ -142,7 +142,7 @@ async function useMenu(page) {
   await button(page, 'Flip').click();
 }
 
-// What the selected frame leads to, without a menu.
+// Actions on the selected frame that need no menu.
 async function useButtons(page, offline) {
   await select(page);
   check(await button(page, 'Callers and callees').isDisabled(), 'of everything there are no callers');

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154  # what tests/e2e/lib.sh sets
 #
-# Source this after tests/e2e/lib.sh in a test that needs a browser. The npm packages of tests/browser/package-lock.json are
-# installed once, and again when the list changes. Without Chromium or a way to install them the test is skipped, unless
-# CAIRN_NEED_ORACLES is set: then it fails.
+# To be sourced after tests/e2e/lib.sh in a test that needs a browser. The npm packages of tests/browser/package-lock.json
+# are installed once, and again when the list changes. Without Chromium or npm the test is skipped, or fails if
+# CAIRN_NEED_ORACLES is set.
 
-# lack_browser REASON
+# lack_browser REASON: skips or fails
 lack_browser() {
         [ -z "${CAIRN_NEED_ORACLES:-}" ] || bail_out "$1: scripts/deps.sh all"
         skip_all "$1"
@@ -18,14 +18,14 @@ exec 8>"$browser_kept/.lock"
 flock 8
 if ! cmp -s tests/browser/package-lock.json "$browser_kept/installed.json"; then
         cp tests/browser/package.json tests/browser/package-lock.json "$browser_kept"
-        # Not with --prefix, which is where npm would look for the machine's settings too, such as cafile.
+        # Without --prefix, because npm would look there for global settings such as cafile.
         (cd "$browser_kept" && npm ci --silent --no-audit --no-fund --ignore-scripts >npm.log 2>&1 8>&-) ||
                 lack_browser "tests/browser/package-lock.json cannot be installed, see $browser_kept/npm.log"
         cp tests/browser/package-lock.json "$browser_kept/installed.json"
 fi
 exec 8>&-
 
-# run_browser SCRIPT [ARGUMENT]...: its lines "ok - NAME" and "not ok - NAME" are tests; other lines are notes.
+# run_browser SCRIPT [ARGUMENT]...: its lines "ok - NAME" and "not ok - NAME" are tests; other lines are diagnostics.
 run_browser() {
         browser_script=$1; shift
         HOME=$tmp NODE_PATH=$browser_kept/node_modules timeout -k 5 560 node "tests/browser/$browser_script" "$@" \
@@ -39,5 +39,5 @@ run_browser() {
                 esac
         done <"$tmp/browser.out"
         [ "$browser_code" = 0 ] || sed 's/^/# /' "$tmp/browser.err"
-        is "$browser_code" 0 "$browser_script ends with 0"
+        is "$browser_code" 0 "$browser_script exits with 0"
 }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154  # what tests/e2e/lib.sh sets
 #
-# Source it after start_server.
+# To be sourced after start_server.
 #
-# load_recorded: the recorded profile six times in the last quarter of an hour: version 1, then 2, in two zones in turns.
+# load_recorded: imports the recorded profile six times within the last 15 minutes: first version 1, then 2, alternating
+# between two zones.
 load_recorded() {
         load_at=$(($(date +%s) - 840))
         for load_round in 1 2 3 4 5 6; do
@@ -23,7 +24,8 @@ load_types() {
         done
 }
 
-# load_hostile: a profile a quarter of a day ago whose labels try to be markup, to turn text around, and to be endless.
+# load_hostile: a profile from six hours ago whose labels contain markup, bidirectional control characters, and very
+# long text.
 load_hostile() {
         "$cairn" import --server "$url" --time $(($(date +%s) - 21600)) --label team='<img src=x onerror="window.reached=1">' \
                 --label "turned=$(printf 'a\342\200\256b\033[31mc')" --label "long=$(printf '%04000d' 7)" tests/corpus/perf_script/good/busy \

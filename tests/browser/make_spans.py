@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """make_spans.py TIME SPANS: an OTLP profile in JSON whose samples are linked to spans, on standard output.
 
-Span k (from 1) belongs to trace (k + 1) / 2, has k milliseconds of CPU in two samples, and is of the service "shop" or, every
-third, "cart". One sample of 10 milliseconds has no link. Ids are k in hexadecimal, after "ab".
+Span k (from 1) belongs to trace (k + 1) / 2, has k milliseconds of CPU in two samples, and belongs to the service
+"shop" or, every third, "cart". One sample of 10 milliseconds has no link. Ids are "ab" followed by k in hexadecimal.
 """
 import json
 import sys

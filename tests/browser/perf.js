@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// perf.js URL: how long the flame graph takes in the browser: from the answer's last byte to the picture, for each picture while
-// it is moved, and its memory. CPU times are the main thread's, of Chromium's trace, so that other work of the machine does not
-// count in them. Ends with 1 when the first picture (elapsed, the best of three) or the frames (CPU) take longer than
-// docs/performance.md promises. The answers are made here, the page is the service's.
+// perf.js URL: performance of the flame graph in the browser: time from the last byte of the response to the first frame, time
+// of each frame during interaction, and memory. CPU times are the main thread's in Chromium's trace, so that other load on the
+// machine is not included. Exits with 1 if the first frame (elapsed, best of three) or the animation frames (CPU) exceed the
+// limits of docs/performance.md. The responses are generated here; the page is the service's.
 'use strict';
 const fs = require('fs');
 const { run, check, openPage, noProblems, screenshot } = require('./support');
@@ -14,7 +14,7 @@ const BUDGET_MS = { 20000: 500, [MOST]: 3000 }, FRAME_MS = 16.7;
 
 const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(q * values.length))];
 
-// A tree of n nodes, 499 deep, of 20,000 functions: each stack leaves the one before at some depth, and goes on.
+// A tree of n nodes, 499 deep, of 20,000 functions: each stack branches off the previous one at some depth.
 function makeAnswer(n) {
   let seed = 16;
   const random = most => (seed = Math.imul(seed, 1103515245) + 12345 >>> 0) % most;
@@ -44,8 +44,8 @@ async function sumCpu(session) {
   return processInfo.reduce((sum, p) => sum + p.cpuTime, 0);
 }
 
-// Until the browser is done with opening the window: its own interface is a page too, in a process of its own, and with two CPUs
-// the seconds that this takes would be in the figures.
+// Wait until the browser has opened the window: its own UI is a page in a process of its own, and with two CPUs the seconds
+// that this takes would be included in the results.
 async function waitForRest(browser) {
   const session = await browser.newBrowserCDPSession();
   for (let before = -1, now = await sumCpu(session), rounds = 0; now - before > REST_CPU_S && rounds < REST_ROUNDS; rounds++) {
@@ -56,7 +56,7 @@ async function waitForRest(browser) {
   await session.detach();
 }
 
-// From the end of the answer to the second animation frame after the graph says what it shows, in a page that is loaded.
+// From the end of the response to the second animation frame after the graph is shown, in a page that is already loaded.
 async function measureFirst(browser, nodes, body) {
   const page = await openPage(browser, `${url}/api/v1/query/types`);
   await page.addInitScript(() => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// recorded.js FILE: the page that `cairn record -o FILE` wrote of a program whose function burn has nearly all of the cost: all of
-// its views, from a file, without a service.
+// recorded.js FILE: all views of a standalone page written by `cairn record -o FILE`, of a program whose function burn has
+// nearly all of the cost.
 'use strict';
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 const { pathToFileURL } = require('url');

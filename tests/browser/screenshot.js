@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// screenshot.js URL FILE.png: the picture of the README: the flame graph of the recorded profile, under its chart.
+// screenshot.js URL FILE.png: the screenshot of the README: the flame graph of the recorded profile, below its chart.
 'use strict';
 const { run, openPage, noProblems } = require('./support');
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// shell.js URL FILE: the service's page with the recorded profile: every view, in light, dark and narrow windows; and a saved
-// page with one flame graph.
+// shell.js URL FILE: the service's page with the recorded profile: every view, in light, dark and narrow windows; and a
+// standalone page with one flame graph.
 'use strict';
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
 const [url, saved] = process.argv.slice(2);
 const VIEWS = ['flame', 'top', 'sandwich', 'diff', 'source', 'traces']; // debuginfo and status: debuginfo.js
-// Colours are the same in narrow windows; to look at them is most of axe's work.
+// Colours are the same in narrow windows; checking them takes most of axe's time.
 const WITHOUT_CONTRAST = { rules: { 'color-contrast': { enabled: false } } };
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['narrow', { width: 360, height: 740 }]];
 
-// The view that is shown has its answer.
+// The response for the current view has arrived.
 const ready = page => page.waitForFunction(() => {
   const shown = document.querySelector('[role=tabpanel]:not([hidden])');
   return shown && shown.getAttribute('aria-busy') === 'false';
@@ -59,11 +59,11 @@ async function lookAtSaved(browser) {
   }
 }
 
-// What a function's name or a library's mistake might try.
+// Attempts to execute injected script, as a malicious function name might.
 async function tryPolicy(browser) {
   for (const [name, address] of [['the service', url + '/'], ['a saved page', 'file://' + saved]]) {
     const page = await openPage(browser, address, { expected: [/Content Security Policy|^console: policy:|TrustedHTML|TrustedScript/] });
-    // From a timer, as what the debugger evaluates itself may do more.
+    // In a timer, because code evaluated by the debugger itself has more rights.
     const outcome = await page.evaluate(() => new Promise(done => setTimeout(() => {
       const attempts = {
         html: () => { document.body.innerHTML = '<img src=x onerror="window.reached=1">'; },
@@ -174,7 +174,7 @@ async function chooseTimes(browser) {
   await page.context().close();
 }
 
-// With the Tab key alone one comes to everything, sees where one is, and comes out of everything again.
+// All controls are reachable with the Tab key, have a visible focus, and do not trap it.
 async function walkByKeyboard(browser) {
   const page = await openPage(browser, url + '/#view=flame&selector=' + encodeURIComponent('service_name="zstd"'));
   for (const view of VIEWS) {
@@ -218,7 +218,7 @@ async function chooseType(browser) {
   await page.context().close();
 }
 
-// What is left out is summed up and can be asked for, inlined frames are marked, and the picture follows what comes in.
+// Omitted nodes are summed up and can be loaded, inlined frames are marked, and the graph is updated when more data arrives.
 async function drawRecorded(browser) {
   const page = await openPage(browser, url + '/#view=flame&from=now-1h&to=now&max_nodes=60', { expected: [/willReadFrequently/] }), rest = () => page.textContent('#view-flame > .bar:last-child');
   const left = async () => Number(/^([\d,]+) small frames are summed up as \(other\), exactly\./.exec(await rest())[1].replaceAll(',', ''));
@@ -238,7 +238,7 @@ async function drawRecorded(browser) {
   await ready(page);
   match(await page.textContent('#view-flame .legend'), /inlined/, 'the legend has inlined frames');
   await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
-  // Changes of colour from left to right in the right half of the two rows that are as wide as the picture: no names there.
+  // Changes of colour from left to right in the right half of the two rows that have the full width: no names there.
   const changes = await page.$eval('#view-flame canvas', canvas => [0, 1].map(row => {
     const from = Math.floor(canvas.width / 2), width = canvas.width - from - 20, { data } = canvas.getContext('2d').getImageData(from, 20 * row, width, 20);
     return Math.max(...Array.from({ length: 18 }, (_, y) => {
@@ -300,7 +300,7 @@ async function buildQueries(browser) {
   await page.waitForFunction(() => document.querySelectorAll('.option').length === 1);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await page.waitForFunction(() => / samples$/.test(document.querySelector('.option')?.textContent)); // no longer the names
+  await page.waitForFunction(() => / samples$/.test(document.querySelector('.option')?.textContent)); // no names any more
   const values = await page.$$eval('.option', rows => rows.map(r => r.textContent));
   match(values[0], /^zstd40\.\d\d% · \d+ samples$/, 'values are completed with their share, the greatest first');
   check(values.length >= 5, '  all of them', values);
@@ -317,7 +317,7 @@ async function buildQueries(browser) {
   await page.click('#add-filter');
   await page.waitForSelector('.option >> text=version');
   await page.keyboard.type('version="');
-  await page.waitForFunction(() => { // names have details too
+  await page.waitForFunction(() => { // names have details, too
     const rows = [...document.querySelectorAll('.option')];
     return rows.length === 2 && rows.every(r => /^[12]\d+\.\d\d% · \d+ samples$/.test(r.textContent));
   });
@@ -382,7 +382,8 @@ async function buildQueries(browser) {
   await page.context().close();
 }
 
-// Labels that are markup, turn text around, or are long: visible, bounded, and only text, wherever they are shown.
+// Labels with markup, bidirectional control characters, or very long text are displayed visibly, bounded, and as plain text in
+// all views.
 async function showHostileLabels(browser) {
   const page = await openPage(browser, url + '/#view=flame&from=now-7h&to=now-5h&by=team,turned');
   await ready(page);

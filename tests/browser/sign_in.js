@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// sign_in.js URL TOKEN NAME: the page of a service with tokens: sign in, see data, reload, open a link, sign out.
-// sign_in.js URL --proxy HEADER NAME: the page behind a proxy that names its user in this header.
 'use strict';
 const { run, check, equal, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
@@ -12,7 +9,7 @@ const SELECTION = '#view=top&from=now-1h&to=now&selector=' + encodeURIComponent(
 const DATA = /\/usr\/bin\/zstd/; // an object of its functions
 const OPTIONS = { ignoreHTTPSErrors: true, expected: [/status of 401/] };
 
-// The view that is shown has its answer.
+// The response for the current view has arrived.
 const ready = page => page.waitForFunction(() => {
   const shown = document.querySelector('[role=tabpanel]:not([hidden])');
   return shown && shown.getAttribute('aria-busy') === 'false';

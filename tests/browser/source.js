@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// source.js missing URL BUILD-ID PATH: the source view while neither sources nor code are stored.
-// source.js shown URL LINES.json LINES.txt CODE.json: with both, against what the query API and `cairn query` say.
+// source.js missing URL BUILD-ID PATH: the source view if neither sources nor code are stored.
+// source.js shown URL LINES.json LINES.txt CODE.json: with both, compared with the results of the query API and `cairn query`.
 'use strict';
 const fs = require('fs');
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
 
 const [mode, url, ...files] = process.argv.slice(2);
-const DARK = ['dark', { dark: true }], NARROW = ['narrow', { width: 360, height: 740 }]; // what is light is tested before
+const DARK = ['dark', { dark: true }], NARROW = ['narrow', { width: 360, height: 740 }]; // light mode was tested before
 const address = (keys = {}) => url + '/#' + new URLSearchParams({ view: 'source', function: 'burn', from: 'now-1h', to: 'now', ...keys });
 const ready = page => page.waitForFunction(() => document.querySelector('#view-source')?.getAttribute('aria-busy') === 'false');
 const currentText = page => page.textContent('#view-source .code-box:not([hidden]) .code-row.current');
@@ -31,7 +31,7 @@ async function lookAtMissing(browser) {
   await noProblems(page, '  no console error, no policy violation');
 }
 
-// The line that costs most, of the file that is shown.
+// The most expensive line of the displayed file.
 function hottest(lines, file) {
   return lines.rows.filter(r => r.file === file).sort((a, b) => b.flat - a.flat || b.cumulative - a.cumulative || a.line - b.line)[0];
 }

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What the browser tests share. run(main) starts Chromium, calls main(browser), and ends the process: with 1 when a check
-// failed. Pages come from openPage(), which records what must not happen: console errors, exceptions, violations of the
-// Content-Security-Policy; `await noProblems(page, name)` checks that, and so does the end of run() for every page.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -24,8 +20,8 @@ const equal = (got, want, name) =>
   check(JSON.stringify(got) === JSON.stringify(want), name, `got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
 const match = (text, pattern, name) => check(pattern.test(text), name, `${JSON.stringify(text)} does not match ${pattern}`);
 
-// options: width, height, dark, reducedMotion, and those of browser.newContext(). Its requests go to the service alone;
-// anything else is a problem too. `expected` are patterns of console errors that the test provokes.
+// options: width, height, dark, reducedMotion, and those of browser.newContext(). Requests to other hosts than the service are
+// problems, too. `expected` are patterns of console errors that the test provokes.
 async function openPage(browser, url, options = {}) {
   const { width = 1280, height = 800, dark = false, reducedMotion = false, expected = [], ...rest } = options;
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light',
@@ -55,7 +51,7 @@ async function noProblems(page, name) {
   page.problems = [];
 }
 
-// No violation of the rules of WCAG 2.2 AA and of axe's good practice, in what is shown now.
+// The current view violates no rule of WCAG 2.2 AA and axe's best practices.
 async function axe(page, name, options = {}) {
   if (!await page.evaluate(() => typeof axe !== 'undefined')) await page.evaluate(axeSource);
   const result = await page.evaluate(o => axe.run(document, o), { resultTypes: ['violations'], ...options });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tables.js URL FILE: tables of 50,000 functions, of the service at URL and of the page FILE without one, and the view of traces.
+// tables.js URL FILE: tables of 50,000 functions, in the UI of the service at URL and in the standalone page FILE, and the
+// trace view.
 // The profiles are those of browser-tables.t.
 'use strict';
 const { run, check, equal, match, openPage, noProblems, axe, screenshot, fitsWidth } = require('./support');
@@ -20,7 +21,7 @@ const current = page => page.$eval(grid, table => {
   const row = document.getElementById(table.getAttribute('aria-activedescendant'));
   return row && { index: Number(row.getAttribute('aria-rowindex')), selected: row.getAttribute('aria-selected'), cells: [...row.cells].map(c => c.textContent) };
 });
-// The current row is in sight, below the head.
+// The current row is visible below the table header.
 const inSight = page => page.$eval(grid, table => {
   const row = document.getElementById(table.getAttribute('aria-activedescendant')).getBoundingClientRect(), box = table.closest('.table-scroll').getBoundingClientRect();
   return row.top >= table.querySelector('th').getBoundingClientRect().bottom - 1 && row.bottom <= box.bottom + 1;

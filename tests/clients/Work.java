@@ -3,7 +3,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
-/** Computes, allocates, waits for a lock and parks, for so many seconds. */
+/** Computes, allocates, waits for a lock and parks for the given number of seconds. */
 public class Work {
     static volatile long sink;
     static final Object lock = new Object();

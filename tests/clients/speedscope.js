@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// speedscope.js INDEX.html DIR FILE...: speedscope's page opens each file and lists the function that costs most.
+// speedscope.js INDEX.html DIR FILE...: speedscope's page opens each file; prints its most expensive function.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -9,7 +9,7 @@ const [index, dir, ...files] = process.argv.slice(2);
 
 run(async browser => {
   for (const file of files) {
-    // As speedscope's own command hands a file to its page.
+    // The way in which speedscope's command passes a file to its page.
     const name = path.basename(file);
     const script = path.join(dir, 'profile.js');
     fs.writeFileSync(script, `speedscope.loadFileFromBase64(${JSON.stringify(name)}, "${fs.readFileSync(file).toString('base64')}")`);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a command under a system call filter like the one that container runtimes give to a pod of
- * seccompProfile RuntimeDefault without capabilities: default_seccomp COMMAND ARGUMENT...
+ * Runs a command under a system call filter like that of container runtimes for a pod with seccompProfile
+ * RuntimeDefault and without capabilities: default_seccomp COMMAND ARGUMENT...
  *
- * Runtimes allow a list of calls; of those that are not on it the ones that our programs or their libraries could make
- * are refused here, with EPERM as there: namespaces, mounts, BPF, perf events, other processes' memory, keyrings,
- * io_uring. clone3, whose flags a filter cannot read, does not exist.
- * Source: the default profiles of containerd and Docker.
+ * Runtimes use a list of permitted calls. Of the other calls, those that our programs or their libraries might make
+ * fail here with EPERM, like there: namespaces, mounts, BPF, perf events, other processes' memory, keyrings, io_uring.
+ * clone3 fails with ENOSYS, since a filter cannot read its flags. Source: the default profiles of containerd and
+ * Docker.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the three tables with one program and prints what its rows add up to.
+"""Reads the three tables with one reader and prints the sums of their rows.
 
     read.py READER TABLES
 
-The output is one line of JSON: the sum of each service, and of each function at the leaf, which takes a join of all three
-tables. tests/interop/run compares it with that of cairn.
+The output is one line of JSON: the sum of each service, and of each leaf function, which requires a join of all three
+tables. tests/interop/run compares it with Cairn's sums.
 """
 import collections
 import json
@@ -49,14 +49,14 @@ def duckdb(path, columns):
 
 
 def read_views(path, columns, way):
-    """By deploy/sql/duckdb.sql, which has to find the files in this way."""
+    """Through the views of deploy/sql/duckdb.sql, with this way of finding files."""
     import duckdb
     from duckdb_extensions import import_extension
     connection = duckdb.connect()
     if way == "delta":
         import_extension("delta")
         connection.sql("LOAD delta")
-    else:  # a directory of its own, in which no extension is installed
+    else:  # a directory without installed extensions
         connection.execute("SET extension_directory = ?", [os.path.join(tempfile.gettempdir(), "no-duckdb-extensions")])
     connection.execute("SET VARIABLE cairn = ?", [os.path.dirname(path)])
     with open("deploy/sql/duckdb.sql", encoding="utf-8") as script:
@@ -90,8 +90,8 @@ def datafusion(path, columns):
 
 def chdb(path, columns):
     import chdb
-    os.chdir(path)  # ClickHouse reads below its working directory only
-    wanted = ["hex(stack_id) AS stack_id" if c == "stack_id" else c for c in columns]  # its texts are of any bytes
+    os.chdir(path)  # ClickHouse reads only below its working directory
+    wanted = ["hex(stack_id) AS stack_id" if c == "stack_id" else c for c in columns]  # its strings may be binary
     rows = chdb.query(f"SELECT {', '.join(wanted)} FROM deltaLakeLocal('{path}')", "ArrowTable").to_pylist()
     for row in rows:
         if "stack_id" in row:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the tables of a service over S3 in a loop, until FILE exists: no query may fail, and no sum may fall.
+"""Repeatedly reads the tables of a service over S3 until FILE exists: no query may fail, and no sum may decrease.
 
     s3_loop.py URL FILE
 
-Prints how often each client read, and ends with 1 after a failure.
+Prints the number of reads by each client, and exits with 1 after a failure.
 """
 import os
 import sys
@@ -78,7 +78,7 @@ def run(read):
     counts[read.__name__] = f"{count} times, last sum {last}"
 
 
-for extension in ("httpfs", "delta"):  # once: two installations at a time fail
+for extension in ("httpfs", "delta"):  # once: concurrent installations fail
     import_extension(extension)
 threads = [threading.Thread(target=run, args=(read,))
            for read in (read_delta_rs, read_duckdb_delta, read_duckdb_glob, read_pyarrow)]
@@ -89,4 +89,4 @@ for t in threads:
 for name, text in sorted(counts.items()):
     print(f"# {name}: {text}")
 print("\n".join(failures), end="", flush=True)
-os._exit(1 if failures else 0)  # without destructors: threads of the clients' libraries that still run abort in them
+os._exit(1 if failures else 0)  # without destructors: running threads of the clients' libraries would abort in them

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the sampling program and prints what the kernel says of it, one fact a
- * line: instructions, instructions that the verifier walked, bytes of machine
- * code. When the kernel refuses it, the end of the verifier's log goes to
- * standard error.
+ * Loads the sampling program and prints the kernel's information about it, one value per line: instructions,
+ * instructions processed by the verifier, bytes of machine code. If the kernel rejects it, the end of the verifier's
+ * log is printed to standard error.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,17 +14,17 @@
 #include "bpf/sample.skel.h"
 
 #define LOG_BYTES (16u << 20)
-#define LOG_STATS 4 /* BPF_LOG_STATS: the sums alone */
+#define LOG_STATS 4 /* BPF_LOG_STATS: only the totals */
 #define LOG_ALL 1
 #define LINES_SHOWN 40
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+static int suppress_log(enum libbpf_print_level level, const char *fmt, va_list args)
 {
         (void)level, (void)fmt, (void)args;
         return 0;
 }
 
-static const char *last_lines(const char *text, int lines)
+static const char *print_last_lines(const char *text, int lines)
 {
         const char *p = text + strlen(text);
 
@@ -48,8 +47,8 @@ static int print_facts(const struct sample_bpf *bpf, const char *log)
         return 0;
 }
 
-/* Its log when it is refused is empty unless level asks for all of it. */
-static struct sample_bpf *load(int level, char *log, int *status_ret)
+/* The log of a rejected program is empty unless level requests all of it. */
+static struct sample_bpf *load_program(int level, char *log, int *status_ret)
 {
         struct sample_bpf *bpf = sample_bpf__open();
 
@@ -68,17 +67,17 @@ int main(void)
         char *log = calloc(1, LOG_BYTES);
         int status = -1;
 
-        libbpf_set_print(quiet);
+        libbpf_set_print(suppress_log);
         if (!log || uname(&name))
                 return 1;
         printf("kernel %s\n", name.release);
-        bpf = load(LOG_STATS, log, &status);
+        bpf = load_program(LOG_STATS, log, &status);
         if (!status) {
                 status = print_facts(bpf, log);
         } else {
                 sample_bpf__destroy(bpf);
-                bpf = load(LOG_ALL, log, &status);
-                fprintf(stderr, "refused: %s\n%s", strerror(-status), last_lines(log, LINES_SHOWN));
+                bpf = load_program(LOG_ALL, log, &status);
+                fprintf(stderr, "refused: %s\n%s", strerror(-status), print_last_lines(log, LINES_SHOWN));
         }
         sample_bpf__destroy(bpf);
         free(log);

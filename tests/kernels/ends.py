@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where the user stacks of each executable end, and what the longest stacks that are not whole look like.
+"""Prints where the user stacks of each executable end, and the longest incomplete stacks as examples.
 
     ends.py DUMP [EXAMPLES]
 
-DUMP is what tests/support/otlp_dump.py printed of a profile that was taken with --stack-end-label.
+DUMP is the output of tests/support/otlp_dump.py for a profile recorded with --stack-end-label.
 """
 import collections
 import sys
@@ -19,7 +19,7 @@ def main(dump, examples="3"):
             label = dict(x.split("=", 1) for x in labels.split(";") if "=" in x)
             end = label.get("cairn.stack.end")
             if not end:
-                continue  # a kernel thread, or one that is ending
+                continue  # a kernel thread, or a process that is exiting
             name = label.get("process.executable.name", "?")
             ends[name][end] += int(value)
             if end != "complete":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-written assembly of OpenSSL: CFAs on other registers, in memory and below the stack pointer.
+// Hand-written assembly of OpenSSL, with CFAs based on other registers, in memory and below the stack pointer.
 #include <openssl/bn.h>
 #include <openssl/evp.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Percent of CPU time whose whole user stack is one that the program can have.
+"""Prints the percentage of CPU time with a complete user stack that the program can have.
 
     judge.py DUMP NAME PATTERN FILE...
 
-DUMP is what tests/support/otlp_dump.py printed, NAME the executable whose samples count. A stack becomes the names of
-its functions, leaf first, each with a ';' behind it; a frame in none of the FILEs is '~'. PATTERN must match all of it.
-What does not match goes to standard error.
+DUMP is the output of tests/support/otlp_dump.py, NAME the executable whose samples are counted. A stack is written as
+the names of its functions, leaf first, each followed by ';'; a frame in none of the FILEs is '~'. PATTERN must match
+the whole stack. Other stacks are printed to standard error.
 """
 import bisect
 import collections
@@ -22,7 +22,7 @@ def build_id(path):
 
 
 def functions(path):
-    """Start, end and name of each function, by start."""
+    """Start, end and name of each function, sorted by start."""
     out = []
     for line in subprocess.run(["nm", "-nS", "--defined-only", path], capture_output=True, text=True).stdout.splitlines():
         field = line.split()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is made at run time, as compilers of scripts make it: in pages that can be written, and again and again.
+// Code generated at run time, as by a JIT compiler: in writable pages, and regenerated repeatedly.
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of disagreement. Each is a predicate over the evidence; what none explains is UNEXPLAINED.
+"""The classes of disagreements. Each is a predicate on the evidence; a disagreement that matches no class is
+UNEXPLAINED.
 
-A class is named after what the peer prints. "who" says who is right: "ours", or "both" when the two are spellings of
-one thing or the standard leaves it open. None says that the peer is right: an answer of ours that does not follow from
-the rows and DIEs is OURS WRONG, whatever a peer says (judge.py).
+A class is named after what the peer prints. "who" is the tool with the correct result: "ours", or "both" if the results
+are two spellings of the same name or path, or the standard permits both. There is no class for "theirs": a result of
+Cairn that does not follow from the rows and DIEs is OURS WRONG, whatever a peer prints (judge.py).
 """
 import collections
 import re
@@ -28,11 +29,11 @@ def add(tests, key, who, text):
 
 
 def plain(name):
-    """A name down to what every demangler agrees on: no spaces, no ABI tags."""
+    """A name reduced to the part on which all demanglers agree: without spaces and ABI tags."""
     return re.sub(r"\[abi:[^]]*\]|\s+", "", name)
 
 
-# ---- names: case, our frame's number, our name and linkage name, theirs and their linkage name ----
+# ---- names: case, index of our frame, our name and linkage name, theirs and their linkage name ----
 
 @add(NAME_TESTS, "clone suffix", "both",
      "the symbol's name with the suffix that the compiler adds for clones (`.isra.0`, `.constprop.0`, `.part.0`, "
@@ -134,7 +135,7 @@ def padding(c, i, ours, mangled, theirs, their_mangled):
     return ours == "??" and not c.scopes and not any(s.size for s in c.covering)
 
 
-# ---- places: case, our frame's number, our path and line, theirs ----
+# ---- locations: case, index of our frame, our path and line, theirs ----
 
 @add(PLACE_TESTS, "path spelling", "both",
      "the same path without `dir/../`, `./` or `//`")
@@ -205,7 +206,7 @@ def ended(c, i, ours, theirs):
 # ---- whole chains: case, ours and theirs as lists of (name, path, line), our linkage names, theirs ----
 
 def subsequence(short, long, same):
-    """Which of long are kept, None when short is none. The last have to be one another's."""
+    """The indexes of the items of long that form short, None if there are none. The last items must match."""
     at, kept = len(long) - 1, []
     for item in reversed(short):
         while at >= 0 and not same(item, long[at], at):
@@ -262,13 +263,14 @@ def lost_indexed(c, ours, theirs, linkage, their_linkage):
 
 
 def walked(c, chain):
-    """How many of the chain's scopes a walk through covering DIEs does not reach."""
+    """How many of the chain's scopes are not reached by a walk through DIEs that cover the address."""
     at = c.dies.reached[c.address, chain[0].die]
     return next((i for i, x in enumerate(chain) if x.die == at), len(chain))
 
 
 def is_rest(c, frames, first, theirs, their_linkage):
-    """Are theirs the frames from the first on, with the row's place, or a symbol when none is left?"""
+    """Are theirs the frames from the first on, with the location of the row, or a symbol if there are no more frames?
+    """
     if first == len(frames):
         return symbol_alone(c, frames, theirs, their_linkage)
     rest = [frames[first]._replace(path=frames[0].path, line=frames[0].line)] + frames[first + 1:]
@@ -278,7 +280,7 @@ def is_rest(c, frames, first, theirs, their_linkage):
 
 
 def symbol_alone(c, frames, theirs, their_linkage):
-    """One frame: a symbol's name and the row's place."""
+    """One frame: a symbol's name and the location of the row."""
     name, path, line = theirs[0]
     return len(theirs) == 1 and line == frames[0].line and same_place(path, frames[0].path) and \
         bool({name, their_linkage[0]} & c.facts.spellings(c.covering))
@@ -337,7 +339,7 @@ CLASSES[AT_ROW.key] = AT_ROW
 
 
 def calls_at_row(c, at_rows, theirs, their_linkage):
-    """at_rows: the cases of the addresses where the rows begin that cover c's."""
+    """at_rows: the cases of the start addresses of the rows that cover c's address."""
     if not is_innermost(c, theirs[0], their_linkage[0]):
         return False
     return any(len(outer) == len(theirs) - 1 and
@@ -359,7 +361,7 @@ def is_innermost(c, theirs, their_linkage):
 
 
 def walked_calls(c):
-    """The outer frames to which a walk comes; maybe none where the innermost call's function is in another unit."""
+    """The outer frames reached by a walk; possibly none if the innermost call's function is in another unit."""
     for chain in c.scopes:
         first = walked(c, chain)
         for frames in c.chains_of(chain):
@@ -379,7 +381,7 @@ def place_class(c, i, ours, theirs):
 
 
 def classify(c, ours, theirs, linkage, their_linkage):
-    """The classes that explain all differences, most serious first; UNEXPLAINED or OURS WRONG when they do not."""
+    """The classes that explain all differences, most serious first; otherwise UNEXPLAINED or OURS WRONG."""
     if not c.is_ours(ours, linkage):
         return [OURS_WRONG.key]
     found = {}

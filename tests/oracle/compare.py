@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare `cairn symbolize` with llvm-symbolizer, addr2line and eu-addr2line on one file, and class every disagreement.
+"""Compare `cairn symbolize` with llvm-symbolizer, addr2line and eu-addr2line on one file, and classify every
+disagreement.
 
     compare.py --cairn PROGRAM --facts PROGRAM [OPTION]... NAME FILE [DEBUGFILE]
 
-Asked for are every function's start, every boundary between line rows and RANDOM random addresses of code; slow peers
+Resolves the start of every function, every boundary between line rows and RANDOM random addresses in code; slow peers
 get a random sample. Exits 1 when a disagreement is UNEXPLAINED or OURS WRONG (classes.py, judge.py).
 """
 import argparse
@@ -39,8 +40,8 @@ class Facts:
         self.code = [(a, b) for _, a, b in self.named_sections]
         self.symbols = elf_facts.Symbols(debug, self.code, file if file != debug else None)
         self.lines = line_facts.Lines(debug, self.code)
-        self.runtime = {}  # what a Go program's own runtime says
-        self.peer = None   # who is compared; some classes are of one reader only
+        self.runtime = {}  # results of a Go program's own runtime
+        self.peer = None   # the tool compared with; some classes apply to one tool only
         self.dies = None
         self.names = {s.name for s in self.symbols.all}
         self.is_mangled = any(MANGLED.match(n) for n in self.names)
@@ -52,13 +53,13 @@ class Facts:
         return name in self.names
 
     def spellings(self, symbols):
-        """Names of symbols, as they are and demangled."""
+        """Names of symbols, mangled and demangled."""
         names = {s.name for s in symbols}
         names |= {n.split("@")[0] for n in names}
         return names | {self.demangled[n] for n in names if n in self.demangled}
 
     def paths_one_off(self, offset, path):
-        """Paths that a reader gets who takes the entry or the directory before or after."""
+        """Paths returned by a reader that is off by one in the file or directory index."""
         table = self.lines.tables.get(offset)
         if not table:
             return ()
@@ -101,7 +102,7 @@ def differing(cairn, peer, addresses, start):
 
 
 class Ours:
-    """Our answers to all addresses, asked for once."""
+    """Cairn's results for all addresses, resolved only once."""
 
     def __init__(self, cairn, addresses):
         self.cairn, self.index = cairn, {a: i for i, a in enumerate(addresses)}
@@ -122,7 +123,7 @@ def names_differ(answers):
 
 
 def their_linkage(facts, peer, differ, want):
-    """Undemangled names of their answers, where the file has mangled names at all."""
+    """Mangled names of the peer's results, if the file has mangled names."""
     want = want if facts.is_mangled else []
     found = {}
     for i in range(0, len(want), peers.BATCH):
@@ -136,7 +137,7 @@ def their_linkage(facts, peer, differ, want):
 
 
 def compare(facts, peer, differ, linkage, program, debug):
-    """Addresses of each class."""
+    """Addresses by class."""
     facts.peer = peer.name
     facts.demangled = {}
     mangled = their_linkage(facts, peer, differ, [a for a in differ if names_differ(differ[a])])
@@ -167,7 +168,7 @@ def cut(text, length=220):
 
 
 def show(facts, address, ours, theirs):
-    """An example, with the rows and DIEs that decide it."""
+    """Prints an example with the rows and DIEs that determine the correct result."""
     c = judge.Case(facts, address)
     out = ["0x%x" % address] + ["  %s %s" % (who, cut("%s %s:%d" % f)) for who, text in
                                 (("ours   ", ours), ("theirs ", theirs)) for f in peers.frames(text)[:8]]

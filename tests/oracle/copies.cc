@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built twice and linked into one program: inline functions of one name and size whose code, lines and calls differ. Which
-// of them is in the program can be read off its instructions.
+// Built twice and linked into one program: inline functions with the same name and size, but different code, lines and
+// calls.
+// The instructions show which of them is in the program.
 #ifdef SECOND
 #define FACTOR 1000033
 

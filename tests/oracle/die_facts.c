@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the DIEs of a file say about addresses, through libdw and nothing of ours: the judge's half of
- * tests/oracle/compare.py.
+ * Prints information of DIEs about addresses, read only with libdw: evidence for the judge of tests/oracle/compare.py.
  *
  *     die_facts starts FILE              first addresses of functions, one per line
  *     die_facts scopes FILE <addresses   the functions and inlined calls that cover each address
  *
- * The second prints, separated by tabs, each once and before it is referred to:
+ * The second prints tab-separated records, each once and before it is referred to:
  *     U UNIT STMT_LIST COMP_DIR NAME
  *     D DIE PARENT UNIT KIND LINKAGE NAME CALL_FILE CALL_LINE ORIGIN WRONG_LINKAGE WRONG_NAME RANGES TEXT
- *                                of a scope; KIND function or inlined; ORIGIN same, unit, alt or none; WRONG_* the
- * names at the same offset of this file where ORIGIN is alt; RANGES indexed (DW_FORM_rnglistx) or plain; TEXT alt (a
- * name of it is a string of the supplementary file) or here A ADDRESS DIE REACHED      the scope covers the address;
- * REACHED is the innermost one to which a walk comes that goes from the unit down through DIEs that cover the address,
- * and no others Offsets and addresses are hexadecimal; the parent is the scope around, 0 for none.
+ *                                a scope; KIND function or inlined; ORIGIN same, unit, alt or none; WRONG_* the names
+ *                                at the same offset of this file if ORIGIN is alt; RANGES indexed (DW_FORM_rnglistx) or
+ *                                plain; TEXT alt (one of its names is a string of the supplementary file) or here
+ *     A ADDRESS DIE REACHED      the scope covers the address; REACHED is the innermost scope that is reached from the
+ *                                unit through DIEs that cover the address
+ * Offsets and addresses are hexadecimal; the parent is the enclosing scope, 0 for none.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -32,14 +32,14 @@ static Dwarf *dwarf;
 static uint64_t *queries;
 static size_t query_count;
 
-struct names { /* of a scope */
+struct names { /* per scope */
         const char *origin, *linkage, *name, *wrong_linkage, *wrong_name;
         bool is_text_alt;
 };
 
 struct level {
         Dwarf_Die die;
-        Dwarf_Off parent; /* the nearest scope above that is a function or a call, 0 without one */
+        Dwarf_Off parent; /* the nearest enclosing scope that is a function or a call, 0 for none */
         bool is_scope, printed;
 };
 
@@ -51,14 +51,14 @@ struct unit {
         bool only_starts;
 };
 
-static int by_value(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
         uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
         return x < y ? -1 : x > y;
 }
 
-static size_t first_query_from(uint64_t address)
+static size_t find_first_query(uint64_t address)
 {
         size_t low = 0, high = query_count;
 
@@ -82,7 +82,7 @@ static bool is_alt_text(Dwarf_Die *die, unsigned name)
         return dwarf_whatform(&attr) == DW_FORM_GNU_strp_alt || dwarf_whatform(&attr) == DW_FORM_strp_sup;
 }
 
-static const char *text(Dwarf_Die *die, unsigned name)
+static const char *get_text(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute attr;
         const char *s = dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
@@ -90,7 +90,7 @@ static const char *text(Dwarf_Die *die, unsigned name)
         return s ? s : "";
 }
 
-static Dwarf_Word number(Dwarf_Die *die, unsigned name)
+static Dwarf_Word get_number(Dwarf_Die *die, unsigned name)
 {
         Dwarf_Attribute attr;
         Dwarf_Word value;
@@ -104,8 +104,8 @@ static void print_unit(struct unit *u)
         bool has_lines = dwarf_attr(&u->die, DW_AT_stmt_list, &attr) != NULL;
 
         printf("U\t%jx\t%jx\t%s\t%s\n", (uintmax_t)dwarf_dieoffset(&u->die),
-               has_lines ? (uintmax_t)number(&u->die, DW_AT_stmt_list) : UINTMAX_MAX, u->directory,
-               text(&u->die, DW_AT_name));
+               has_lines ? (uintmax_t)get_number(&u->die, DW_AT_stmt_list) : UINTMAX_MAX, u->directory,
+               get_text(&u->die, DW_AT_name));
 }
 
 static bool is_alt(unsigned form)
@@ -124,7 +124,10 @@ static const char *text_at_origin(Dwarf_Die *die, unsigned name)
         return s ? s : "";
 }
 
-/* What a reader finds who looks up a reference to the supplementary file in this one. No DIE needs to begin there. */
+/*
+ * The names that a reader finds if it looks up a reference to the supplementary file in this file, where a DIE need not
+ * start at that offset.
+ */
 static void find_misread(Dwarf_Die *die, struct names *n)
 {
         Dwarf_Die wrong;
@@ -135,7 +138,7 @@ static void find_misread(Dwarf_Die *die, struct names *n)
         n->wrong_name = text_at_origin(&wrong, DW_AT_name);
 }
 
-/* Where the DIE's names are: in its unit, in another, or in the supplementary file. */
+/* The location of the DIE's names: in its unit, in another, or in the supplementary file. */
 static struct names find_names(Dwarf_Die *die)
 {
         struct names n = { .origin = "none", .linkage = "", .name = "", .wrong_linkage = "", .wrong_name = "" };
@@ -145,11 +148,11 @@ static struct names find_names(Dwarf_Die *die)
                 Dwarf_Attribute attr;
 
                 if (!*n.linkage)
-                        n.linkage = text(&at, DW_AT_linkage_name);
+                        n.linkage = get_text(&at, DW_AT_linkage_name);
                 if (!*n.linkage)
-                        n.linkage = text(&at, DW_AT_MIPS_linkage_name);
+                        n.linkage = get_text(&at, DW_AT_MIPS_linkage_name);
                 if (!*n.name)
-                        n.name = text(&at, DW_AT_name);
+                        n.name = get_text(&at, DW_AT_name);
                 n.is_text_alt = n.is_text_alt || is_alt_text(&at, DW_AT_linkage_name) || is_alt_text(&at, DW_AT_name);
                 if (!dwarf_attr(&at, DW_AT_abstract_origin, &attr) && !dwarf_attr(&at, DW_AT_specification, &attr))
                         break;
@@ -170,7 +173,7 @@ static void print_scope(struct unit *u, struct level *levels, int top)
 {
         struct level *l = &levels[top];
         struct names n = find_names(&l->die);
-        Dwarf_Word file = number(&l->die, DW_AT_call_file);
+        Dwarf_Word file = get_number(&l->die, DW_AT_call_file);
         const char *path = NULL, *kind = "function";
         Dwarf_Attribute ranges;
         bool is_indexed;
@@ -183,11 +186,11 @@ static void print_scope(struct unit *u, struct level *levels, int top)
         is_indexed = dwarf_attr(&l->die, DW_AT_ranges, &ranges) && dwarf_whatform(&ranges) == DW_FORM_rnglistx;
         printf("D\t%jx\t%jx\t%jx\t%s\t%s\t%s\t%s\t%ju\t%s\t%s\t%s\t%s\t%s\n", (uintmax_t)dwarf_dieoffset(&l->die),
                (uintmax_t)l->parent, (uintmax_t)dwarf_dieoffset(&u->die), kind, n.linkage, n.name, path ? path : "",
-               (uintmax_t)number(&l->die, DW_AT_call_line), n.origin, n.wrong_linkage, n.wrong_name,
+               (uintmax_t)get_number(&l->die, DW_AT_call_line), n.origin, n.wrong_linkage, n.wrong_name,
                is_indexed ? "indexed" : "plain", n.is_text_alt ? "alt" : "here");
 }
 
-static Dwarf_Off reached(struct level *levels, int top, uint64_t address)
+static Dwarf_Off find_reached_scope(struct level *levels, int top, uint64_t address)
 {
         Dwarf_Off last = 0;
 
@@ -197,8 +200,8 @@ static Dwarf_Off reached(struct level *levels, int top, uint64_t address)
         return last;
 }
 
-/* Print which addresses the innermost of the levels covers. */
-static void cover(struct unit *u, struct level *levels, int top)
+/* Print the addresses that the innermost level covers. */
+static void print_covered(struct unit *u, struct level *levels, int top)
 {
         Dwarf_Die *die = &levels[top].die;
         Dwarf_Addr base, start, end;
@@ -207,12 +210,12 @@ static void cover(struct unit *u, struct level *levels, int top)
         while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
                 if (u->only_starts && start < end && dwarf_tag(die) == DW_TAG_subprogram)
                         printf("%jx\n", (uintmax_t)start);
-                for (size_t q = first_query_from(start); q < query_count && queries[q] < end; q++) {
+                for (size_t q = find_first_query(start); q < query_count && queries[q] < end; q++) {
                         for (int i = 0; i <= top; i++)
                                 if (levels[i].is_scope && !levels[i].printed)
                                         print_scope(u, levels, i);
                         printf("A\t%jx\t%jx\t%jx\n", (uintmax_t)queries[q], (uintmax_t)dwarf_dieoffset(die),
-                               (uintmax_t)reached(levels, top, queries[q]));
+                               (uintmax_t)find_reached_scope(levels, top, queries[q]));
                 }
         }
 }
@@ -238,8 +241,8 @@ static bool may_hold_code(Dwarf_Die *die)
         }
 }
 
-/* A function's parent is none: it is the end of every chain, wherever it stands. */
-static void enter(struct unit *u, struct level *levels, int top)
+/* A function has no parent: it ends every chain, wherever its DIE is. */
+static void enter_die(struct unit *u, struct level *levels, int top)
 {
         struct level *l = &levels[top];
         unsigned tag = dwarf_tag(&l->die);
@@ -251,10 +254,10 @@ static void enter(struct unit *u, struct level *levels, int top)
                 if (levels[i].is_scope)
                         l->parent = dwarf_dieoffset(&levels[i].die);
         if (l->is_scope)
-                cover(u, levels, top);
+                print_covered(u, levels, top);
 }
 
-static void walk(struct unit *u)
+static void walk_unit(struct unit *u)
 {
         static struct level levels[DEPTH_MAX];
         int top = 0;
@@ -264,7 +267,7 @@ static void walk(struct unit *u)
         for (;;) {
                 Dwarf_Die next;
 
-                enter(u, levels, top);
+                enter_die(u, levels, top);
                 if (may_hold_code(&levels[top].die) && top + 1 < DEPTH_MAX &&
                     dwarf_child(&levels[top].die, &next) == 0) {
                         levels[++top].die = next;
@@ -291,7 +294,7 @@ static void read_queries(void)
                 }
                 queries[query_count++] = strtoull(line, NULL, 16);
         }
-        qsort(queries, query_count, sizeof *queries, by_value);
+        qsort(queries, query_count, sizeof *queries, compare_addresses);
 }
 
 int main(int argc, char **argv)
@@ -318,14 +321,14 @@ int main(int argc, char **argv)
         while ((r = dwarf_get_units(dwarf, cu, &cu, NULL, &type, &u.die, &split)) == 0) {
                 if (type == DW_UT_type || dwarf_tag(&u.die) == DW_TAG_partial_unit)
                         continue;
-                u.directory = text(&u.die, DW_AT_comp_dir);
+                u.directory = get_text(&u.die, DW_AT_comp_dir);
                 if (dwarf_getsrcfiles(&u.die, &u.files, &u.file_count))
                         u.file_count = 0;
                 if (!only_starts)
                         print_unit(&u);
                 if (type == DW_UT_skeleton && dwarf_tag(&split) == DW_TAG_compile_unit)
                         u.die = split;
-                walk(&u);
+                walk_unit(&u);
         }
         dwarf_end(dwarf);
         close(fd);

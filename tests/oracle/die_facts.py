@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and inlined calls that cover addresses, as die_facts prints them (libdw)."""
+"""Functions and inlined calls that cover addresses, as printed by die_facts (libdw)."""
 import collections
 import subprocess
 

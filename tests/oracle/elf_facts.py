@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbols and code sections of an ELF file, as readelf prints them."""
+"""Symbols and code sections of an ELF file, as printed by readelf."""
 import bisect
 import collections
 import re
@@ -14,7 +14,7 @@ def readelf(*argv):
 
 
 def sections(path):
-    """(name, start, end) of every section that is executed, sorted by address."""
+    """(name, start, end) of every executable section, sorted by address."""
     found = []
     for line in readelf("-S", path).splitlines():
         m = re.match(r"\s*\[\s*\d+\]\s+(\S+)\s+\S+\s+([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) \S+\s+([A-Za-z]*)\s", line)
@@ -29,7 +29,7 @@ def build_id(path):
 
 
 def no_suffix(name):
-    """Without a symbol's version and without what the compiler adds to the names of clones."""
+    """A name without its symbol version and the suffixes that compilers add to clones."""
     name = re.sub(r" \[clone [^]]*\]", "", name.split("@")[0])
     return CLONE.sub("", name) or name
 

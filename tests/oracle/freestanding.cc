@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without headers and libraries, for machines whose libraries are not here: nested inlining through templates
-// and lambdas, namespaces, a loop that is split, and functions of several units' worth of lines.
+// A program without headers and libraries, for architectures whose libraries are not installed: nested inlining through
+// templates and lambdas, namespaces, a split loop, and functions with lines of several units.
 namespace app {
 
 template <typename T> struct Span {

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034  # run sets work, and ends with status
-# The inputs of the comparison. Sourced by run, which defines wanted and input; what cannot be had is said.
+# The inputs of the comparison. Sourced by run, which defines wanted and input; unavailable inputs are reported.
 
 debug_file() {
         id=$(readelf -n "$1" 2>/dev/null | awk '/Build ID:/ { print $3 }')
         echo "/usr/lib/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug"
 }
 
-# debian NAME PACKAGE FILE: a program of Debian and its debug file
+# debian NAME PACKAGE FILE: a program of a Debian package and its debug file
 debian() {
         wanted "$1" || return 0
         if [ -e "$3" ] && [ -e "$(debug_file "$3")" ]; then
@@ -18,7 +18,7 @@ debian() {
         fi
 }
 
-# build NAME COMMAND...: run a compiler; its complaints are printed
+# build NAME COMMAND...: runs a compiler; its errors are printed
 build() {
         what=$1
         shift
@@ -30,7 +30,7 @@ compiler_version() {
         "$@" 2>/dev/null | head -n 1
 }
 
-# sample NAME COMPILER OPTION...: the C++ program, built like that
+# sample NAME COMPILER OPTION...: the C++ program built with these options
 sample() {
         wanted "$1" || return 0
         name=$1
@@ -45,7 +45,7 @@ debian libc libc6-dbg "$libc"
 debian python3.11 python3.11-dbg /usr/bin/python3.11
 libs=$(dirname "${libc:-/}")
 debian libdb libdb5.3-dbg "$libs/libdb-5.3.so"
-debian libopcodes libbinutils-dbg "$libs/libopcodes-2.40-system.so" # LTO, and dwz's file for all of binutils
+debian libopcodes libbinutils-dbg "$libs/libopcodes-2.40-system.so" # LTO, and a dwz file shared by all of binutils
 debian libbfd libbinutils-dbg "$libs/libbfd-2.40-system.so"
 debian librados librados2-dbg "$libs/librados.so.2.0.0"
 
@@ -61,7 +61,7 @@ sample c++-gcc-lto g++ -flto
 sample c++-gcc-dropped g++ -ffunction-sections -Wl,--gc-sections
 sample c++-clang-folded clang++ -fuse-ld=lld -ffunction-sections -Wl,--gc-sections -Wl,--icf=all
 
-# Two objects with functions of one name and size that are not the same: the linker keeps the first.
+# Two objects with functions of the same name and size but different code: the linker keeps the first.
 copies() {
         wanted "$1" || return 0
         name=$1 ld=$3
@@ -78,7 +78,7 @@ if wanted rust && build rust rustc -O -g tests/oracle/sample.rs -o "$work/rust";
         input rust "sample.rs, rustc -O -g, $(rustc --version)" "$work/rust" "$work/rust"
 fi
 
-# We are asked about the stripped program, the others about the same code with DWARF.
+# Cairn gets the stripped program, the other tools the same code with DWARF.
 go_build() {
         build go env GOENV=off GOFLAGS= GOTOOLCHAIN=local GOCACHE="$work/go-cache" GOPATH="$work/go-path" go build "$@" \
                 tests/oracle/sample.go
@@ -87,7 +87,7 @@ if wanted go && go_build -o "$work/go-full" && go_build "-ldflags=-s -w" -o "$wo
         input go "sample.go, stripped with -s -w; the peers have its DWARF, $(go version)" "$work/go" "$work/go-full" --go
 fi
 
-# Split DWARF: we are asked about a program beside its .dwp, the others about the same code, linked with its DWARF.
+# Split DWARF: Cairn gets a program beside its .dwp, the others the same code linked with its DWARF.
 same_code() {
         objcopy -O binary -j .text "$1" "$1.text" && objcopy -O binary -j .text "$2" "$2.text" && cmp "$1.text" "$2.text"
 }
@@ -109,12 +109,12 @@ split_dwarf() {
 split_dwarf dwp-gcc g++
 split_dwarf dwp-clang clang++
 
-# A pair whose common parts are in a third file. The peers don't know .debug_sup: they have the file as it was before.
+# A pair of files with a dwz file. The peers do not support .debug_sup: they get the file as it was before dwz.
 dwz_pair() {
         wanted "$1" || return 0
         name=$1 option=$2
         shift 2
-        # shellcheck disable=SC2086  # no option is none
+        # shellcheck disable=SC2086  # an empty variable means no option
         if build "$name" "$@" -O2 -g -std=c++17 tests/oracle/sample.cc -o "$work/$name-1" &&
                 build "$name" "$@" -O2 -g -std=c++17 -DOTHER tests/oracle/sample.cc -o "$work/$name-2" &&
                 cp "$work/$name-1" "$work/$name-whole" &&
@@ -131,7 +131,7 @@ dwz_pair dwz "" g++
 dwz_pair dwz-clang "" clang++ -gdwarf-4
 dwz_pair dwz-sup --dwarf-5 g++
 
-# Other machines, of either byte order and size. Nothing is linked in, because their libraries are not here.
+# Other architectures, of both byte orders and word sizes. Not linked with libraries, because these are not installed.
 machine() {
         wanted "machine-$1" || return 0
         if build "machine-$1" clang++ --target="$2" -O2 -g -ffreestanding -fno-exceptions -fno-rtti -nostdlib -fPIC -shared \
@@ -147,7 +147,7 @@ machine arm arm-linux-gnueabihf
 machine aarch64 aarch64-linux-gnu
 machine riscv64 riscv64-linux-gnu
 
-# served NAME TEXT FILE DEBUGFILE: what a service answers from its index
+# served NAME TEXT FILE DEBUGFILE: the results of a service, from its index
 served() {
         wanted "$1" || return 0
         rm -rf "$work/data" "$work/port"
@@ -168,7 +168,7 @@ if wanted c++-served && build c++-served g++ -O2 -g -std=c++17 tests/oracle/samp
         served c++-served "sample.cc, g++ -O2 -g" "$work/c++-served" "$work/c++-served"
 fi
 
-# The kernel: given, installed, or fetched.
+# The kernel: specified, installed, or downloaded.
 if wanted kernel; then
         kernel=
         [ -n "$FAST" ] || kernel=$(ls /usr/lib/debug/boot/vmlinux-*cloud* /usr/lib/debug/boot/vmlinux-* 2>/dev/null | head -n 1)

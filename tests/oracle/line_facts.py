@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line rows of a file in the order in which they stand there, as llvm-dwarfdump prints them."""
+"""The line rows of a file in file order, as printed by llvm-dwarfdump."""
 import array
 import bisect
 import collections
@@ -11,13 +11,13 @@ Row = collections.namedtuple("Row", "address path line")
 
 
 def collapse(path):
-    """Without the spellings of a path that mean nothing: '//' and '/./'."""
+    """Collapse '//' and '/./' in a path."""
     path = re.sub(r"/(\./|/)+", "/", path)
     return re.sub(r"^(\./)+", "", path)
 
 
 def resolve(path):
-    """collapse(), and 'dir/../' taken out."""
+    """collapse(), and also 'dir/../'."""
     out = []
     for part in collapse(path).split("/"):
         if part == ".." and out and out[-1] not in ("..", ""):
@@ -34,11 +34,11 @@ class Table:
         self.comp_dir = ""
 
     def path(self, number):
-        """The full path of a file; relative ones behind their directory, and that behind the unit's."""
+        """The full path of a file; a relative path is joined to its directory, and that to the unit's."""
         return self.join(*self.files.get(number, ("", 0)))
 
     def paths_near(self, number):
-        """What readers make of an entry who are one off in the files, the directories or both."""
+        """Paths returned by readers that are off by one in the file index, the directory index or both."""
         near = [n for n in (number - 1, number, number + 1) if n in self.files]
         indexes = {i for n in near for i in (self.files[n][1] - 1, self.files[n][1], self.files[n][1] + 1)}
         return {self.join(self.files[n][0], i) for n in near for i in indexes if i == 0 or i in self.directories}
@@ -101,7 +101,7 @@ class Lines:
         (self.sequences if live else self.dropped).append(s)
 
     def set_directories(self, units):
-        """Tables before version 5 don't say the directory of their unit."""
+        """Tables before version 5 do not contain the directory of their unit."""
         for unit in units:
             if unit.lines in self.tables:
                 self.tables[unit.lines].comp_dir = unit.directory
@@ -121,7 +121,8 @@ class Lines:
             i -= 1
 
     def rows(self, sequence, address):
-        """The rows of a sequence that share the greatest address up to this one; the last covers the instruction."""
+        """The rows of a sequence that share the greatest address not above this one; the last covers the instruction.
+        """
         high = bisect.bisect_right(self.address, address, sequence.low, sequence.high)
         low = bisect.bisect_left(self.address, self.address[high - 1], sequence.low, high)
         table = self.tables[sequence.table]

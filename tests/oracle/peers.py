@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask us and the peers. Each answer is a text "name\\nfile:line\\nname\\nfile:line", innermost first; unknown is ??:0."""
+"""Runs Cairn and its peers. Each result is a text "name\\nfile:line\\nname\\nfile:line", innermost first; unknown is
+??:0.
+"""
 import json
 import re
 import subprocess
@@ -11,7 +13,7 @@ UNKNOWN = "??\n??:0"
 
 
 def feed(argv, addresses):
-    """eu-addr2line exits with 1 when one address of many is unknown, so exit codes are not looked at."""
+    """eu-addr2line exits with 1 if any address is unknown, so exit codes are ignored."""
     text = "".join("0x%x\n" % a for a in addresses)
     return subprocess.run(argv, input=text, capture_output=True, text=True, errors="replace").stdout
 
@@ -22,7 +24,7 @@ def llvm_blocks(out):
 
 
 def marked_blocks(out, addresses):
-    """Split the output of a tool that was told to print each address first."""
+    """Split the output of a tool that prints each address before its result."""
     parts = re.split(r"^0x([0-9a-f]+)\n", out, flags=re.M)
     found = {int(a, 16): text.rstrip("\n") for a, text in zip(parts[1::2], parts[2::2])}
     return [found.get(a, UNKNOWN) or UNKNOWN for a in addresses]
@@ -88,11 +90,11 @@ class Elfutils:
 
 
 class GoRuntime:
-    """The Go program itself, which prints what its runtime says (sample.go)."""
+    """The Go program itself, which prints the results of its runtime (sample.go)."""
     name = "Go's runtime"
 
     def __init__(self, program, addresses):
-        """The last byte before a function's entry cannot be asked for and is not in blocks."""
+        """The last byte before a function's entry cannot be looked up and is not in blocks."""
         out = subprocess.run([program, "frames"], input="".join("0x%x\n" % a for a in addresses),
                              capture_output=True, text=True, check=True).stdout
         parts = re.split(r"^0x([0-9a-f]+)\n", out, flags=re.M)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make docs/accuracy.md, on standard output, from the results that compare.py left in a folder: report.py FOLDER"""
+"""Generate docs/accuracy.md, on standard output, from a folder with results of compare.py: report.py FOLDER"""
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates, lambdas, local classes and anonymous namespaces, for readers of DWARF to agree on.
+// Templates, lambdas, local classes and anonymous namespaces, to compare DWARF readers.
 #include <algorithm>
 #include <functional>
 #include <iostream>

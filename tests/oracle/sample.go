@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generics, closures, interfaces and inlined calls, for readers of DWARF and of the pclntab to agree on.
-// With the argument "frames" it prints what its own runtime says of the addresses on standard input.
+// Generics, closures, interfaces and inlined calls, to compare readers of DWARF and of the pclntab.
+// With the argument "frames" it prints the frames that its runtime finds for the addresses on standard input.
 package main
 
 import (
@@ -37,8 +37,8 @@ func count(text string) map[string]int {
 	return found
 }
 
-// Runtime.CallersFrames takes return addresses and steps back by one. One that is the next function's entry cannot be
-// asked for; nothing is printed then. The 1 behind the address makes it tell of outer frames.
+// Runtime.CallersFrames takes return addresses and subtracts one. A return address equal to the next function's entry
+// cannot be looked up; then nothing is printed. The 1 after the address makes it return outer frames.
 func printFrames(pc uintptr) {
 	if f := runtime.FuncForPC(pc + 1); f != nil && f.Entry() == pc+1 {
 		return

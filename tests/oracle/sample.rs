@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generics, traits, closures and iterators, for readers of DWARF to agree on.
+// Generics, traits, closures and iterators, to compare DWARF readers.
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{Debug, Display};
 use std::rc::Rc;

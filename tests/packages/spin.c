@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Something to profile until it is killed. */
+/* A program to profile, which runs until it is killed. */
 static volatile unsigned long sink;
 
 static inline __attribute__((always_inline)) unsigned long mix(unsigned long n)

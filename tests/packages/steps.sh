@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016 # what other programs expand
-# Runs as root on a bare machine with the packages in /packages; prints TAP. See run.
+# shellcheck disable=SC2016 # expanded by other programs
+# Runs as root on a minimal machine with the packages in /packages; prints TAP. See run.
 count=0
 server=http://127.0.0.1:7700
 
@@ -43,28 +43,28 @@ patience=300
 
 # ---- install ----
 
-ok 'the packages install without a question' install_packages /packages/first/*.deb
+ok 'the packages install non-interactively' install_packages /packages/first/*.deb
 command -v cairn-upload >/dev/null || { echo "Bail out! the packages are not installed"; exit 1; }
 ok 'the service runs' within $patience is_active cairn
 ok 'the agent runs' within $patience is_active cairn-agent
 ok 'the service is ready' within $patience curl -sf "$server/readyz"
 ok 'the configuration is valid' cairn config check
-ok 'the kernel and the rights are sufficient for the agent' cairn-agent --doctor --sampler perf
+ok 'kernel and privileges are sufficient for the agent' cairn-agent --doctor --sampler perf
 for page in cairn cairn-doctor cairn-status cairn-serve cairn.yaml cairn-agent cairn-upload; do
         ok "man $page" shows cairn man -w "$page"
 done
 ok 'bash completes options' shows retain-samples bash -c '. /usr/share/bash-completion/completions/cairn
         COMP_WORDS=(cairn serve --re) COMP_CWORD=2; _cairn; echo "${COMPREPLY[@]}"'
-ok 'the data is readable for the service alone' shows '^7?700$' stat -L -c %a /var/lib/private
+ok 'the data is readable only by the service' shows '^7?700$' stat -L -c %a /var/lib/private
 
-# ---- profile, upload, look ----
+# ---- profile, upload, query ----
 
 /packages/spin &
 ok 'samples arrive' within $patience shows spin cairn top --from now-10m '{process_executable_name="spin"}'
 ok 'debuginfo is uploaded' cairn-upload /packages/spin.debug
 ok 'the function has its file and line' within $patience shows 'spin_in_c.*spin\.c:[0-9]+|spin\.c:[0-9]+.*spin_in_c' \
         cairn top --from now-10m '{process_executable_name="spin"}'
-ok 'the page is there' shows '<title>Cairn' curl -s "$server/"
+ok 'the web UI is served' shows '<title>Cairn' curl -s "$server/"
 
 # ---- operate ----
 
@@ -72,8 +72,8 @@ ok 'the status is shown' shows '^http://127.0.0.1:7700 is ready$' cairn status
 ok 'the doctor finds no error' shows '^0 errors,' cairn doctor configuration certificates data service
 ok 'the service reloads' systemctl reload cairn
 ok 'the agent reloads' systemctl reload cairn-agent
-ok 'and the service says so' shows 'reload: done' journalctl -u cairn
-ok 'and the agent' shows 'reload: done' journalctl -u cairn-agent
+ok 'the service logs it' shows 'reload: done' journalctl -u cairn
+ok 'and so does the agent' shows 'reload: done' journalctl -u cairn-agent
 # give_credential UNIT TEXT: as --token-file.
 give_credential() {
         printf '%s\n' "$2" >"/root/$1-token"
@@ -89,31 +89,31 @@ give_credential cairn 'a-secret-of-all admin name=ops'
 give_credential cairn-agent a-secret-of-all
 systemctl daemon-reload
 ok 'both start with a credential' systemctl restart cairn cairn-agent
-ok 'the service asks for its token' shows '^401$' curl -s -o /dev/null -w '%{http_code}\n' "$server/metrics"
-ok 'and the agent sends it' within $patience shows '^cairn_ingest_batches_total [1-9]' curl -s -H 'Authorization: Bearer a-secret-of-all' \
+ok 'the service requires its token' shows '^401$' curl -s -o /dev/null -w '%{http_code}\n' "$server/metrics"
+ok 'the agent sends it' within $patience shows '^cairn_ingest_batches_total [1-9]' curl -s -H 'Authorization: Bearer a-secret-of-all' \
         "$server/metrics"
 printf '[Service]\nWatchdogSec=3\n' >/etc/systemd/system/cairn.service.d/watchdog.conf
 systemctl daemon-reload
 systemctl restart cairn
 systemctl kill -s STOP cairn
-ok 'a service that hangs is started again' within 60 shows '^NRestarts=[1-9]' systemctl show -p NRestarts cairn
+ok 'a service that hangs is restarted' within 60 shows '^NRestarts=[1-9]' systemctl show -p NRestarts cairn
 rm /etc/systemd/system/cairn.service.d/watchdog.conf
-ok 'without credentials all is as before' take_credentials
+ok 'both start without credentials' take_credentials
 ok 'and the service is ready' within $patience curl -sf "$server/readyz"
 
 # ---- back up, upgrade, restore ----
 
-ok 'a copy is made beside the running service' cairn store snapshot /var/lib/private/copy --data /var/lib/private/cairn
-ok 'the copy is sound' cairn store verify --data /var/lib/private/copy
+ok 'a snapshot is taken while the service runs' cairn store snapshot /var/lib/private/copy --data /var/lib/private/cairn
+ok 'the snapshot is valid' cairn store verify --data /var/lib/private/copy
 ok 'the next version installs' install_packages /packages/next/*.deb
 ok 'it is the next version' shows '\+next' dpkg-query -W -f '${Version}' cairn
 ok 'the service was restarted and is ready' within $patience curl -sf "$server/readyz"
 ok 'the agent runs again' within $patience is_active cairn-agent
-ok 'and the samples of before are there' within $patience shows spin_in_c cairn top --from now-30m '{process_executable_name="spin"}'
+ok 'earlier samples are still stored' within $patience shows spin_in_c cairn top --from now-30m '{process_executable_name="spin"}'
 mv /var/lib/private/copy /root/copy
 cairn serve --data /root/copy --listen 127.0.0.1:7799 --config= 2>/tmp/copy.log &
 copy=$!
-ok 'the copy serves the samples' within $patience shows spin_in_c cairn top --server http://127.0.0.1:7799 --from now-30m '{process_executable_name="spin"}'
+ok 'a service on the snapshot returns the samples' within $patience shows spin_in_c cairn top --server http://127.0.0.1:7799 --from now-30m '{process_executable_name="spin"}'
 kill $copy
 wait $copy
 rm -rf /root/copy
@@ -126,10 +126,10 @@ ok 'the agent is stopped' is_quiet cairn-agent
 ok 'the data stays' test -d /var/lib/private/cairn/profiles
 ok 'and so does the configuration' test -f /etc/cairn/cairn.yaml
 ok 'the packages are purged' apt-get purge -y -q cairn cairn-agent cairn-upload
-rm -r /etc/systemd/system/cairn-agent.service.d /etc/systemd/system/cairn.service.d # which the test brought
+rm -r /etc/systemd/system/cairn-agent.service.d /etc/systemd/system/cairn.service.d # added by this test
 rm /root/cairn-token /root/cairn-agent-token
 find / -xdev \( -path /packages -o -path /var/cache/apt -o -path /var/lib/apt -o -path /proc -o -path /tmp -o -path /var/log \) -prune \
         -o -iname '*cairn*' -print >/tmp/left
-ok 'nothing of them is left' shows '^0$' sh -c 'cat /tmp/left >&2; wc -l </tmp/left'
+ok 'no files of them remain' shows '^0$' sh -c 'cat /tmp/left >&2; wc -l </tmp/left'
 kill %1 2>/dev/null
 echo "1..$count"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the names out of a profile, as an agent sends it: addresses and a build-id are left.
+"""Removes the names from a profile, so that it has only addresses and a build-id, as sent by an agent.
 
     addresses.py PROFILE BUILD-ID RESULT
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Work for tests/pgo/run: a CPU profile of it goes to the file that it is given.
+// Work for tests/pgo/run: writes a CPU profile of itself to the file given as its argument.
 package main
 
 import (

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the hottest functions of two profiles of the same time.
+"""Compares the hottest functions of two concurrent profiles.
 
     hot.py DUMP PERF-SCRIPT NAME...
 
-DUMP is what tests/support/otlp_dump.py printed, PERF-SCRIPT what `perf script -F comm,pid,tid,time,event,ip,sym,dso` did; NAMEs are the
-executables that count. A function is (file, start of its FDE by .eh_frame_hdr), since most files have no names; samples
-that the kernel was interrupted in are left out. Printed: how many of the ten functions with most self time, and of the
-twenty that are on most stacks, both profiles name.
+DUMP is the output of tests/support/otlp_dump.py, PERF-SCRIPT that of `perf script -F
+comm,pid,tid,time,event,ip,sym,dso`; NAMEs are the executables to include. A function is (file, start of its FDE by
+.eh_frame_hdr), since most files have no names; samples in the kernel are skipped. Prints how many of the ten functions
+with most self time, and of the twenty that are on most stacks, are in both profiles.
 """
 import bisect
 import collections

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2034,SC2154  # variables of who reads this in
+# shellcheck shell=sh disable=SC2034,SC2154  # variables of the script that sources this
 #
-# Programs of Debian at work, for tests/real/run: work_NAME keeps busy until it is killed, in a directory of its own;
-# names_NAME are the executables whose stacks count; tools_NAME what it needs, as COMMAND:PACKAGE.
-# Servers listen on sockets in that directory.
+# Workloads of Debian programs for tests/real/run: work_NAME runs until it is killed, in a directory of its own;
+# names_NAME are the executables whose stacks are counted; tools_NAME are its requirements, as COMMAND:PACKAGE. Servers
+# listen on sockets in that directory.
 
 names_python=python3.11 tools_python=/usr/bin/python3.11:python3.11
 work_python() {
@@ -29,7 +29,7 @@ work_postgres() {
         bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
         chown postgres .
         as="setpriv --reuid=postgres --regid=postgres --clear-groups"
-        # shellcheck disable=SC2086  # a list of words on purpose
+        # shellcheck disable=SC2086  # word splitting is intended
         {
                 $as "$bin/initdb" -D "$PWD/db" -A trust > log 2>&1
                 $as "$bin/pg_ctl" -D "$PWD/db" -w -l "$PWD/server.log" -o "-k $PWD -c listen_addresses= -c fsync=off" start >> log 2>&1

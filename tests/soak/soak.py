@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Drives a service with honest and hostile clients at once, over loopback, and checks what has to hold throughout.
+"""Runs honest and hostile clients concurrently against a service, over loopback, and checks invariants throughout.
 
     soak.py CAIRN SECONDS
 
-Starts CAIRN serve (a build with sanitizers) over an empty directory, with a hostile debuginfod server upstream and a package
-tree that changes: for the first half of SECONDS over plain HTTP without tokens, for the second half with TLS and tokens. Each
-kind of client is one thread with its own random numbers (SOAK_SEED), so that the load is bounded. Checked: the service does
-not end, /healthz answers each time, no sanitizer reports anything, and of each honest batch that was acknowledged each sample
-is in the tables once, after each restart too.
+Starts CAIRN serve (a build with sanitizers) on an empty directory, with a hostile debuginfod server as upstream and a
+package tree that changes: for the first half of SECONDS over plain HTTP without tokens, for the second half with TLS
+and tokens. Each kind of client is one thread with a random generator of its own (SOAK_SEED), so that the load is
+bounded. Checks that the service does not exit, that /healthz always responds, that no sanitizer reports an error, and
+that each sample of each acknowledged honest batch is stored exactly once, also after each restart.
 """
 import gzip
 import hashlib
@@ -38,7 +38,7 @@ stop = threading.Event()
 lock = threading.Lock()
 counts, problems, acknowledged = {}, [], {}
 port = None
-secure = False  # the second half: TLS, and a token with each request
+secure = False  # in the second half: TLS, and a token in each request
 TOKENS = {"all": "a" * 32, "ingest": "i" * 32, "read": "r" * 32, "slow": "s" * 32, "unknown": "u" * 32}
 no_verification = ssl.create_default_context()
 no_verification.check_hostname = False
@@ -79,7 +79,7 @@ def start():
 
 
 def write_tokens():
-    """The token "slow" is there or not; the service reads the file again on SIGHUP."""
+    """Adds or removes the token "slow"; the service rereads the file on SIGHUP."""
     lines = [TOKENS["all"] + " read,ingest,upload,admin", TOKENS["ingest"] + " ingest", TOKENS["read"] + " read"]
     if random.random() < 0.5:
         lines.append(TOKENS["slow"] + " read,upload rate=5 bytes=10000")
@@ -89,7 +89,9 @@ def write_tokens():
 
 
 def request(method, path, body=None, headers=None, timeout=60, token=None):
-    """(status, body), or (0, b"") where the service ended the connection. Without a token one is drawn, mostly the best."""
+    """(status, body), or (0, b"") if the service closed the connection. Without a token a random one is used, mostly
+    the one with all scopes.
+    """
     headers = dict(headers or {})
     if secure:
         c = http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=no_verification)
@@ -107,7 +109,7 @@ def request(method, path, body=None, headers=None, timeout=60, token=None):
         c.close()
 
 
-UPSTREAM_IDS = 70  # build IDs of elf_with_id() from 45 on are uploaded by no client
+UPSTREAM_IDS = 70  # no client uploads build IDs of elf_with_id() from 45 on
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 
 
@@ -129,7 +131,7 @@ def mutate(r, data):
     return bytes(data)
 
 
-# ---- clients: each is called again and again until the end ----
+# ---- clients: each is called repeatedly until the end ----
 
 def honest(r, n):
     number = f"{n}-{r.getrandbits(40):x}"
@@ -141,7 +143,7 @@ def honest(r, n):
             with lock:
                 acknowledged[number] = True
         elif status == 0:
-            with lock:  # not known whether it was taken: it may be there, once
+            with lock:  # unknown whether it was accepted: it may be stored, but only once
                 acknowledged.setdefault(number, False)
         elif status not in (429, 503):
             problem(f"an honest batch was answered with {status}")
@@ -201,7 +203,7 @@ def elf_with_id(n):
 
 
 def slow(r, n):
-    host = b"Host: 127.0.0.1:%d\r\n" % port  # any other is answered 421 before what these requests are about is reached
+    host = b"Host: 127.0.0.1:%d\r\n" % port  # other values are answered with 421 before the request is processed
     profile = b"POST /v1development/profiles HTTP/1.1\r\n" + host + b"Content-Type: application/x-protobuf\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
         try:
@@ -263,7 +265,7 @@ def upkeep(r, n):
 
 
 def packages(r, n):
-    """Files of the scanned tree come, change while they are read, and go."""
+    """Adds, modifies while they are read, and removes files of the scanned tree."""
     path = f"{tree}/{r.randrange(30)}{r.choice(('', '.so', '.deb', '.tar.zst', '.debug'))}"
     kind = r.randrange(6)
     data = elf_with_id(r.randrange(60))[0]
@@ -286,7 +288,7 @@ def packages(r, n):
 
 
 class Upstream(http.server.BaseHTTPRequestHandler):
-    """A debuginfod server that seldom answers as it should."""
+    """A debuginfod server that usually misbehaves."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -338,7 +340,7 @@ class Upstream(http.server.BaseHTTPRequestHandler):
     def handle(self):
         try:
             super().handle()
-        except OSError:  # the service ended the connection
+        except OSError:  # the service closed the connection
             pass
 
 
@@ -361,7 +363,7 @@ def drive(client, number):
             client(r, n)
         except OSError as e:
             note(f"client error {e.errno}")
-        except Exception as e:  # a mistake of the test
+        except Exception as e:  # a bug of the test
             problem(f"{client.__name__}: {e!r}")
             return
         n += 1

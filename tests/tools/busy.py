@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the interpreter busy for SECONDS: its own loop, regular expressions, JSON, and libc's memory functions."""
+"""Keeps the interpreter busy for SECONDS with a loop, regular expressions, JSON, and libc's memory functions."""
 import json
 import re
 import sys

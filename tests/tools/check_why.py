@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hold the unit, DIE offsets and line rows of `cairn why` to llvm-dwarfdump --lookup, and to libdw.
+"""Compare the unit, DIE offsets and line rows of `cairn why` with llvm-dwarfdump --lookup and libdw.
 
     check_why.py CAIRN FILE DEBUG-FILE COUNT [--no-libdw]
 
-Takes COUNT addresses spread over the function symbols of DEBUG-FILE that are resolved by DWARF. For each, the unit's
-offset, the innermost scope's DIE, the line, the column and the file's name are those of llvm-dwarfdump, and every
-scope's DIE is that of libdw, whose frames agree. Prints differences; exits 1 when there is one, or nothing to compare.
+Uses COUNT addresses spread over the function symbols of DEBUG-FILE that are resolved by DWARF. For each, the unit's
+offset, the innermost scope's DIE, the line, the column and the file name must be those of llvm-dwarfdump, and every
+scope's DIE and all frames those of libdw. Prints differences; exits with 1 if there is one, or if nothing was
+compared.
 """
 import json
 import os
@@ -62,7 +63,7 @@ for result in [r for at in range(0, len(addresses), 64) for r in report(addresse
     theirs = lookup(address)
     opinion = result.get("second_opinion")
     compared += 1
-    # LLVM gives a unit's DIE where an address is in a lexical block that inlines nothing; then it names no scope.
+    # LLVM prints a unit's DIE for an address in a lexical block that inlines nothing; then it names no scope.
     if ours[0] != theirs[0] or (theirs[1] is not None and ours[1] != theirs[1]) or (theirs[2] and ours[2] != theirs[2]):
         differ += 1
         print(f"# {address:#x}: ours {ours}, llvm-dwarfdump {theirs}")

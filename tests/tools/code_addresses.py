@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""code_addresses.py FILE [MAX]: addresses to ask about, one a line: where functions and line rows begin, as binutils read
-them, and a byte at even distances of all code. MAX (100000) of them at most, spread evenly."""
+"""code_addresses.py FILE [MAX]: prints addresses to look up, one per line: the starts of functions and line rows, as
+read by binutils, and bytes at regular intervals in all code. At most MAX (100000) of them, spread evenly.
+"""
 import re
 import subprocess
 import sys

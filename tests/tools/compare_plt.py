@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the names that `cairn symbolize` gives PLT stubs with those that objdump gives them.
+"""Compare Cairn's names of PLT stubs with objdump's.
 
     compare_plt.py --cairn PROGRAM [--objdump PROGRAM] FILE...
 
-Asks for the first and the last byte of every stub that objdump names. Exits 1 when a name differs, or when there is
-no stub in any of the files.
+Resolves the first and the last byte of every stub that objdump names. Exits with 1 if a name differs, or if no file has
+a stub.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ import sys
 
 
 def stubs(objdump, path):
-    """(first address, last instruction's address, name), from the disassembly of the PLT's sections."""
+    """(first address, last instruction's address, name), from the disassembly of the PLT sections."""
     out = subprocess.run([objdump, "-d", "-w", path], capture_output=True, text=True, check=True).stdout
     found, name, first, last = [], None, 0, 0
     for line in out.splitlines() + ["0 <>:"]:

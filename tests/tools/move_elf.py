@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""move_elf.py FROM TO DELTA: a 64-bit little-endian ELF file at other addresses, as prelink leaves it.
+"""move_elf.py FROM TO DELTA: moves a 64-bit little-endian ELF file to other addresses, like prelink.
 
-Moves what says where things are: the entry, segments, sections, symbols and the places of relocations. The code is
-taken to be position-independent, and is not run.
+Changes the entry, segments, sections, symbols and the offsets of relocations. The code is assumed to be
+position-independent, and is not run.
 """
 import struct
 import sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Collector sends OTLP profiles with the HTTP client of the OpenTelemetry Collector, once for each compression that its
-// exporters can be set to.
+// exporters support.
 //
 //	collector URL OTLP-FILE
 package main

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Grafana calls every method of querier.v1 with the client that Pyroscope generates and Grafana's data source uses: in
-// protobuf and JSON, plain and gzip'd. The answers must be equal, and their sums those of cairn's own commands. It prints
-// one TAP-like line for each check and ends with 1 when one fails.
+// protobuf and JSON, plain and gzip'd. The responses must be equal, and their sums those of Cairn's commands. It prints
+// one TAP-like line for each check and exits with 1 if one fails.
 //
 //	grafana URL START-MS END-MS TYPE FOLDED-FILE TOP-JSON SERIES-JSON
 //
-// The files are what `cairn flame`, `cairn top --json` and `cairn query --series --step 1m --json` print for that range and type.
+// The files contain the output of `cairn flame`, `cairn top --json` and `cairn query --series --step 1m --json` for
+// that range and type.
 package main
 
 import (
@@ -41,7 +42,7 @@ func check(ok bool, name string, details ...any) {
 	fmt.Println("not ok -", name, fmt.Sprint(details...))
 }
 
-// asGrafana adds what Grafana's proxy sends.
+// asGrafana adds the headers that Grafana's proxy sends.
 type asGrafana struct{}
 
 func (asGrafana) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -77,7 +78,7 @@ func readFolded(path string) sums {
 	return s
 }
 
-// side is one side of a flame graph; width is 4, or 7 of a diff.
+// side is one side of a flame graph; width is 4, or 7 for a diff.
 func readFlame(names []string, levels []*querierv1.Level, side, width int) sums {
 	type node struct {
 		begin, end int64
@@ -194,7 +195,7 @@ func main() {
 	} {
 		web := &http.Client{Transport: asGrafana{}}
 		client := querierv1connect.NewQuerierServiceClient(web, url, codec.options...)
-		// same is whether an answer is that of the first codec.
+		// same checks that a response equals that of the first codec.
 		same := func(method string, m proto.Message, err error) {
 			if err == nil && first[method] == nil {
 				first[method] = m

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Parca's generated clients against Cairn: debuginfo uploads, WriteRaw, and the query API over gRPC and gRPC-Web.
+// Parca tests Cairn with the clients that Parca generates: debuginfo uploads, WriteRaw, and the query API over gRPC and
+// gRPC-Web.
 //
 //	parca HTTP-URL GRPC-ADDRESS PROGRAM BUILD-ID PPROF TOTAL
 package main
@@ -86,7 +87,7 @@ func write(conn *grpc.ClientConn, path string) {
 	ok(err == nil, "WriteRaw is taken", err)
 }
 
-// web makes one call over gRPC-Web, as connect-go does for Grafana.
+// web makes one call over gRPC-Web, like connect-go for Grafana.
 func web(url, method string, in, out proto.Message) error {
 	message, err := proto.Marshal(in)
 	if err != nil {

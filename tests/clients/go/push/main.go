@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Push speaks to a service with the clients that Pyroscope generates: push.v1 and debuginfo.v1alpha1 over Connect, in
-// protobuf and JSON, plain and gzip'd. It prints one TAP-like line for each check and ends with 1 when one fails.
+// Push sends profiles and debuginfo to a service with the clients that Pyroscope generates: push.v1 and
+// debuginfo.v1alpha1 over Connect, in protobuf and JSON, plain and gzip'd. It prints one TAP-like line for each check
+// and exits with 1 if one fails.
 //
 //	push URL PPROF-FILE ELF-FILE BUILD-ID
 package main
