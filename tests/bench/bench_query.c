@@ -3,14 +3,15 @@
  * Queries over a long time range; tests/bench/query.py compares them with DuckDB on the same files.
  *
  *   bench_query generate DIR DAYS SAMPLES STACKS LOCATIONS FILES TRACED EVERY
- *           Generates a store of 100 hosts with 4 of 20 services each, with the part writer: SAMPLES, STACKS and LOCATIONS
- *           in total, FILES of samples per day (1: as after compaction; 8640: as flushed every 10 s). TRACED of 100 samples
- *           have a trace id; a trace has those of 1000 consecutive samples. EVERY is 1: the first samples of a service have
- *           its stacks in order, so that each stack has a sample if there are about twice as many samples as stacks.
+ *           Generates a store of 100 hosts with 4 of 20 services each, with the part writer: SAMPLES, STACKS and
+ *           LOCATIONS in total, FILES of samples per day (1: as after compaction; 8640: as flushed every 10 s). TRACED
+ *           of 100 samples have a trace id; a trace has those of 1000 consecutive samples. EVERY is 1: the first
+ *           samples of a service have its stacks in order, so that each stack has a sample if there are about twice as
+ *           many samples as stacks.
  *   bench_query run DIR
  *           For each line OPERATION<tab>ROUNDS[<tab>NAME=VALUE...] of standard input: seconds of the first call, least
- *           seconds and least CPU seconds of ROUNDS more, size of the response (of "sum" the number of stacks), peak memory
- *           so far in KiB, and the error text if it failed. The operation "sum" is store_scan_sum() alone.
+ *           seconds and least CPU seconds of ROUNDS more, size of the response (of "sum" the number of stacks), peak
+ *           memory so far in KiB, and the error text if it failed. The operation "sum" is store_scan_sum() alone.
  *   bench_query sums DIR FILE [NAME=VALUE ...]
  *           Writes the sums by stack as CSV.
  */

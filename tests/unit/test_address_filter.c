@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is read for a few addresses says the same of them as the whole file:
- * this program; the debug files of libc and python3.11 when they are installed;
- * and the files of $CAIRN_ORACLE_FILES, separated by colons (FILE or
- * FILE,DWZ-FILE). $CAIRN_WANTED_ADDRESSES says how many addresses of each.
+ * Extraction restricted to a few addresses must give the same result for them as extraction of the whole file. Files:
+ * this program; the debug files of libc and python3.11 if installed; and the files of $CAIRN_ORACLE_FILES, separated by
+ * colons (FILE or FILE,DWZ-FILE). $CAIRN_WANTED_ADDRESSES is the number of addresses of each.
  */
 #include <check.h>
 #include <fcntl.h>
@@ -32,7 +31,7 @@ static void extract(const struct extract_inputs *in, struct symbol_table *ret)
         ck_assert_msg(symbol_table_extract(in, ret, &err) == ST_OK, "%s: %s", in->name, err.text);
 }
 
-/* Starts and ends of ranges, what is just before them, and what lies inside; so gaps come too. */
+/* Starts and ends of ranges, the bytes before them, and addresses inside ranges, and so also gaps. */
 static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
 {
         const struct symbol_range *r = &t->ranges[random_next(state) % t->range_count];
@@ -49,7 +48,7 @@ static uint64_t some_address(const struct symbol_table *t, uint64_t *state)
         }
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
         uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -62,7 +61,7 @@ static size_t some_addresses(const struct symbol_table *t, uint64_t *state, size
 
         for (size_t i = 0; i < count; i++)
                 addresses[i] = some_address(t, state);
-        qsort(addresses, count, sizeof *addresses, by_value);
+        qsort(addresses, count, sizeof *addresses, compare_addresses);
         for (size_t i = 0; i < count; i++)
                 if (!kept || addresses[kept - 1] != addresses[i])
                         addresses[kept++] = addresses[i];
@@ -93,7 +92,7 @@ static void compare_group(struct extract_inputs *in, const struct symbol_table *
         symbol_table_deinit(&part);
 }
 
-static void compare(const char *path, const char *alt_path, size_t count)
+static void compare_file(const char *path, const char *alt_path, size_t count)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
         _cleanup_close_ int alt_fd = alt_path ? open(alt_path, O_RDONLY | O_CLOEXEC) : -1;
@@ -117,9 +116,9 @@ static void compare(const char *path, const char *alt_path, size_t count)
         symbol_table_deinit(&whole);
 }
 
-START_TEST(this_program_says_the_same)
+START_TEST(filtered_extraction_of_this_program_agrees)
 {
-        compare("/proc/self/exe", NULL, ADDRESSES);
+        compare_file("/proc/self/exe", NULL, ADDRESSES);
 }
 END_TEST
 
@@ -133,17 +132,17 @@ static void compare_debug_file_of(const char *path)
         build_id_hex(&img.build_id, hex);
         snprintf(debug, sizeof debug, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
         if (access(debug, R_OK) == 0)
-                compare(debug, NULL, ADDRESSES);
+                compare_file(debug, NULL, ADDRESSES);
 }
 
-START_TEST(debug_files_of_debian_say_the_same)
+START_TEST(filtered_extraction_of_debian_debug_files_agrees)
 {
         compare_debug_file_of("/lib/x86_64-linux-gnu/libc.so.6");
         compare_debug_file_of("/usr/bin/python3.11");
 }
 END_TEST
 
-START_TEST(files_that_were_named_say_the_same)
+START_TEST(filtered_extraction_of_specified_files_agrees)
 {
         const char *named = getenv("CAIRN_ORACLE_FILES"), *count = getenv("CAIRN_WANTED_ADDRESSES");
         _cleanup_free_ char *list = strdup(named ? named : "");
@@ -154,12 +153,12 @@ START_TEST(files_that_were_named_say_the_same)
 
                 if (alt)
                         *alt++ = 0;
-                compare(file, alt, count ? strtoul(count, NULL, 10) : ADDRESSES);
+                compare_file(file, alt, count ? strtoul(count, NULL, 10) : ADDRESSES);
         }
 }
 END_TEST
 
-START_TEST(few_units_are_read_for_one_address)
+START_TEST(one_address_reads_few_units)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         struct symbol_table_builder all, some;
@@ -188,7 +187,7 @@ START_TEST(few_units_are_read_for_one_address)
 }
 END_TEST
 
-START_TEST(of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too)
+START_TEST(first_of_overlapping_units_wins_with_filter)
 {
         const uint64_t address = MADE_CODE + 8;
         const struct address_filter filter = { .addresses = &address, .count = 1, .max_percent = 100 };
@@ -223,7 +222,7 @@ START_TEST(of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too)
 }
 END_TEST
 
-START_TEST(more_units_than_agreed_means_all)
+START_TEST(filter_over_unit_limit_reads_all_units)
 {
         _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         struct extract_inputs in = { .debuginfo_fd = fd, .executable_fd = -1, .altlink_fd = -1, .name = "self" };
@@ -254,7 +253,7 @@ static void add_symbol(struct code_symbols *s, const char *name, uint64_t start,
                                                      .source = QUALITY_SYMTAB };
 }
 
-START_TEST(symbols_that_cannot_cover_an_address_are_left_out)
+START_TEST(symbols_that_cover_no_filtered_address_are_omitted)
 {
         const uint64_t address = 0x150;
         const struct address_filter filter = { .addresses = &address, .count = 1 };
@@ -276,7 +275,7 @@ START_TEST(symbols_that_cannot_cover_an_address_are_left_out)
 }
 END_TEST
 
-TEST_SUITE("address_filter", this_program_says_the_same, debug_files_of_debian_say_the_same,
-           files_that_were_named_say_the_same, few_units_are_read_for_one_address,
-           of_units_that_overlap_the_first_is_taken_for_a_few_addresses_too, more_units_than_agreed_means_all,
-           symbols_that_cannot_cover_an_address_are_left_out)
+TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
+           filtered_extraction_of_debian_debug_files_agrees, filtered_extraction_of_specified_files_agrees,
+           one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
+           filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)

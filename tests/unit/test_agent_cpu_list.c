@@ -38,7 +38,7 @@ START_TEST(lists_are_ranges_and_single_numbers)
 }
 END_TEST
 
-START_TEST(what_is_no_list_changes_nothing)
+START_TEST(malformed_list_leaves_result_unchanged)
 {
         static const char *const texts[] = {
                 "x", "0-", "3-1", "0,,1", "0-1x", "99999999999999999999", "-1", ",", " 0"
@@ -69,4 +69,5 @@ START_TEST(this_host_has_a_cpu)
 }
 END_TEST
 
-TEST_SUITE("agent_cpu_list", lists_are_ranges_and_single_numbers, what_is_no_list_changes_nothing, this_host_has_a_cpu)
+TEST_SUITE("agent_cpu_list", lists_are_ranges_and_single_numbers, malformed_list_leaves_result_unchanged,
+           this_host_has_a_cpu)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Late samples of a process that is made up here: code by frame pointers, a stack of two frames. */
+/* Deferred samples of a simulated process: code with frame pointers and a stack of two frames. */
 #include <string.h>
 
 #include "agent/unwinding/deferred_samples.h"
@@ -7,8 +7,8 @@
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
-#define CODE 0x10000u    /* where the leaf runs */
-#define LIBRARY 0x20000u /* where its callers do */
+#define CODE 0x10000u    /* code of the leaf */
+#define LIBRARY 0x20000u /* code of its callers */
 #define STACK 0x70000000u
 
 static const struct sample_process id = { .tgid = 4711, .start_boot_ns = 1, .exec_id = 1 };
@@ -39,7 +39,7 @@ static void set_up(void)
         ck_assert(process->unwind.mappings && process->unwind.numbers);
         process->unwind.mappings[0] = (struct unwind_mapping){ .start = CODE, .end = CODE + 0x1000 };
         process->unwind.mappings[1] = (struct unwind_mapping){ .start = LIBRARY, .end = LIBRARY + 0x1000 };
-        process->unwind.mapping_count = 1; /* the library was loaded just now */
+        process->unwind.mapping_count = 1; /* the library has just been loaded */
 }
 
 static void tear_down(void)
@@ -49,7 +49,7 @@ static void tear_down(void)
         unwinder_deinit(&unwinder);
 }
 
-/* A leaf in the code, called from the library, where the last frame pointer is. */
+/* A leaf in the code, called from the library, which the last frame pointer refers to. */
 static void add(uint32_t stack_bytes)
 {
         const uint64_t frames[] = { 0, 0, STACK + 32, LIBRARY + 0x10, 0, 0 };
@@ -85,7 +85,7 @@ static struct sample_stack take(void)
         return ret;
 }
 
-START_TEST(a_stack_whose_mappings_are_known_is_walked_at_once)
+START_TEST(stack_with_known_mappings_is_walked_at_once)
 {
         struct sample_stack s;
 
@@ -98,7 +98,7 @@ START_TEST(a_stack_whose_mappings_are_known_is_walked_at_once)
 }
 END_TEST
 
-START_TEST(a_stack_waits_for_the_notice_of_its_callers_mapping)
+START_TEST(stack_waits_for_mapping_of_its_caller)
 {
         struct sample_stack s;
 
@@ -110,7 +110,7 @@ START_TEST(a_stack_waits_for_the_notice_of_its_callers_mapping)
 }
 END_TEST
 
-START_TEST(it_is_cut_when_none_came_until_the_drain)
+START_TEST(stack_is_truncated_at_drain_without_mapping)
 {
         struct sample_stack s;
 
@@ -122,7 +122,7 @@ START_TEST(it_is_cut_when_none_came_until_the_drain)
 }
 END_TEST
 
-START_TEST(without_room_for_copies_stacks_are_walked_by_what_is_known)
+START_TEST(stacks_are_walked_with_known_mappings_when_queue_is_full)
 {
         const size_t fit = LIMIT_AGENT_DEFERRED_BYTES / KiB(64);
 
@@ -137,10 +137,10 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_stack_whose_mappings_are_known_is_walked_at_once,
-                                       a_stack_waits_for_the_notice_of_its_callers_mapping,
-                                       it_is_cut_when_none_came_until_the_drain,
-                                       without_room_for_copies_stacks_are_walked_by_what_is_known };
+        const TTest *const tests[] = { stack_with_known_mappings_is_walked_at_once,
+                                       stack_waits_for_mapping_of_its_caller,
+                                       stack_is_truncated_at_drain_without_mapping,
+                                       stacks_are_walked_with_known_mappings_when_queue_is_full };
 
         return suite_run_with("agent-late", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

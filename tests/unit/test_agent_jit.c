@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jitdumps made here: code that comes, goes and moves, lines, both byte orders,
- * and what is no jitdump of this process.
+ * Generated jitdumps: code that is loaded, unloaded and moved, lines, both byte orders, and files that are not a
+ * jitdump of this process.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void move(uint64_t from, uint64_t to, uint64_t size, uint64_t index)
         u64(index);
 }
 
-/* Two lines of a file: the second one's name is "as before". */
+/* Two lines of a file; the file name of the second is "same as the previous". */
 static void two_lines(uint64_t code, uint64_t first, uint32_t line, uint64_t second, uint32_t line2, const char *name)
 {
         record(2, (uint32_t)(16 + 16 + strlen(name) + 1 + 16 + 2));
@@ -143,14 +143,14 @@ START_TEST(code_has_names_and_lines_in_both_byte_orders)
                 ck_assert_str_eq(at(0x2000), "JS:*f a.js:10:3"); /* before the first line */
                 ck_assert_str_eq(at(0x200f), "JS:*f a.js:10:3 a.js:11");
                 ck_assert_str_eq(at(0x201f), "JS:*f a.js:10:3 a.js:12");
-                ck_assert_str_eq(at(0x3000), "after"); /* lines are of one piece of code only */
+                ck_assert_str_eq(at(0x3000), "after"); /* lines apply to one code range only */
                 end();
         }
         swapped = false;
 }
 END_TEST
 
-START_TEST(later_code_takes_the_address_over)
+START_TEST(later_code_replaces_code_at_its_address)
 {
         uint64_t used = 0;
 
@@ -167,7 +167,7 @@ START_TEST(later_code_takes_the_address_over)
 }
 END_TEST
 
-START_TEST(code_that_moved_takes_its_name_and_lines_along)
+START_TEST(moved_code_keeps_name_and_lines)
 {
         uint64_t used = 0;
 
@@ -175,7 +175,7 @@ START_TEST(code_that_moved_takes_its_name_and_lines_along)
         two_lines(0x1000, 0x1000, 5, 0x1010, 6, "m.js");
         load(0x1000, 0x20, 77, "mover");
         move(0x1000, 0x5000, 0x20, 77);
-        move(0x5000, 0x5010, 0x20, 77); /* the places overlap */
+        move(0x5000, 0x5010, 0x20, 77); /* overlapping addresses */
         move(0x9000, 0x1000, 0x20, 99); /* unknown code */
         ck_assert_int_eq(feed(0, &used), ST_OK);
         ck_assert_uint_eq(used, file.size);
@@ -189,7 +189,7 @@ START_TEST(code_that_moved_takes_its_name_and_lines_along)
 END_TEST
 
 /* V8 adds the size of an ELF header to the addresses of lines. */
-START_TEST(lines_that_count_an_elf_header_in_are_told_by_their_addresses)
+START_TEST(line_addresses_with_elf_header_offset_are_detected)
 {
         uint64_t used = 0;
 
@@ -200,7 +200,7 @@ START_TEST(lines_that_count_an_elf_header_in_are_told_by_their_addresses)
         ck_assert_str_eq(at(0x1000), "f v8.js:5");
         ck_assert_str_eq(at(0x101f), "f v8.js:6");
         end();
-        begin(); /* the same offsets are plain where another line lies in the first bytes */
+        begin(); /* the same offsets are used unchanged if another line is in the first bytes */
         two_lines(0x1000, 0x1000, 1, 0x1000 + 64, 2, "x.java");
         load(0x1000, 0x80, 1, "g");
         ck_assert_int_eq(feed(0, &used), ST_OK);
@@ -210,7 +210,7 @@ START_TEST(lines_that_count_an_elf_header_in_are_told_by_their_addresses)
 }
 END_TEST
 
-START_TEST(lines_that_make_no_sense_are_left_out)
+START_TEST(invalid_lines_are_ignored)
 {
         uint64_t used = 0;
 
@@ -235,7 +235,7 @@ START_TEST(lines_that_make_no_sense_are_left_out)
 }
 END_TEST
 
-START_TEST(unknown_records_are_stepped_over_and_a_close_ends)
+START_TEST(unknown_records_are_skipped_and_close_ends_dump)
 {
         uint64_t used = 0;
 
@@ -253,7 +253,7 @@ START_TEST(unknown_records_are_stepped_over_and_a_close_ends)
 }
 END_TEST
 
-START_TEST(a_record_is_taken_once_it_is_whole)
+START_TEST(record_is_read_once_complete)
 {
         size_t first, size;
 
@@ -264,7 +264,8 @@ START_TEST(a_record_is_taken_once_it_is_whole)
         load(0x2000, 0x20, 2, "second");
         size = file.size;
         for (size_t n = 0; n <= size; n++) {
-                uint8_t *part = malloc(n ? n : 1); /* a block of its own, for the sanitizer */
+                uint8_t *part =
+                        malloc(n ? n : 1); /* an allocation of its own, so that AddressSanitizer detects overreads */
                 uint64_t used = 0, more = 0;
                 struct error err;
 
@@ -286,7 +287,7 @@ START_TEST(a_record_is_taken_once_it_is_whole)
 }
 END_TEST
 
-START_TEST(the_dump_of_another_process_is_refused)
+START_TEST(dump_of_another_process_is_refused)
 {
         struct error err;
         uint64_t used = 0;
@@ -306,14 +307,14 @@ START_TEST(the_dump_of_another_process_is_refused)
         end();
         begin();
         u32(0);
-        u32(15); /* a record shorter than its own head */
+        u32(15); /* a record shorter than its header */
         u64(0);
         ck_assert_int_eq(feed(0, &used), ST_BAD_DATA);
         end();
 }
 END_TEST
 
-START_TEST(a_budget_bounds_what_all_processes_keep)
+START_TEST(budget_bounds_code_of_all_processes)
 {
         struct code_budget budget = { .max = 4096 };
         struct jitdump other;
@@ -339,7 +340,7 @@ START_TEST(a_budget_bounds_what_all_processes_keep)
 }
 END_TEST
 
-START_TEST(a_file_is_read_on_within_what_may_be_read)
+START_TEST(growing_file_is_read_within_limit)
 {
         char path[] = "/tmp/cairn-test-XXXXXX";
         _cleanup_close_ int fd = mkstemp(path);
@@ -349,7 +350,7 @@ START_TEST(a_file_is_read_on_within_what_may_be_read)
         unlink(path);
         begin();
         load(0x1000, 0x20, 1, "f");
-        load(0x100000, 600000, 2, "large"); /* its bytes are longer than a window, and stepped over */
+        load(0x100000, 600000, 2, "large"); /* its code is larger than the read window and is skipped */
         load(0x2000, 0x20, 3, "g");
         ck_assert_int_eq(write(fd, file.data, file.size), (ssize_t)file.size);
         ck_assert_msg(jitdump_refresh(&dump, fd, PID, getuid(), &left, &err) == ST_OK, "%s", err.text);
@@ -373,9 +374,7 @@ START_TEST(a_file_is_read_on_within_what_may_be_read)
 }
 END_TEST
 
-TEST_SUITE("agent_jit", code_has_names_and_lines_in_both_byte_orders, later_code_takes_the_address_over,
-           code_that_moved_takes_its_name_and_lines_along,
-           lines_that_count_an_elf_header_in_are_told_by_their_addresses, lines_that_make_no_sense_are_left_out,
-           unknown_records_are_stepped_over_and_a_close_ends, a_record_is_taken_once_it_is_whole,
-           the_dump_of_another_process_is_refused, a_budget_bounds_what_all_processes_keep,
-           a_file_is_read_on_within_what_may_be_read)
+TEST_SUITE("agent_jit", code_has_names_and_lines_in_both_byte_orders, later_code_replaces_code_at_its_address,
+           moved_code_keeps_name_and_lines, line_addresses_with_elf_header_offset_are_detected,
+           invalid_lines_are_ignored, unknown_records_are_skipped_and_close_ends_dump, record_is_read_once_complete,
+           dump_of_another_process_is_refused, budget_bounds_code_of_all_processes, growing_file_is_read_within_limit)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where modules lie, by a tree made like /sys/module's; which names the code
- * has that the kernel maps into processes.
+ * Addresses of kernel modules, with a directory tree like /sys/module, and names of code that the kernel maps into
+ * processes.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void section(const char *name, const char *address)
         put(path, address, strlen(address));
 }
 
-/* With a build-id's note as linkers write it. */
+/* With a build-id note as written by linkers. */
 static void begin(void)
 {
         static const uint8_t note[] = { 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 0x01 };
@@ -58,7 +58,7 @@ static void end(void)
         ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
 }
 
-START_TEST(a_modules_address_is_the_offset_in_its_text)
+START_TEST(module_address_is_offset_in_text)
 {
         struct kernel_module m;
         uint64_t address = 7;
@@ -75,7 +75,7 @@ START_TEST(a_modules_address_is_the_offset_in_its_text)
         ck_assert_uint_eq(address, 0);
         ck_assert(kernel_module_find_address(&m, 0xffffffffc0a13fff, &address));
         ck_assert_uint_eq(address, 0x3fff);
-        /* Other code has no address that the module's file knows. */
+        /* Code outside of .text has no address in the module's file. */
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a14000, &address));
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0b00010, &address));
         ck_assert(!kernel_module_find_address(&m, 0xffffffffc0a0ffff, &address));
@@ -84,7 +84,7 @@ START_TEST(a_modules_address_is_the_offset_in_its_text)
 }
 END_TEST
 
-START_TEST(what_the_kernel_hides_is_unknown)
+START_TEST(hidden_module_addresses_are_unknown)
 {
         struct kernel_module m;
         uint64_t address;
@@ -102,7 +102,7 @@ START_TEST(what_the_kernel_hides_is_unknown)
 }
 END_TEST
 
-START_TEST(bpf_programs_have_their_names_and_are_looked_up_again)
+START_TEST(bpf_programs_are_named_and_refreshed)
 {
         static const char text[] = "ffffffff81000000 T _text\nffffffffc0000000 t xfs_read\t[no-such-module]\n"
                                    "ffffffffc0100000 t bpf_prog_6deef7357e7b4530_sd_devices\t[bpf]\n";
@@ -116,7 +116,7 @@ START_TEST(bpf_programs_have_their_names_and_are_looked_up_again)
         ck_assert_str_eq(place.name, "_text");
         ck_assert_uint_eq(place.address, 0xffffffff81000010);
         ck_assert(!k.missed);
-        place = kernel_locate(&k, 0xffffffffc0000020); /* a module of which nothing else is shown */
+        place = kernel_locate(&k, 0xffffffffc0000020); /* a module whose other attributes are not shown */
         ck_assert_str_eq(place.name, "xfs_read");
         ck_assert_ptr_null(place.module);
         ck_assert(!k.missed);
@@ -139,7 +139,7 @@ START_TEST(this_kernel_has_a_build_id)
 }
 END_TEST
 
-START_TEST(the_vdsos_functions_have_names)
+START_TEST(vdso_functions_are_named)
 {
         const void *image;
         size_t size;
@@ -148,21 +148,21 @@ START_TEST(the_vdsos_functions_have_names)
         bool found = false;
 
         if (!vdso_get_image(&image, &size))
-                return; /* none here: under some emulators */
+                return; /* absent under some emulators */
         code_names_init(&names, NULL);
         vdso_add_names(&names);
         for (uint64_t address = 0; address < size && !found; address++) {
                 s = code_names_find(&names, address);
                 found = s && strstr(code_names_get_text(&names, s), "clock_gettime");
                 if (found)
-                        ck_assert_int_eq(strncmp(code_names_get_text(&names, s), "__", 2), 0); /* the longest one */
+                        ck_assert_int_eq(strncmp(code_names_get_text(&names, s), "__", 2), 0); /* the longest name */
         }
         ck_assert(found);
         code_names_deinit(&names);
 }
 END_TEST
 
-START_TEST(vsyscalls_are_told_by_their_offset)
+START_TEST(vsyscalls_are_named_by_offset)
 {
         ck_assert_str_eq(vsyscall_find_name(0), "gettimeofday");
         ck_assert_str_eq(vsyscall_find_name(0x405), "time");
@@ -171,6 +171,6 @@ START_TEST(vsyscalls_are_told_by_their_offset)
 }
 END_TEST
 
-TEST_SUITE("agent_kernel", a_modules_address_is_the_offset_in_its_text, what_the_kernel_hides_is_unknown,
-           bpf_programs_have_their_names_and_are_looked_up_again, this_kernel_has_a_build_id,
-           the_vdsos_functions_have_names, vsyscalls_are_told_by_their_offset)
+TEST_SUITE("agent_kernel", module_address_is_offset_in_text, hidden_module_addresses_are_unknown,
+           bpf_programs_are_named_and_refreshed, this_kernel_has_a_build_id, vdso_functions_are_named,
+           vsyscalls_are_named_by_offset)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sender that is killed at any moment, over and over, against a service that
- * is busy, breaks connections and takes batches: each batch that was put
- * arrives, and under one id only.
+ * A sender that is repeatedly killed at random times, with a service that is busy, breaks connections and accepts
+ * batches: each batch that was put must arrive, with a single id.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -25,7 +24,7 @@ static struct batch_service service; /* large */
 static struct batch_answer answers[BATCH_POSTS_MAX];
 static bool is_put[BATCHES_MAX];
 
-/* The payload is the batch's number; the service does not unpack it. */
+/* The payload is the number of the batch; the service does not decode it. */
 static void put_number(struct sender *s, uint32_t number)
 {
         struct error err;
@@ -37,7 +36,7 @@ static void put_number(struct sender *s, uint32_t number)
                 _exit(2);
 }
 
-/* Put batches as fast as it goes, and say of each that it was put. */
+/* Put batches as fast as possible, and report each. */
 static _Noreturn void send_until_killed(const char *url, const char *spool, int pipe_fd, uint32_t number)
 {
         const struct sender_options o = { .server = url, .spool = spool, .spool_bytes = MiB(64) };
@@ -56,7 +55,7 @@ static _Noreturn void send_until_killed(const char *url, const char *spool, int 
         }
 }
 
-static bool hear(int fd, uint32_t *next)
+static bool read_reports(int fd, uint32_t *next)
 {
         uint32_t number;
 
@@ -68,7 +67,7 @@ static bool hear(int fd, uint32_t *next)
         return true;
 }
 
-/* A program of its own: what is forked beside the service's thread may find locks taken that nobody gives back. */
+/* A separate program: a child forked beside the service's thread might inherit locked mutexes. */
 static pid_t start_sender(const char *url, const char *spool, int pipe_fd, uint32_t number)
 {
         char fd_text[16], number_text[16];
@@ -81,7 +80,7 @@ static pid_t start_sender(const char *url, const char *spool, int pipe_fd, uint3
         return pid;
 }
 
-/* Returns the first number that was not said to be put. */
+/* Returns the first number that was not reported as put. */
 static uint32_t run_and_kill(const char *url, const char *spool, uint32_t number, unsigned puts, unsigned after_us)
 {
         int fds[2], status;
@@ -91,19 +90,19 @@ static uint32_t run_and_kill(const char *url, const char *spool, uint32_t number
         ck_assert_int_eq(fcntl(fds[0], F_SETFD, FD_CLOEXEC), 0);
         pid = start_sender(url, spool, fds[1], number);
         close(fds[1]);
-        while (puts && hear(fds[0], &number))
+        while (puts && read_reports(fds[0], &number))
                 puts--;
         usleep(after_us);
         kill(pid, SIGKILL);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert_msg(WIFSIGNALED(status), "the sender ended by itself: %d", status);
-        while (hear(fds[0], &number))
+        while (read_reports(fds[0], &number))
                 ;
         close(fds[0]);
         return number;
 }
 
-static void send_the_rest(const char *url, const char *spool)
+static void send_remaining(const char *url, const char *spool)
 {
         const struct sender_options o = { .server = url, .spool = spool, .spool_bytes = MiB(64) };
         struct sender_stats stats;
@@ -118,8 +117,11 @@ static void send_the_rest(const char *url, const char *spool)
         sender_destroy(s);
 }
 
-/* What a service counts that knows ids: each batch, by the distinct ids that it was taken under. */
-static void count_taken(unsigned char *times)
+/*
+ * What a service that deduplicates by id counts: for each batch, the number of distinct ids under which it was
+ * accepted.
+ */
+static void count_accepted(unsigned char *times)
 {
         for (size_t i = 0; i < service.count; i++) {
                 const struct batch_post *post = &service.posts[i];
@@ -136,7 +138,7 @@ static void count_taken(unsigned char *times)
         }
 }
 
-START_TEST(killed_at_any_moment_it_loses_and_doubles_nothing)
+START_TEST(killed_sender_neither_loses_nor_duplicates_batches)
 {
         static unsigned char times[BATCHES_MAX];
         char dir[] = "/tmp/cairn-killed-XXXXXX";
@@ -148,11 +150,11 @@ START_TEST(killed_at_any_moment_it_loses_and_doubles_nothing)
                 answers[i].code = rand() % 40 == 0 ? 503 : rand() % 5 == 0 ? 0 : 200;
         answers[BATCH_POSTS_MAX - 1].code = -1;
         batch_service_start(&service, answers);
-        for (int i = 0; i < RUNS; i++) /* the next number may have been put before it could be said: skip it */
+        for (int i = 0; i < RUNS; i++) /* the next number may have been put without being reported: skip it */
                 number = run_and_kill(service.url, dir, number, (unsigned)(rand() % 12), (unsigned)(rand() % 6000)) + 1;
-        send_the_rest(service.url, dir);
+        send_remaining(service.url, dir);
         batch_service_stop(&service);
-        count_taken(times);
+        count_accepted(times);
         for (uint32_t n = 0; n < number; n++)
                 ck_assert_msg(times[n] == 1 || (times[n] == 0 && !is_put[n]), "batch %u counted %u times", n, times[n]);
         ck_assert_uint_gt(number, 3 * RUNS);
@@ -163,7 +165,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-        const TTest *const tests[] = { killed_at_any_moment_it_loses_and_doubles_nothing };
+        const TTest *const tests[] = { killed_sender_neither_loses_nor_duplicates_batches };
 
         if (argc == 5)
                 send_until_killed(argv[1], argv[2], (int)strtoul(argv[3], NULL, 10),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the texts of /proc/PID/cgroup of each container runtime say, which
- * processes are left out by them, and which labels are kept.
+ * Parsing /proc/PID/cgroup of each container runtime, exclusion of processes by cgroup and name, and selection of
+ * labels.
  */
 #include <string.h>
 
@@ -123,7 +123,7 @@ static const struct {
         { "lines without a path", "0::\nnonsense\n::::\n:\n", "", "", "", "", "" },
 };
 
-START_TEST(cgroups_of_every_runtime_are_told)
+START_TEST(cgroups_of_every_runtime_are_parsed)
 {
         for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
                 struct cgroup_names names;
@@ -140,13 +140,15 @@ START_TEST(cgroups_of_every_runtime_are_told)
 }
 END_TEST
 
-START_TEST(every_cut_of_a_text_is_harmless)
+START_TEST(truncated_cgroup_text_is_not_overread)
 {
         for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
                 size_t size = strlen(CASES[i].text);
 
                 for (size_t n = 0; n < size; n++) {
-                        char *cut = strndup(CASES[i].text, n); /* a block of its own, for the sanitizer */
+                        char *cut =
+                                strndup(CASES[i].text,
+                                        n); /* an allocation of its own, so that AddressSanitizer detects overreads */
                         struct cgroup_names names;
 
                         ck_assert_ptr_nonnull(cut);
@@ -158,7 +160,7 @@ START_TEST(every_cut_of_a_text_is_harmless)
 }
 END_TEST
 
-START_TEST(names_that_find_no_room_are_left_out)
+START_TEST(names_over_the_limit_are_omitted)
 {
         char text[3000] = "0::/";
         struct cgroup_names names;
@@ -189,7 +191,7 @@ static struct cgroup_names cgroup(const char *path)
         return ret;
 }
 
-START_TEST(nobody_is_left_out_without_patterns)
+START_TEST(no_process_is_excluded_without_patterns)
 {
         struct process_filter s = { 0 };
         struct cgroup_names c = cgroup("/x");
@@ -199,7 +201,7 @@ START_TEST(nobody_is_left_out_without_patterns)
 }
 END_TEST
 
-START_TEST(processes_are_left_out_by_name)
+START_TEST(processes_are_excluded_by_name)
 {
         struct process_filter s = { .exclude_process = LIST("ps", "kwork*") };
         struct cgroup_names c = { 0 };
@@ -216,7 +218,7 @@ START_TEST(processes_are_left_out_by_name)
 }
 END_TEST
 
-START_TEST(processes_are_left_out_by_cgroup)
+START_TEST(processes_are_excluded_by_cgroup)
 {
         struct process_filter s = { .exclude_cgroup = LIST("cron.service", "docker-*", "/a/*/c") };
         struct cgroup_names cron = cgroup("/system.slice/cron.service"),
@@ -231,7 +233,7 @@ START_TEST(processes_are_left_out_by_cgroup)
         s = (struct process_filter){ .only_cgroup = LIST("system.slice") };
         ck_assert(!process_filter_excludes(&s, "x", &cron));
         ck_assert(process_filter_excludes(&s, "x", &ab));
-        ck_assert(process_filter_excludes(&s, "x", &root)); /* a process that ended, too */
+        ck_assert(process_filter_excludes(&s, "x", &root)); /* also of a process that has ended */
 }
 END_TEST
 
@@ -264,7 +266,7 @@ static const char *labels_of(const struct label_options *o)
         return text;
 }
 
-START_TEST(all_labels_but_those_to_ask_for_are_sent)
+START_TEST(optional_labels_are_sent_only_on_request)
 {
         ck_assert_str_eq(labels_of(&(struct label_options){ 0 }),
                          "host.name=h host.id=m host.arch=amd64 os.version=6.1 process.executable.name=postgres "
@@ -291,7 +293,7 @@ START_TEST(keys_are_kept_and_dropped_by_pattern)
 }
 END_TEST
 
-START_TEST(the_users_own_labels_stay_and_win)
+START_TEST(labels_of_user_take_precedence)
 {
         ck_assert_str_eq(
                 labels_of(&(struct label_options){ .keep = LIST("host.name", "service.name"),
@@ -302,7 +304,7 @@ START_TEST(the_users_own_labels_stay_and_win)
 }
 END_TEST
 
-START_TEST(a_pattern_that_matches_no_key_is_refused)
+START_TEST(pattern_that_matches_no_key_is_refused)
 {
         struct error err;
 
@@ -312,8 +314,7 @@ START_TEST(a_pattern_that_matches_no_key_is_refused)
 }
 END_TEST
 
-TEST_SUITE("agent_labels", cgroups_of_every_runtime_are_told, every_cut_of_a_text_is_harmless,
-           names_that_find_no_room_are_left_out, nobody_is_left_out_without_patterns, processes_are_left_out_by_name,
-           processes_are_left_out_by_cgroup, all_labels_but_those_to_ask_for_are_sent,
-           keys_are_kept_and_dropped_by_pattern, the_users_own_labels_stay_and_win,
-           a_pattern_that_matches_no_key_is_refused)
+TEST_SUITE("agent_labels", cgroups_of_every_runtime_are_parsed, truncated_cgroup_text_is_not_overread,
+           names_over_the_limit_are_omitted, no_process_is_excluded_without_patterns, processes_are_excluded_by_name,
+           processes_are_excluded_by_cgroup, optional_labels_are_sent_only_on_request,
+           keys_are_kept_and_dropped_by_pattern, labels_of_user_take_precedence, pattern_that_matches_no_key_is_refused)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs are compiled in every layout that linkers make, run, and asked
- * where one of their functions is and how they are mapped; the address that we
- * derive must be the one in the symbol table.
+ * Compiles programs in every layout produced by linkers, runs them, and reads the runtime address of one of their
+ * functions and their mappings; the link-time address derived from these must be that of the symbol table.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -56,7 +55,7 @@ static uint64_t symbol_value(const char *path, const char *name)
         ck_abort_msg("no symbol %s in %s", name, path);
 }
 
-/* True when it was compared; a linker that is not installed is no failure. */
+/* True if it was compared; a linker that is not installed is not an error. */
 static bool compare_layout(const char *flags, bool must)
 {
         char path[64], command[512], output[64];
@@ -113,7 +112,7 @@ static void remove_source(void)
         ck_assert_int_eq(file_remove_tree(dir, &err), ST_OK);
 }
 
-START_TEST(addresses_of_every_layout_are_those_of_the_symbol_table)
+START_TEST(addresses_of_every_layout_match_symbol_table)
 {
         make_source();
         ck_assert(compare_layout("-pie -fPIE", true));
@@ -129,7 +128,7 @@ START_TEST(addresses_of_every_layout_are_those_of_the_symbol_table)
 END_TEST
 
 /* lld gives text a p_vaddr that differs from its p_offset, and its segments share pages of the file. */
-START_TEST(addresses_of_lld_and_gold_are_those_of_the_symbol_table)
+START_TEST(addresses_of_lld_and_gold_match_symbol_table)
 {
         make_source();
         compare_layout("-fuse-ld=lld -pie -fPIE", false);
@@ -140,8 +139,8 @@ START_TEST(addresses_of_lld_and_gold_are_those_of_the_symbol_table)
 }
 END_TEST
 
-/* The layout of lld by hand, for hosts without it. */
-START_TEST(shared_file_pages_go_to_the_segment_of_the_byte)
+/* The layout of lld, written manually for hosts without it. */
+START_TEST(byte_of_shared_page_belongs_to_its_segment)
 {
         struct load_segment segments[] = {
                 { .offset = 0, .file_size = 0x6b4, .address = 0 },
@@ -157,7 +156,7 @@ START_TEST(shared_file_pages_go_to_the_segment_of_the_byte)
         ck_assert_uint_eq(address, 0x186f);
         ck_assert(object_find_address(&o, 0x100, &address));
         ck_assert_uint_eq(address, 0x100);
-        ck_assert(object_find_address(&o, 0x6b8, &address)); /* between two segments: code's page */
+        ck_assert(object_find_address(&o, 0x6b8, &address)); /* between two segments: a page of code */
         ck_assert_uint_eq(address, 0x16b8);
         address = 7;
         ck_assert(!object_find_address(&o, 0x2000, &address));
@@ -166,7 +165,7 @@ START_TEST(shared_file_pages_go_to_the_segment_of_the_byte)
 }
 END_TEST
 
-START_TEST(build_id_is_that_of_elf_image)
+START_TEST(build_id_agrees_with_elf_image)
 {
         _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         _cleanup_elf_image_ struct elf_image img = { 0 };
@@ -181,7 +180,7 @@ START_TEST(build_id_is_that_of_elf_image)
 }
 END_TEST
 
-START_TEST(every_cut_of_a_file_is_refused_or_read)
+START_TEST(truncated_files_are_refused_or_read)
 {
         _cleanup_file_map_ struct file_map map = { 0 };
         struct error err;
@@ -189,7 +188,7 @@ START_TEST(every_cut_of_a_file_is_refused_or_read)
 
         ck_assert_int_eq(file_map_open("/proc/self/exe", LIMIT_OBJECT_BYTES, &map, &err), ST_OK);
         for (size_t n = 0; n < 2048; n++) {
-                /* A copy of its own size, so that the sanitizer sees a byte too many. */
+                /* A copy of exactly its size, so that AddressSanitizer detects overreads. */
                 _cleanup_free_ uint8_t *cut = malloc(n ? n : 1);
                 struct object o;
 
@@ -199,11 +198,11 @@ START_TEST(every_cut_of_a_file_is_refused_or_read)
                 else
                         refused++;
         }
-        ck_assert_uint_ge(refused, 64); /* at least all that do not hold the header */
+        ck_assert_uint_ge(refused, 64); /* at least all cuts after the header */
 }
 END_TEST
 
-START_TEST(a_mapped_file_is_read_once_and_serves_ended_processes)
+START_TEST(mapped_file_is_cached_for_ended_processes)
 {
         _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         _cleanup_buf_ struct buf text;
@@ -219,21 +218,20 @@ START_TEST(a_mapped_file_is_read_once_and_serves_ended_processes)
         mapping = proc_maps_find(&maps, (uintptr_t)&make_source);
         own = object_cache_get(&cache, proc_fd, mapping);
         ck_assert_ptr_nonnull(own);
-        ck_assert_ptr_eq(object_cache_get(&cache, proc_fd, mapping), own); /* read once */
+        ck_assert_ptr_eq(object_cache_get(&cache, proc_fd, mapping), own); /* read only once */
         ck_assert_uint_eq(cache.count, 1);
         for (size_t i = 0; i < maps.count; i++)
                 if (strcmp(maps.items[i].path, "[vdso]") == 0)
                         vdso = object_cache_get(&cache, proc_fd, &maps.items[i]);
         ck_assert_ptr_nonnull(vdso);
         ck_assert_uint_gt(vdso->build_id.size, 0);
-        /* The process is gone: what was learnt of the same mapping serves. */
+        /* The process has ended: the cached result for the same mapping is used. */
         ck_assert_ptr_eq(object_cache_get(&cache, -1, mapping), own);
         proc_maps_deinit(&maps);
         object_cache_deinit(&cache);
 }
 END_TEST
 
-TEST_SUITE("agent_object", addresses_of_every_layout_are_those_of_the_symbol_table,
-           addresses_of_lld_and_gold_are_those_of_the_symbol_table, shared_file_pages_go_to_the_segment_of_the_byte,
-           build_id_is_that_of_elf_image, every_cut_of_a_file_is_refused_or_read,
-           a_mapped_file_is_read_once_and_serves_ended_processes)
+TEST_SUITE("agent_object", addresses_of_every_layout_match_symbol_table, addresses_of_lld_and_gold_match_symbol_table,
+           byte_of_shared_page_belongs_to_its_segment, build_id_agrees_with_elf_image,
+           truncated_files_are_refused_or_read, mapped_file_is_cached_for_ended_processes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of perf events, whole, cut off and made up, and the buffer they lie in. */
+/* Records of perf events, complete, truncated and invalid, and the ring buffer that contains them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ static struct made sample(const uint64_t *chain, uint64_t count, uint64_t said)
         return m;
 }
 
-/* Parsed from memory of exactly its size, so that a sanitizer sees a step too far. */
+/* Parses a copy of exactly its size, so that sanitizers detect overreads. */
 static enum status parse(const void *bytes, size_t n, enum perf_record_user user, struct perf_record *ret)
 {
         uint8_t *copy = malloc(n ? n : 1);
@@ -86,7 +86,7 @@ static enum status parse(const void *bytes, size_t n, enum perf_record_user user
         return st;
 }
 
-START_TEST(a_sample_is_cut_into_its_kernel_and_user_half)
+START_TEST(sample_is_split_into_kernel_and_user_frames)
 {
         const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_KERNEL,
                                    0xffffffff81000001,
@@ -112,7 +112,7 @@ START_TEST(a_sample_is_cut_into_its_kernel_and_user_half)
 }
 END_TEST
 
-START_TEST(addresses_of_a_guest_and_without_a_mark_are_no_frames)
+START_TEST(guest_and_unmarked_addresses_are_ignored)
 {
         const uint64_t chain[] = { 0x111, (uint64_t)PERF_CONTEXT_GUEST, 0x222, (uint64_t)PERF_CONTEXT_USER, 0x333 };
         const struct made m = sample(chain, 5, 5);
@@ -127,7 +127,7 @@ START_TEST(addresses_of_a_guest_and_without_a_mark_are_no_frames)
 }
 END_TEST
 
-START_TEST(a_chain_deeper_than_a_stack_is_cut)
+START_TEST(chain_over_depth_limit_is_truncated)
 {
         uint64_t chain[SAMPLE_STACK_MAX + 20] = { (uint64_t)PERF_CONTEXT_USER };
         struct sample_frames kernel, user;
@@ -144,7 +144,7 @@ START_TEST(a_chain_deeper_than_a_stack_is_cut)
 }
 END_TEST
 
-START_TEST(a_count_beyond_the_record_is_refused)
+START_TEST(count_past_record_is_refused)
 {
         static const uint64_t said[] = { 3, 1000, UINT64_MAX / 8, UINT64_MAX / 8 + 3, UINT64_MAX };
         const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x1000 };
@@ -160,7 +160,7 @@ START_TEST(a_count_beyond_the_record_is_refused)
 END_TEST
 
 #if defined(__x86_64__)
-START_TEST(registers_tell_a_system_call_from_a_fault)
+START_TEST(registers_distinguish_system_call_from_fault)
 {
         const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x1000 };
         struct perf_record r;
@@ -180,14 +180,14 @@ START_TEST(registers_tell_a_system_call_from_a_fault)
 }
 END_TEST
 #else
-START_TEST(registers_tell_a_system_call_from_a_fault)
+START_TEST(registers_distinguish_system_call_from_fault)
 {
         const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x1000 };
         const struct made m = sample(chain, 2, 2);
         struct perf_record r;
 
         ck_assert_int_eq(parse(m.bytes, m.size, PERF_RECORD_USER_SYSCALL, &r), ST_OK);
-        ck_assert(r.in_syscall); /* taken for the more frequent */
+        ck_assert(r.in_syscall); /* counted as the more frequent kind */
 }
 END_TEST
 #endif
@@ -219,7 +219,7 @@ static struct made comm_record(const char *comm, size_t n, uint16_t misc)
 }
 
 #if defined(__x86_64__)
-/* Registers are in the order of their numbers; the kernel says behind the copy how much of it is the stack's. */
+/* Registers are in the order of their numbers; after the copy, the kernel states how much of it is stack. */
 static struct made sample_with_stack(uint64_t abi, uint64_t size, uint64_t used)
 {
         struct made m = sample((const uint64_t[]){ 0 }, 0, 0);
@@ -236,7 +236,7 @@ static struct made sample_with_stack(uint64_t abi, uint64_t size, uint64_t used)
         return m;
 }
 
-START_TEST(a_copied_stack_has_its_registers_and_its_size)
+START_TEST(stack_copy_has_registers_and_size)
 {
         struct made m = sample_with_stack(PERF_SAMPLE_REGS_ABI_64, 64, 40);
         struct perf_record r;
@@ -259,7 +259,7 @@ START_TEST(a_copied_stack_has_its_registers_and_its_size)
 }
 END_TEST
 
-START_TEST(kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with)
+START_TEST(kernel_threads_and_32_bit_processes_have_no_registers)
 {
         struct made m = sample_with_stack(PERF_SAMPLE_REGS_ABI_NONE, 0, 0);
         struct perf_record r;
@@ -273,7 +273,7 @@ START_TEST(kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with)
 }
 END_TEST
 
-START_TEST(a_copied_stack_that_is_cut_off_is_refused)
+START_TEST(truncated_stack_copy_is_refused)
 {
         const struct made whole = sample_with_stack(PERF_SAMPLE_REGS_ABI_64, 64, 40);
         struct perf_record r;
@@ -289,7 +289,7 @@ START_TEST(a_copied_stack_that_is_cut_off_is_refused)
 END_TEST
 #endif
 
-START_TEST(births_and_names_are_read)
+START_TEST(fork_and_comm_records_are_read)
 {
         struct made m = fork_record();
         struct perf_record r;
@@ -312,7 +312,7 @@ START_TEST(births_and_names_are_read)
 }
 END_TEST
 
-START_TEST(every_truncation_of_every_record_is_refused_or_harmless)
+START_TEST(truncated_records_are_refused_or_not_overread)
 {
         const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x1000, 0x2000 };
         struct made all[] = { sample(chain, 3, 3), fork_record(), comm_record("name\0\0\0", 8, 0) };
@@ -323,10 +323,10 @@ START_TEST(every_truncation_of_every_record_is_refused_or_harmless)
                         struct made cut = all[i];
 
                         ck_assert_int_eq(parse(cut.bytes, n, PERF_RECORD_USER_SYSCALL, &r),
-                                         ST_BAD_DATA); /* not the size it says */
+                                         ST_BAD_DATA); /* its size field is wrong */
                         cut.size = n;
                         if (n >= sizeof(struct perf_event_header))
-                                end(&cut); /* says the truth, but lacks what it holds */
+                                end(&cut); /* its size field is right, but its content is truncated */
                         if (i == 0)
                                 ck_assert_int_eq(parse(cut.bytes, n, PERF_RECORD_USER_NOTHING, &r), ST_BAD_DATA);
                         else
@@ -336,7 +336,7 @@ START_TEST(every_truncation_of_every_record_is_refused_or_harmless)
 }
 END_TEST
 
-START_TEST(random_bytes_are_never_read_past)
+START_TEST(random_records_are_not_overread)
 {
         struct made m;
         struct perf_record r;
@@ -353,7 +353,7 @@ START_TEST(random_bytes_are_never_read_past)
 }
 END_TEST
 
-/* ---- the buffer --------------------------------------------------------------------------- */
+/* ---- the ring buffer -------------------------------------------------------------------------- */
 
 static void make_ring(uint64_t tail, uint64_t head)
 {
@@ -367,7 +367,7 @@ static void write_at(uint64_t at, const void *bytes, size_t n)
                 data[(at + i) % RING_BYTES] = ((const uint8_t *)bytes)[i];
 }
 
-START_TEST(records_come_in_order_and_around_the_end)
+START_TEST(records_are_read_in_order_across_wraparound)
 {
         const struct made a = fork_record(), b = comm_record("name\0\0\0", 8, 0);
         uint64_t at = 3 * RING_BYTES - 24;
@@ -384,7 +384,7 @@ START_TEST(records_come_in_order_and_around_the_end)
         ck_assert(perf_ring_next(&ring, &bytes, &n));
         ck_assert_mem_eq(bytes, b.bytes, n);
         ck_assert(!perf_ring_next(&ring, &bytes, &n));
-        ck_assert_uint_eq(page.data_tail, at); /* the kernel may not have the room yet */
+        ck_assert_uint_eq(page.data_tail, at); /* the kernel may not have freed the space yet */
         perf_ring_end(&ring);
         ck_assert_uint_eq(page.data_tail, page.data_head);
         ck_assert_uint_eq(ring.broken, 0);
@@ -392,7 +392,7 @@ START_TEST(records_come_in_order_and_around_the_end)
 }
 END_TEST
 
-static void check_given_up(uint64_t tail, uint64_t head)
+static void check_discarded(uint64_t tail, uint64_t head)
 {
         const uint8_t *bytes;
         size_t n;
@@ -406,7 +406,7 @@ static void check_given_up(uint64_t tail, uint64_t head)
         perf_ring_deinit(&ring);
 }
 
-START_TEST(what_cannot_be_a_record_gives_the_buffer_up)
+START_TEST(invalid_record_discards_buffer)
 {
         static const uint16_t sizes[] = { 0, 1, 7, 65, 256, 65535 };
         struct perf_event_header h = { .type = PERF_RECORD_SAMPLE };
@@ -414,19 +414,19 @@ START_TEST(what_cannot_be_a_record_gives_the_buffer_up)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 h.size = sizes[i];
                 write_at(32, &h, sizeof h);
-                check_given_up(32, 96);
+                check_discarded(32, 96);
         }
         h.size = 8;
         write_at(32, &h, sizeof h);
-        check_given_up(32, 36);                  /* not even a header */
-        check_given_up(32, 32 + RING_BYTES + 8); /* more than there can be */
-        check_given_up(64, 32);                  /* backwards */
+        check_discarded(32, 36);                  /* smaller than a header */
+        check_discarded(32, 32 + RING_BYTES + 8); /* larger than the buffer */
+        check_discarded(64, 32);                  /* backwards */
 }
 END_TEST
 
 /* ---- counts --------------------------------------------------------------------------------- */
 
-START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
+START_TEST(equal_samples_are_counted_and_stacks_deduplicated)
 {
         struct sample_counts counts = { 0 };
         struct sample_frames none = { 0 }, user = { .frame_count = 2, .frames = { 1, 2 } };
@@ -440,7 +440,7 @@ START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
                 ck_assert_uint_eq(key.kernel_stack, 0);
         }
         sample_counts_take(&counts, &batch);
-        ck_assert_uint_eq(batch.count_count, 300); /* 100 and 3 have no common divisor */
+        ck_assert_uint_eq(batch.count_count, 300); /* 100 and 3 are coprime */
         ck_assert_uint_eq(batch.stack_count, 3);
         for (size_t i = 0; i < batch.count_count; i++)
                 ck_assert_uint_eq(
@@ -452,7 +452,7 @@ START_TEST(equal_samples_count_up_and_stacks_are_kept_once)
 }
 END_TEST
 
-START_TEST(stacks_past_the_limit_are_lost_and_counted)
+START_TEST(stacks_over_limit_are_dropped_and_counted)
 {
         struct sample_counts counts = { 0 };
         struct sample_frames none = { 0 }, user = { .frame_count = 1 };
@@ -472,16 +472,15 @@ END_TEST
 
 #if defined(__x86_64__)
 #define STACK_TESTS                                                                                                    \
-        a_copied_stack_has_its_registers_and_its_size,                                                                 \
-                kernel_threads_and_32_bit_processes_have_no_registers_to_walk_with,                                    \
-                a_copied_stack_that_is_cut_off_is_refused,
+        stack_copy_has_registers_and_size, kernel_threads_and_32_bit_processes_have_no_registers,                      \
+                truncated_stack_copy_is_refused,
 #else
 #define STACK_TESTS
 #endif
 
-TEST_SUITE("agent-perf", STACK_TESTS a_sample_is_cut_into_its_kernel_and_user_half,
-           addresses_of_a_guest_and_without_a_mark_are_no_frames, a_chain_deeper_than_a_stack_is_cut,
-           a_count_beyond_the_record_is_refused, registers_tell_a_system_call_from_a_fault, births_and_names_are_read,
-           every_truncation_of_every_record_is_refused_or_harmless, random_bytes_are_never_read_past,
-           records_come_in_order_and_around_the_end, what_cannot_be_a_record_gives_the_buffer_up,
-           equal_samples_count_up_and_stacks_are_kept_once, stacks_past_the_limit_are_lost_and_counted)
+TEST_SUITE("agent-perf", STACK_TESTS sample_is_split_into_kernel_and_user_frames,
+           guest_and_unmarked_addresses_are_ignored, chain_over_depth_limit_is_truncated, count_past_record_is_refused,
+           registers_distinguish_system_call_from_fault, fork_and_comm_records_are_read,
+           truncated_records_are_refused_or_not_overread, random_records_are_not_overread,
+           records_are_read_in_order_across_wraparound, invalid_record_discards_buffer,
+           equal_samples_are_counted_and_stacks_deduplicated, stacks_over_limit_are_dropped_and_counted)

@@ -28,7 +28,7 @@ static const char *find(struct perf_map *m, uint64_t addr)
         return s ? code_names_get_text(&m->code, s) : "none";
 }
 
-START_TEST(a_later_line_overrides_where_it_overlaps)
+START_TEST(later_line_overrides_overlapping_range)
 {
         struct perf_map m;
 
@@ -53,8 +53,8 @@ START_TEST(a_later_line_overrides_where_it_overlaps)
 }
 END_TEST
 
-/* The sweep against the plain rule: the last symbol that covers an address names it. */
-START_TEST(ranges_agree_with_the_rule_on_random_symbols)
+/* Compares the sweep with a direct implementation of the rule: the last symbol that covers an address names it. */
+START_TEST(random_symbols_agree_with_reference)
 {
         static char names[300][16];
         uint64_t starts[300], ends[300];
@@ -83,7 +83,7 @@ START_TEST(ranges_agree_with_the_rule_on_random_symbols)
 }
 END_TEST
 
-START_TEST(names_keep_blanks_and_bad_lines_are_skipped)
+START_TEST(names_keep_spaces_and_malformed_lines_are_skipped)
 {
         struct perf_map m;
 
@@ -91,14 +91,14 @@ START_TEST(names_keep_blanks_and_bad_lines_are_skipped)
         feed(&m, "0x10 0x10 LazyCompile:~f a b\nno line\n30 0 empty\nffffffffffffffff 2 wraps\n40 8\n50 8 half", 78);
         ck_assert_str_eq(find(&m, 0x1f), "LazyCompile:~f a b");
         ck_assert_uint_eq(m.code.range_count, 1);
-        feed(&m, "50 8 half done\n", 15); /* the rest came */
+        feed(&m, "50 8 half done\n", 15); /* the rest of the line */
         ck_assert_str_eq(find(&m, 0x50), "half done");
         perf_map_deinit(&m);
 }
 END_TEST
 
-/* A runtime that makes code anew all the time: memory follows what lives. */
-START_TEST(overridden_code_takes_no_room)
+/* A runtime that continuously generates code: memory must be proportional to live code. */
+START_TEST(overridden_code_uses_no_memory)
 {
         struct code_budget budget = { .max = MiB(8) };
         struct perf_map m;
@@ -120,7 +120,7 @@ START_TEST(overridden_code_takes_no_room)
 }
 END_TEST
 
-START_TEST(lines_without_room_are_left_out_and_counted)
+START_TEST(lines_over_limit_are_dropped_and_counted)
 {
         struct code_budget budget = { .max = 100 };
         struct perf_map m;
@@ -166,7 +166,7 @@ static enum status refresh(struct perf_map *m, int root, uid_t uid, struct error
         return perf_map_refresh(m, root, 42, uid, &left, err);
 }
 
-START_TEST(a_growing_file_is_read_on_and_a_new_one_from_its_start)
+START_TEST(growing_file_is_continued_and_new_one_read_from_start)
 {
         char dir[32], path[64];
         _cleanup_close_ int root = make_root(dir);
@@ -193,7 +193,7 @@ START_TEST(a_growing_file_is_read_on_and_a_new_one_from_its_start)
 }
 END_TEST
 
-START_TEST(links_and_files_of_others_are_not_read)
+START_TEST(symlinks_and_files_of_other_users_are_not_read)
 {
         char dir[32], path[64], secret[64];
         _cleanup_close_ int root = make_root(dir);
@@ -206,12 +206,12 @@ START_TEST(links_and_files_of_others_are_not_read)
         append(dir, "10 10 secret\n");
         ck_assert_int_eq(rename(path, secret), 0);
         ck_assert_int_eq(symlink("/secret", path), 0);
-        ck_assert_int_ne(refresh(&m, root, getuid(), &err), ST_OK); /* the last name is a link */
+        ck_assert_int_ne(refresh(&m, root, getuid(), &err), ST_OK); /* the last component is a symbolic link */
         unlink(path);
         ck_assert_int_eq(mkfifo(path, 0644), 0);
         ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_UNSUPPORTED);
         unlink(path);
-        /* A directory link that points out of the root stays inside it. */
+        /* A directory link that leads out of the root is resolved inside it. */
         snprintf(path, sizeof path, "%s/tmp", dir);
         ck_assert_int_eq(rmdir(path), 0);
         ck_assert_int_eq(symlink("../../../../../../tmp", path), 0);
@@ -230,7 +230,7 @@ START_TEST(links_and_files_of_others_are_not_read)
 }
 END_TEST
 
-START_TEST(a_device_is_not_opened)
+START_TEST(device_is_not_opened)
 {
         char dir[] = "/tmp/cairn-perf-map-XXXXXX", path[sizeof dir + 32];
         struct perf_map m;
@@ -243,7 +243,7 @@ START_TEST(a_device_is_not_opened)
         ck_assert_int_eq(mkdir(path, 0755), 0);
         root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         snprintf(path, sizeof path, "%s/tmp/perf-42.map", dir);
-        /* A character device without a driver: to open it fails, and asks the kernel to load a module for it. */
+        /* A character device without a driver: opening it fails, and makes the kernel try to load a module. */
         if (mknod(path, S_IFCHR | 0666, makedev(241, 7)) == 0) {
                 ck_assert_int_eq(open(path, O_RDONLY | O_CLOEXEC), -1);
                 ck_assert_int_eq(refresh(&m, root, getuid(), &err), ST_UNSUPPORTED);
@@ -254,7 +254,7 @@ START_TEST(a_device_is_not_opened)
 }
 END_TEST
 
-TEST_SUITE("agent_perf_map", a_later_line_overrides_where_it_overlaps, ranges_agree_with_the_rule_on_random_symbols,
-           names_keep_blanks_and_bad_lines_are_skipped, overridden_code_takes_no_room,
-           lines_without_room_are_left_out_and_counted, a_growing_file_is_read_on_and_a_new_one_from_its_start,
-           links_and_files_of_others_are_not_read, a_device_is_not_opened)
+TEST_SUITE("agent_perf_map", later_line_overrides_overlapping_range, random_symbols_agree_with_reference,
+           names_keep_spaces_and_malformed_lines_are_skipped, overridden_code_uses_no_memory,
+           lines_over_limit_are_dropped_and_counted, growing_file_is_continued_and_new_one_read_from_start,
+           symlinks_and_files_of_other_users_are_not_read, device_is_not_opened)

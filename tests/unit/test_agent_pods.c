@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is kept of a list of pods of the Kubernetes API, and which container is found in which pod.
- */
+/* Parsing of pod lists of the Kubernetes API, and the lookup of pods by container. */
 #include <string.h>
 
 #include "agent/kubernetes/pod_cache.h"
@@ -32,7 +30,7 @@ static struct pod_list parse_pods(const char *json)
         "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"" kind "\",\"name\":\"" name "\",\"controller\":true}" \
         "]"
 
-START_TEST(containers_are_found_by_the_ids_of_every_runtime)
+START_TEST(containers_of_every_runtime_are_found)
 {
         static const char *const schemes[] = { "containerd", "docker", "cri-o" };
 
@@ -80,7 +78,7 @@ START_TEST(init_ended_and_restarted_containers_are_found)
 }
 END_TEST
 
-START_TEST(a_static_pod_is_found_by_the_hash_of_its_manifest)
+START_TEST(static_pod_is_found_by_manifest_hash)
 {
         _cleanup_pod_list_ struct pod_list l = parse_pods(POD("\"annotations\":{\"kubernetes.io/config.hash\":\"" HASH
                                                               "\",\"kubernetes.io/config.mirror\":\"x\"}",
@@ -91,7 +89,7 @@ START_TEST(a_static_pod_is_found_by_the_hash_of_its_manifest)
 }
 END_TEST
 
-START_TEST(workloads_follow_from_owners)
+START_TEST(workload_is_derived_from_owner)
 {
         static const struct {
                 const char *metadata, *deployment, *kind, *name;
@@ -99,7 +97,7 @@ START_TEST(workloads_follow_from_owners)
                 { "\"labels\":{\"pod-template-hash\":\"7d4b9c8f6d\"}," OWNER("ReplicaSet", "web-front-7d4b9c8f6d"),
                   "web-front", "ReplicaSet", "web-front-7d4b9c8f6d" },
                 { OWNER("ReplicaSet", "web-7d4b9c8f6d"), "web", "ReplicaSet", "web-7d4b9c8f6d" },
-                { OWNER("ReplicaSet", "web-frontend"), "", "ReplicaSet", "web-frontend" }, /* vowels: no hash */
+                { OWNER("ReplicaSet", "web-frontend"), "", "ReplicaSet", "web-frontend" }, /* vowels: not a hash */
                 { "\"labels\":{\"pod-template-hash\":\"abc\"}," OWNER("ReplicaSet", "web-7d4b9c8f6d"), "", "ReplicaSet",
                   "web-7d4b9c8f6d" },
                 { OWNER("ReplicaSet", "-7d4b9c8f6d"), "", "ReplicaSet", "-7d4b9c8f6d" },
@@ -128,7 +126,7 @@ START_TEST(workloads_follow_from_owners)
 }
 END_TEST
 
-START_TEST(the_app_is_the_first_of_three_labels)
+START_TEST(app_is_first_of_three_labels)
 {
         static const char *const cases[][2] = {
                 { "{\"k8s-app\":\"c\",\"app\":\"b\",\"app.kubernetes.io/name\":\"a\"}", "a" },
@@ -150,7 +148,7 @@ START_TEST(the_app_is_the_first_of_three_labels)
 }
 END_TEST
 
-START_TEST(other_answers_are_errors_and_odd_members_are_absent)
+START_TEST(other_responses_are_errors_and_malformed_members_ignored)
 {
         static const char *const wrong[] = {
                 "",     "[]", "{}", "{\"kind\":\"Status\",\"status\":\"Failure\"}", "{\"items\":[", "{\"items\":[]} x",
@@ -176,7 +174,7 @@ START_TEST(other_answers_are_errors_and_odd_members_are_absent)
 }
 END_TEST
 
-START_TEST(pods_past_a_limit_are_left_out_and_counted)
+START_TEST(pods_over_limit_are_dropped_and_counted)
 {
         _cleanup_pod_list_ struct pod_list l = { 0 };
         _cleanup_buf_ struct buf json;
@@ -198,7 +196,7 @@ START_TEST(pods_past_a_limit_are_left_out_and_counted)
 }
 END_TEST
 
-START_TEST(a_pod_outlives_its_list)
+START_TEST(reference_keeps_pod_after_list_is_replaced)
 {
         struct pod_list l = parse_pods(POD("\"labels\":{\"app\":\"a\"}", ""));
         struct pod *pod = pod_acquire(pod_list_find(&l, "", UID).pod);
@@ -212,8 +210,7 @@ START_TEST(a_pod_outlives_its_list)
 }
 END_TEST
 
-TEST_SUITE("agent_pods", containers_are_found_by_the_ids_of_every_runtime,
-           init_ended_and_restarted_containers_are_found, a_static_pod_is_found_by_the_hash_of_its_manifest,
-           workloads_follow_from_owners, the_app_is_the_first_of_three_labels,
-           other_answers_are_errors_and_odd_members_are_absent, pods_past_a_limit_are_left_out_and_counted,
-           a_pod_outlives_its_list)
+TEST_SUITE("agent_pods", containers_of_every_runtime_are_found, init_ended_and_restarted_containers_are_found,
+           static_pod_is_found_by_manifest_hash, workload_is_derived_from_owner, app_is_first_of_three_labels,
+           other_responses_are_errors_and_malformed_members_ignored, pods_over_limit_are_dropped_and_counted,
+           reference_keeps_pod_after_list_is_replaced)

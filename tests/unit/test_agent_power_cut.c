@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a power cut leaves of the spool. The syncs of the program under test are
- * its own functions here; a cut takes away all that they did not cover: files
- * lose their content, and names that came after the directory's last fsync
- * are gone.
+ * State of the spool after a power cut. The sync functions called by the program under test are defined here; a cut
+ * discards everything that was not synced: files lose their content, and names created after the directory's last fsync
+ * disappear.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 #define NAMES_MAX 256
 
 static char dir[64];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the following fields */
 static ino_t synced[NAMES_MAX];
 static size_t synced_count, sync_count;
 static char safe_names[NAMES_MAX][64];
@@ -41,7 +40,7 @@ int fdatasync(int fd)
         return 0;
 }
 
-static void each_name(void (*call)(const char *name))
+static void visit_names(void (*call)(const char *name))
 {
         DIR *d = opendir(dir);
         struct dirent *e;
@@ -53,7 +52,7 @@ static void each_name(void (*call)(const char *name))
         closedir(d);
 }
 
-static void remember(const char *name)
+static void remember_synced(const char *name)
 {
         ck_assert_uint_lt(safe_count, NAMES_MAX);
         snprintf(safe_names[safe_count++], sizeof safe_names[0], "%.60s", name);
@@ -67,14 +66,14 @@ int fsync(int fd)
         if (stat(dir, &own) == 0 && own.st_ino == st.st_ino) {
                 pthread_mutex_lock(&lock);
                 safe_count = 0;
-                each_name(remember);
+                visit_names(remember_synced);
                 sync_count++;
                 pthread_mutex_unlock(&lock);
         }
         return 0;
 }
 
-static void cut_one(const char *name)
+static void discard_unsynced(const char *name)
 {
         bool name_is_safe = false, content_is_safe = false;
         struct stat st;
@@ -123,7 +122,7 @@ static void put(struct sender *s, char letter)
         ck_assert_int_eq(sender_put(s, &b, &err), ST_OK);
 }
 
-/* Polls: the sender syncs on its own thread. */
+/* Polls, since the sender syncs on its own thread. */
 static void wait_for_names(size_t count)
 {
         int64_t until = monotonic_ns() + INT64_C(60000000000);
@@ -138,7 +137,7 @@ static void wait_for_names(size_t count)
         } while (now < count);
 }
 
-START_TEST(what_waits_for_a_service_that_is_away_survives_a_power_cut)
+START_TEST(batches_queued_during_outage_survive_power_cut)
 {
         struct outbox o;
         struct sender *s;
@@ -148,13 +147,13 @@ START_TEST(what_waits_for_a_service_that_is_away_survives_a_power_cut)
         snprintf(url, sizeof url, "http://127.0.0.1:%u", batch_service_closed_port());
         s = sender_to(url);
         put(s, 'a');
-        wait_for_names(1); /* a try has failed */
-        put(s, 'b');       /* it pauses now, and syncs all the same */
+        wait_for_names(1); /* an attempt has failed */
+        put(s, 'b');       /* it syncs although it pauses now */
         wait_for_names(2);
         put(s, 'c');
         wait_for_names(3);
         pthread_mutex_lock(&lock);
-        each_name(cut_one);
+        visit_names(discard_unsynced);
         pthread_mutex_unlock(&lock);
         sender_destroy(s);
         ck_assert_int_eq(outbox_init(&o, dir, MiB(1), &err), ST_OK);
@@ -170,7 +169,7 @@ START_TEST(what_waits_for_a_service_that_is_away_survives_a_power_cut)
 }
 END_TEST
 
-START_TEST(the_end_of_the_agent_leaves_nothing_unsynced)
+START_TEST(shutdown_syncs_everything)
 {
         static const struct batch_answer answers[] = { { .code = 503, .headers = "Retry-After: 60\r\n" },
                                                        { .code = -1 } };
@@ -182,11 +181,11 @@ START_TEST(the_end_of_the_agent_leaves_nothing_unsynced)
 
         batch_service_start(&service, answers);
         s = sender_to(service.url);
-        for (int i = 0; i < 100; i++) /* more than one go */
+        for (int i = 0; i < 100; i++) /* in several requests */
                 put(s, 'x');
         sender_destroy(s);
         batch_service_stop(&service);
-        each_name(cut_one);
+        visit_names(discard_unsynced);
         ck_assert_int_eq(outbox_init(&o, dir, MiB(1), &err), ST_OK);
         for (struct outbox_batch *b; (b = outbox_take(&o)); left++)
                 outbox_remove(&o, b);
@@ -197,7 +196,7 @@ START_TEST(the_end_of_the_agent_leaves_nothing_unsynced)
 }
 END_TEST
 
-START_TEST(a_service_that_answers_costs_no_sync)
+START_TEST(no_sync_while_service_responds)
 {
         static const struct batch_answer answers[] = { { .code = -1 } };
         static struct batch_service service;
@@ -220,9 +219,8 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { what_waits_for_a_service_that_is_away_survives_a_power_cut,
-                                       the_end_of_the_agent_leaves_nothing_unsynced,
-                                       a_service_that_answers_costs_no_sync };
+        const TTest *const tests[] = { batches_queued_during_outage_survive_power_cut, shutdown_syncs_everything,
+                                       no_sync_while_service_responds };
 
         return suite_run_with("agent_power_cut", make_dir, remove_dir, tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each test is a process of its own, so what it gives up is gone for it alone. */
+/* Each test is a process of its own, so that dropped privileges do not affect other tests. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include "agent/privileges.h"
 #include "tests/support/suite.h"
 
-/* A mask of /proc/self/status. */
-static unsigned long long mask(const char *key)
+/* Read a mask from /proc/self/status. */
+static unsigned long long read_mask(const char *key)
 {
         FILE *f = fopen("/proc/self/status", "re");
         unsigned long long ret = 0;
@@ -22,23 +22,23 @@ static unsigned long long mask(const char *key)
         return ret;
 }
 
-START_TEST(a_worker_has_no_rights_left)
+START_TEST(worker_has_no_capabilities)
 {
         struct error err;
 
         ck_assert_msg(privileges_drop_all(&err) == ST_OK, "%s", err.text);
-        ck_assert_uint_eq(mask("CapEff:"), 0);
-        ck_assert_uint_eq(mask("CapPrm:"), 0);
+        ck_assert_uint_eq(read_mask("CapEff:"), 0);
+        ck_assert_uint_eq(read_mask("CapPrm:"), 0);
         ck_assert(!privileges_have(CAP_SYS_PTRACE));
 }
 END_TEST
 
-START_TEST(only_what_sampling_needs_is_kept)
+START_TEST(only_capabilities_for_sampling_are_kept)
 {
         static const cap_value_t kept_always[] = { CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE,
                                                    CAP_DAC_READ_SEARCH, CAP_SYSLOG };
         static const cap_value_t kept_by_root[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
-        unsigned long long had = mask("CapPrm:"), allowed = 0;
+        unsigned long long had = read_mask("CapPrm:"), allowed = 0;
         char kept[256];
         struct error err;
 
@@ -47,14 +47,14 @@ START_TEST(only_what_sampling_needs_is_kept)
         for (size_t i = 0; geteuid() == 0 && i < sizeof kept_by_root / sizeof *kept_by_root; i++)
                 allowed |= 1ull << kept_by_root[i];
         ck_assert_msg(privileges_drop(false, kept, sizeof kept, &err) == ST_OK, "%s", err.text);
-        ck_assert_uint_eq(mask("CapPrm:"), had & allowed);
-        ck_assert_uint_eq(mask("CapEff:"), had & allowed);
-        ck_assert_uint_eq(mask("NoNewPrivs:"), 1);
+        ck_assert_uint_eq(read_mask("CapPrm:"), had & allowed);
+        ck_assert_uint_eq(read_mask("CapEff:"), had & allowed);
+        ck_assert_uint_eq(read_mask("NoNewPrivs:"), 1);
         ck_assert_ptr_null(strstr(kept, "cap_bpf"));
 }
 END_TEST
 
-START_TEST(what_was_not_there_does_not_come)
+START_TEST(missing_capabilities_are_not_gained)
 {
         char kept[256];
         struct error err;
@@ -62,9 +62,9 @@ START_TEST(what_was_not_there_does_not_come)
         ck_assert_int_eq(privileges_drop_all(&err), ST_OK);
         ck_assert_int_eq(privileges_drop(true, kept, sizeof kept, &err), ST_OK);
         ck_assert_str_eq(kept, "");
-        ck_assert_uint_eq(mask("CapEff:"), 0);
+        ck_assert_uint_eq(read_mask("CapEff:"), 0);
 }
 END_TEST
 
-TEST_SUITE("agent_privileges", a_worker_has_no_rights_left, only_what_sampling_needs_is_kept,
-           what_was_not_there_does_not_come)
+TEST_SUITE("agent_privileges", worker_has_no_capabilities, only_capabilities_for_sampling_are_kept,
+           missing_capabilities_are_not_gained)

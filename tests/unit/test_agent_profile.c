@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks as the BPF program leaves them, of this very process, become a
- * profile: what is taken back by one, what is cut, what is named.
+ * Conversion of stacks in the BPF program's format, from this process, to a profile: adjustment of return addresses,
+ * truncation, and names.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void begin(void)
         ck_assert_msg(labels_init(&labels, &choice, &err) == ST_OK, "%s", err.text);
 }
 
-/* One sample of this process, counted three times. */
+/* One sample of this process, with a count of three. */
 static void build(const uint64_t *user, uint32_t user_count, const uint64_t *kernel_frames, uint32_t kernel_count,
                   uint32_t flags)
 {
@@ -115,7 +115,7 @@ static const char *label(const char *key)
         return "none";
 }
 
-/* The object's own address of a function of this program, through a build of one leaf frame. */
+/* The link-time address of a function of this program, from a profile with a single leaf frame. */
 static uint64_t own_address(uint64_t addr)
 {
         uint64_t ret;
@@ -127,7 +127,7 @@ static uint64_t own_address(uint64_t addr)
         return ret;
 }
 
-START_TEST(another_process_with_the_number_of_a_chosen_one_is_left_out)
+START_TEST(reused_pid_of_selected_process_is_excluded)
 {
         const struct sample_process now = self();
         struct sample_process before = now;
@@ -150,7 +150,7 @@ END_TEST
 
 #define HERE(function, offset) ((uint64_t)(uintptr_t)(function) + (offset))
 
-START_TEST(callers_are_taken_back_by_one_and_the_leaf_is_not)
+START_TEST(caller_addresses_are_decremented_and_leaf_is_not)
 {
         const uint64_t user[] = { HERE(build, 8), HERE(frame, 8), HERE(label, 8) };
         uint64_t leaf = own_address(user[0]), caller = own_address(user[1]);
@@ -161,12 +161,12 @@ START_TEST(callers_are_taken_back_by_one_and_the_leaf_is_not)
         ck_assert_uint_eq(frame(1)->address, caller - 1);
         ck_assert_uint_gt(profile.mappings.items[frame(0)->mapping].build_id.size, 0);
         ck_assert_uint_eq(frame(0)->mapping, frame(2)->mapping);
-        ck_assert_uint_eq(frame(0)->line_count, 0); /* left to the service */
+        ck_assert_uint_eq(frame(0)->line_count, 0); /* resolved by the service */
         done();
 }
 END_TEST
 
-START_TEST(a_leaf_in_a_system_call_is_taken_back_like_a_caller)
+START_TEST(leaf_in_system_call_is_decremented)
 {
         const uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
         uint64_t leaf = own_address(user[0]);
@@ -174,13 +174,13 @@ START_TEST(a_leaf_in_a_system_call_is_taken_back_like_a_caller)
         build(user, 2, NULL, 0, SAMPLE_IN_SYSCALL);
         ck_assert_uint_eq(frame(0)->address, leaf - 1);
         done();
-        build(user, 2, NULL, 0, 0); /* a page fault: the instruction itself */
+        build(user, 2, NULL, 0, 0); /* a page fault: the address of the instruction itself */
         ck_assert_uint_eq(frame(0)->address, leaf);
         done();
 }
 END_TEST
 
-START_TEST(a_stack_ends_before_a_caller_that_is_no_code)
+START_TEST(stack_ends_before_caller_outside_code)
 {
         int on_the_stack;
         const uint64_t user[] = { HERE(build, 8), HERE(frame, 8), (uint64_t)(uintptr_t)&on_the_stack, HERE(label, 8) };
@@ -189,7 +189,7 @@ START_TEST(a_stack_ends_before_a_caller_that_is_no_code)
         ck_assert_uint_eq(depth(), 2);
         ck_assert_uint_eq(stats.no_code_frames, 1);
         done();
-        build(user + 2, 1, NULL, 0, 0); /* a leaf always stays */
+        build(user + 2, 1, NULL, 0, 0); /* a leaf is always kept */
         ck_assert_uint_eq(depth(), 1);
         ck_assert_str_eq(frame_name(0), "[unmapped]");
         ck_assert_int_eq(frame(0)->kind, ADDRESS_NONE);
@@ -213,13 +213,14 @@ START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
         ck_assert(frame(0)->is_kernel);
         ck_assert_uint_eq(frame(0)->address, 0xffffffff81000010);
         ck_assert_str_eq(frame_name(0), "first");
-        ck_assert_str_eq(frame_name(1), "first"); /* a return address at the start of second() came from first() */
+        ck_assert_str_eq(frame_name(1),
+                         "first"); /* a return address at the start of second() belongs to a call in first() */
         ck_assert_uint_eq(frame(1)->address, 0xffffffff810000ff);
         ck_assert_str_eq(frame_name(2), "second");
         ck_assert(build_id_equal(&profile.mappings.items[frame(0)->mapping].build_id, &kernel.build_id));
         ck_assert(!frame(3)->is_kernel);
         done();
-        kernel.has_shift = false; /* then never an address of the wrong place */
+        kernel.has_shift = false; /* then no address with the wrong location may be used */
         build(user, 1, kernel_frames, 3, 0);
         ck_assert_int_eq(frame(0)->kind, ADDRESS_NONE);
         ck_assert_str_eq(frame_name(0), "first");
@@ -229,7 +230,7 @@ START_TEST(kernel_frames_come_first_with_name_and_link_time_address)
 }
 END_TEST
 
-START_TEST(an_ended_process_keeps_its_time_and_thread_name)
+START_TEST(ended_process_keeps_time_and_thread_name)
 {
         uint64_t user[] = { HERE(build, 8), HERE(frame, 8) };
         struct sample_stack stack = { .number = 2, .frame_count = 2 };
@@ -256,7 +257,7 @@ START_TEST(an_ended_process_keeps_its_time_and_thread_name)
 }
 END_TEST
 
-START_TEST(code_made_at_run_time_has_the_name_of_the_perf_map)
+START_TEST(jit_code_is_named_by_perf_map)
 {
         void *code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         const uint64_t user[] = { HERE(build, 8), (uint64_t)(uintptr_t)code + 0x20,
@@ -272,7 +273,7 @@ START_TEST(code_made_at_run_time_has_the_name_of_the_perf_map)
         build(user, 3, NULL, 0, 0);
         unlink(path);
         ck_assert_uint_eq(depth(), 3);
-        ck_assert_str_eq(frame_name(1), "jitted function"); /* its end is a return address of it */
+        ck_assert_str_eq(frame_name(1), "jitted function"); /* its end is a return address of a call in it */
         ck_assert_str_eq(frame_name(2), "[jit]");
         ck_assert_int_eq(frame(1)->kind, ADDRESS_NONE);
         ck_assert_uint_eq(stats.jit_frames, 1);
@@ -281,7 +282,7 @@ START_TEST(code_made_at_run_time_has_the_name_of_the_perf_map)
 }
 END_TEST
 
-START_TEST(code_that_took_an_address_over_is_named_in_the_next_interval)
+START_TEST(replaced_jit_code_is_renamed_in_next_interval)
 {
         void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         const struct sample_process id = self();
@@ -308,7 +309,7 @@ START_TEST(code_that_took_an_address_over_is_named_in_the_next_interval)
 }
 END_TEST
 
-START_TEST(labels_and_type_say_where_and_what)
+START_TEST(samples_have_labels_and_type)
 {
         static const char *items[] = { "env=prod", "host.name=mine" };
         const uint64_t user[] = { HERE(build, 8) };
@@ -326,7 +327,7 @@ START_TEST(labels_and_type_say_where_and_what)
         ck_assert_str_eq(label("process.executable.path"), program);
         ck_assert_str_eq(label("service.name"), comm);
         ck_assert_str_eq(label("env"), "prod");
-        ck_assert_str_eq(label("host.name"), "mine"); /* what the user says wins */
+        ck_assert_str_eq(label("host.name"), "mine"); /* labels given by the user take precedence */
         ck_assert_str_eq(label("process.pid"), "none");
         ck_assert_str_eq(profile_text(&profile, profile.types.items[0].id),
                          "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
@@ -338,7 +339,7 @@ START_TEST(labels_and_type_say_where_and_what)
 }
 END_TEST
 
-START_TEST(kernel_threads_share_the_name_of_their_kind)
+START_TEST(kernel_threads_of_one_kind_share_name)
 {
         struct sample_count count = {
                 .count = 1,
@@ -379,7 +380,7 @@ static enum status build_threads(struct error *err)
         return profile_build(&c, &batch, &profile, &stats, err);
 }
 
-START_TEST(samples_that_no_label_tells_apart_are_one)
+START_TEST(samples_with_equal_labels_are_merged)
 {
         static const char *drop[] = { "thread.name" };
         struct error err;
@@ -444,7 +445,7 @@ START_TEST(relabel_rules_drop_and_rename_samples)
 }
 END_TEST
 
-START_TEST(samples_that_rules_make_alike_are_one)
+START_TEST(samples_with_equal_relabeled_labels_are_merged)
 {
         struct relabel_rule items[] = { make_rule(RELABEL_LABEL_DROP, "thread.name", "thread\\..*", NULL) };
         struct error err;
@@ -469,7 +470,7 @@ static void on_excluded(void *ctx, const struct sample_process *id)
         told++;
 }
 
-START_TEST(processes_that_are_left_out_are_told_to_the_sampler_and_counted)
+START_TEST(excluded_processes_are_reported_to_sampler_and_counted)
 {
         static const char *only[] = { "another" };
         const struct process_filter filter = { .only_process = { only, 1 } };
@@ -489,11 +490,11 @@ START_TEST(processes_that_are_left_out_are_told_to_the_sampler_and_counted)
 }
 END_TEST
 
-TEST_SUITE("agent_profile", another_process_with_the_number_of_a_chosen_one_is_left_out,
-           callers_are_taken_back_by_one_and_the_leaf_is_not, a_leaf_in_a_system_call_is_taken_back_like_a_caller,
-           a_stack_ends_before_a_caller_that_is_no_code, kernel_frames_come_first_with_name_and_link_time_address,
-           an_ended_process_keeps_its_time_and_thread_name, code_made_at_run_time_has_the_name_of_the_perf_map,
-           code_that_took_an_address_over_is_named_in_the_next_interval, labels_and_type_say_where_and_what,
-           kernel_threads_share_the_name_of_their_kind, samples_that_no_label_tells_apart_are_one,
-           relabel_rules_drop_and_rename_samples, samples_that_rules_make_alike_are_one,
-           processes_that_are_left_out_are_told_to_the_sampler_and_counted)
+TEST_SUITE("agent_profile", reused_pid_of_selected_process_is_excluded,
+           caller_addresses_are_decremented_and_leaf_is_not, leaf_in_system_call_is_decremented,
+           stack_ends_before_caller_outside_code, kernel_frames_come_first_with_name_and_link_time_address,
+           ended_process_keeps_time_and_thread_name, jit_code_is_named_by_perf_map,
+           replaced_jit_code_is_renamed_in_next_interval, samples_have_labels_and_type,
+           kernel_threads_of_one_kind_share_name, samples_with_equal_labels_are_merged,
+           relabel_rules_drop_and_rename_samples, samples_with_equal_relabeled_labels_are_merged,
+           excluded_processes_are_reported_to_sampler_and_counted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's spool: what is written comes back whole or is set aside, within its bound. */
+/* The agent's spool: written batches are read back completely or moved aside, within the size limit. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void put(struct outbox *o, const char *text, size_t size)
         ck_assert_int_eq(outbox_put(o, &id, &b, &err), ST_OK);
 }
 
-/* The oldest batch is that text under its id; it is acknowledged now. */
+/* Check that the oldest batch has this text and id, and acknowledge it. */
 static void expect(struct outbox *o, const char *text)
 {
         const struct hash128 id = hash_bytes128(text, strlen(text));
@@ -75,7 +75,7 @@ static bool exists(const char *path)
         return access(path, F_OK) == 0;
 }
 
-START_TEST(batches_of_an_earlier_run_come_first_with_their_ids)
+START_TEST(batches_of_earlier_run_are_sent_first_with_their_ids)
 {
         struct outbox o = open_outbox(MiB(1));
 
@@ -95,14 +95,14 @@ START_TEST(batches_of_an_earlier_run_come_first_with_their_ids)
 }
 END_TEST
 
-START_TEST(what_was_acknowledged_is_gone_and_what_was_not_stays)
+START_TEST(only_acknowledged_batches_are_removed)
 {
         struct outbox o = open_outbox(MiB(1));
 
         put(&o, "one", 10);
         put(&o, "two", 10);
         expect(&o, "one");
-        ck_assert_ptr_nonnull(outbox_take(&o)); /* on its way when the agent ends */
+        ck_assert_ptr_nonnull(outbox_take(&o)); /* in flight when the agent ends */
         outbox_deinit(&o);
         o = open_outbox(MiB(1));
         ck_assert_uint_eq(o.stats.spooled, 1);
@@ -124,7 +124,7 @@ START_TEST(a_spool_belongs_to_one_agent)
 }
 END_TEST
 
-START_TEST(a_spool_that_others_may_write_to_is_refused)
+START_TEST(spool_writable_by_others_is_refused)
 {
         struct outbox o;
         struct error err;
@@ -136,7 +136,7 @@ START_TEST(a_spool_that_others_may_write_to_is_refused)
 }
 END_TEST
 
-START_TEST(a_cut_off_batch_is_set_aside_and_the_next_is_sent)
+START_TEST(truncated_batch_is_moved_aside)
 {
         for (off_t size = 0; size < SPOOL_FILE_HEADER_BYTES + 10; size += 3) {
                 struct outbox o = open_outbox(MiB(1));
@@ -157,7 +157,7 @@ START_TEST(a_cut_off_batch_is_set_aside_and_the_next_is_sent)
 }
 END_TEST
 
-START_TEST(every_changed_byte_of_a_file_is_noticed)
+START_TEST(every_changed_byte_is_detected)
 {
         struct spool_batch b = { .number = 7,
                                  .made_unix_ns = 8,
@@ -180,7 +180,7 @@ START_TEST(every_changed_byte_of_a_file_is_noticed)
 END_TEST
 
 /* The example of docs/formats/spool.md. */
-START_TEST(the_layout_is_as_documented)
+START_TEST(layout_matches_documentation)
 {
         static const uint8_t expected[] = {
                 0x43, 0x41, 0x49, 0x52, 0x4e, 0x53, 0x50, 0x0a, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -202,7 +202,7 @@ START_TEST(the_layout_is_as_documented)
 }
 END_TEST
 
-START_TEST(files_of_others_are_left_alone_and_half_written_ones_removed)
+START_TEST(foreign_files_are_kept_and_temporary_ones_removed)
 {
         struct outbox o = open_outbox(MiB(1));
         char foreign[100], half[120], link_name[160];
@@ -225,7 +225,7 @@ START_TEST(files_of_others_are_left_alone_and_half_written_ones_removed)
 }
 END_TEST
 
-START_TEST(a_batch_under_anothers_number_is_not_sent)
+START_TEST(batch_under_wrong_number_is_not_sent)
 {
         struct outbox o = open_outbox(MiB(1));
         char from[160];
@@ -241,7 +241,7 @@ START_TEST(a_batch_under_anothers_number_is_not_sent)
 }
 END_TEST
 
-START_TEST(past_its_bound_a_spool_drops_the_oldest)
+START_TEST(spool_over_limit_drops_oldest_batch)
 {
         struct outbox o = open_outbox(4 * 4096);
 
@@ -252,11 +252,11 @@ START_TEST(past_its_bound_a_spool_drops_the_oldest)
         ck_assert_uint_eq(o.stats.dropped[DROP_SPOOL_FULL], 1);
         ck_assert_uint_eq(o.stats.spool_bytes, 4 * 4096);
         outbox_deinit(&o);
-        o = open_outbox(3 * 4096); /* a smaller one from now on */
+        o = open_outbox(3 * 4096); /* a smaller limit from now on */
         ck_assert_uint_eq(o.stats.dropped[DROP_SPOOL_FULL], 1);
         expect(&o, "3");
         expect(&o, "4");
-        put(&o, "large", 40000); /* larger than the spool: in memory */
+        put(&o, "large", 40000); /* larger than the spool: kept in memory */
         ck_assert_uint_eq(o.stats.spooled, 0);
         ck_assert_uint_eq(o.stats.queued_bytes, 40000);
         expect(&o, "large");
@@ -265,7 +265,7 @@ START_TEST(past_its_bound_a_spool_drops_the_oldest)
 }
 END_TEST
 
-START_TEST(the_batch_on_its_way_is_not_dropped)
+START_TEST(batch_in_flight_is_not_dropped)
 {
         struct outbox o = open_outbox(2 * 4096);
         struct outbox_batch *b;
@@ -283,7 +283,7 @@ START_TEST(the_batch_on_its_way_is_not_dropped)
 }
 END_TEST
 
-START_TEST(a_batch_whose_id_may_be_forgotten_is_not_sent)
+START_TEST(batch_older_than_deduplication_is_not_sent)
 {
         struct spool_batch old = { .number = 1, .payload = (const uint8_t *)"old", .payload_size = 3 };
         struct spool_found found;
@@ -313,7 +313,7 @@ static void limit_file_size(rlim_t n)
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
 }
 
-START_TEST(what_the_disk_refuses_waits_in_memory_and_goes_there_later)
+START_TEST(batch_is_kept_in_memory_until_disk_accepts_it)
 {
         struct outbox o = open_outbox(MiB(1));
 
@@ -350,7 +350,7 @@ START_TEST(each_batch_is_synced_once)
         ck_assert_uint_eq(outbox_list_unsynced(&o, numbers), 2);
         ck_assert_uint_eq(numbers[0], 2);
         ck_assert_uint_eq(numbers[1], 3);
-        expect(&o, "2"); /* meanwhile */
+        expect(&o, "2"); /* in the meantime */
         ck_assert_msg(outbox_sync(&o, numbers, 2, &err) == ST_OK, "%s", err.text);
         outbox_mark_synced(&o, numbers, 2);
         ck_assert_uint_eq(outbox_list_unsynced(&o, numbers), 0);
@@ -361,19 +361,19 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                batches_of_an_earlier_run_come_first_with_their_ids,
-                what_was_acknowledged_is_gone_and_what_was_not_stays,
+                batches_of_earlier_run_are_sent_first_with_their_ids,
+                only_acknowledged_batches_are_removed,
                 a_spool_belongs_to_one_agent,
-                a_spool_that_others_may_write_to_is_refused,
-                a_cut_off_batch_is_set_aside_and_the_next_is_sent,
-                every_changed_byte_of_a_file_is_noticed,
-                the_layout_is_as_documented,
-                files_of_others_are_left_alone_and_half_written_ones_removed,
-                a_batch_under_anothers_number_is_not_sent,
-                past_its_bound_a_spool_drops_the_oldest,
-                the_batch_on_its_way_is_not_dropped,
-                a_batch_whose_id_may_be_forgotten_is_not_sent,
-                what_the_disk_refuses_waits_in_memory_and_goes_there_later,
+                spool_writable_by_others_is_refused,
+                truncated_batch_is_moved_aside,
+                every_changed_byte_is_detected,
+                layout_matches_documentation,
+                foreign_files_are_kept_and_temporary_ones_removed,
+                batch_under_wrong_number_is_not_sent,
+                spool_over_limit_drops_oldest_batch,
+                batch_in_flight_is_not_dropped,
+                batch_older_than_deduplication_is_not_sent,
+                batch_is_kept_in_memory_until_disk_accepts_it,
                 each_batch_is_synced_once,
         };
 

@@ -12,9 +12,9 @@
 #include "common/limits.h"
 #include "tests/support/suite.h"
 
-/* ---- runs of numbers --------------------------------------------------------------- */
+/* ---- extents --------------------------------------------------------------------- */
 
-START_TEST(a_run_given_back_is_taken_again_only_after_it_settled)
+START_TEST(released_extent_is_reused_after_grace_period)
 {
         struct extent a, b;
         struct extent_alloc r;
@@ -32,7 +32,7 @@ START_TEST(a_run_given_back_is_taken_again_only_after_it_settled)
 }
 END_TEST
 
-START_TEST(what_began_in_one_piece_has_room_for_many)
+START_TEST(extent_is_split_for_small_allocations)
 {
         struct extent held[10];
         struct extent_alloc r;
@@ -49,7 +49,7 @@ START_TEST(what_began_in_one_piece_has_room_for_many)
 }
 END_TEST
 
-START_TEST(a_run_never_crosses_the_boundary)
+START_TEST(extent_never_crosses_boundary)
 {
         struct extent run;
         struct extent_alloc r;
@@ -66,8 +66,8 @@ START_TEST(a_run_never_crosses_the_boundary)
 }
 END_TEST
 
-/* Every number is in at most one run, whatever is taken and given back. */
-START_TEST(runs_never_overlap)
+/* Every number is in at most one allocated extent, whatever the sequence of allocations and releases. */
+START_TEST(extents_never_overlap)
 {
         struct extent held[64];
         bool used[512] = { false };
@@ -104,7 +104,7 @@ START_TEST(runs_never_overlap)
 }
 END_TEST
 
-/* ---- what the worker hands over ------------------------------------------------------ */
+/* ---- output of the worker ------------------------------------------------------------ */
 
 #define RULE_A UNWIND_RULES_FIXED
 #define RULE_B (UNWIND_RULES_FIXED + 1)
@@ -141,7 +141,8 @@ static enum status read_within(int fd, uint64_t rules_left, struct unwind_table 
         enum status st;
 
         ck_assert_int_eq(unwind_rules_init(&rules, &err), ST_OK);
-        ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number), ST_OK); /* theirs has another number here */
+        ck_assert_int_eq(unwind_rules_intern(&rules, &b, &number),
+                         ST_OK); /* the worker's number of this rule differs */
         part = (struct unwind_rules_part){ .left = rules_left };
         st = unwind_result_read(fd, &rules, &part, ret, &err);
         close(fd);
@@ -153,7 +154,7 @@ static enum status read_back(int fd, struct unwind_table *ret)
         return read_within(fd, UINT64_MAX, ret);
 }
 
-START_TEST(a_table_comes_back_with_the_readers_numbers_of_rules)
+START_TEST(table_is_read_with_renumbered_rules)
 {
         const struct unwind_table t = { .pages = pages, .page_count = 2, .rows = rows, .row_count = 4 };
         _cleanup_unwind_table_ struct unwind_table back = { 0 };
@@ -167,14 +168,14 @@ START_TEST(a_table_comes_back_with_the_readers_numbers_of_rules)
 }
 END_TEST
 
-START_TEST(a_table_adds_no_more_rules_than_it_may)
+START_TEST(table_rules_are_limited)
 {
         const struct unwind_table t = { .pages = pages, .page_count = 2, .rows = rows, .row_count = 4 };
         _cleanup_unwind_table_ struct unwind_table back = { 0 };
 
         ck_assert_int_eq(read_within(written(t), 0, &back), ST_OK);
         ck_assert_uint_eq(back.rows[0].rule, UNWIND_RULE_FULL);
-        ck_assert_uint_eq(back.rows[1].rule, UNWIND_RULES_FIXED); /* was there before: costs nothing */
+        ck_assert_uint_eq(back.rows[1].rule, UNWIND_RULES_FIXED); /* already stored: costs nothing */
         ck_assert_uint_eq(back.rows[2].rule, UNWIND_RULE_FULL);
         ck_assert_uint_eq(part.taken, 0);
         ck_assert_uint_eq(part.refused, 1);
@@ -198,7 +199,7 @@ START_TEST(tables_that_break_their_format_are_refused)
                 memcpy(bad_pages, pages, sizeof pages);
                 switch (defect) {
                 case 0:
-                        bad_rows[2].rule = RULE_B + 1; /* a rule that is not there */
+                        bad_rows[2].rule = RULE_B + 1; /* an undefined rule */
                         break;
                 case 1:
                         bad_rows[3].offset = 0; /* twice the same offset */
@@ -216,7 +217,7 @@ START_TEST(tables_that_break_their_format_are_refused)
                         bad_pages[0].row_count = 0;
                         break;
                 case 6:
-                        bad_pages[1].row_count = 1; /* a row of no page */
+                        bad_pages[1].row_count = 1; /* a row without a page */
                         break;
                 }
                 ck_assert_msg(read_back(written(t), &back) == ST_BAD_DATA, "defect %d", defect);
@@ -225,7 +226,7 @@ START_TEST(tables_that_break_their_format_are_refused)
 }
 END_TEST
 
-START_TEST(every_cut_of_a_table_is_refused)
+START_TEST(truncated_tables_are_refused)
 {
         const struct unwind_table t = { .pages = pages, .page_count = 2, .rows = rows, .row_count = 4 };
         struct unwind_table back = { 0 };
@@ -241,7 +242,7 @@ START_TEST(every_cut_of_a_table_is_refused)
 }
 END_TEST
 
-/* ---- whose part is how large ---------------------------------------------------------- */
+/* ---- quotas by owner ------------------------------------------------------------------ */
 
 static struct unwind_quota quota_of_400(void)
 {
@@ -252,7 +253,7 @@ static struct unwind_quota quota_of_400(void)
         return q;
 }
 
-START_TEST(one_owner_has_a_quarter_and_others_are_not_touched_by_it)
+START_TEST(owner_is_limited_to_a_quarter)
 {
         struct unwind_quota q = quota_of_400();
         uint32_t a = unwind_quota_get_owner(&q, 1000, ""), b = unwind_quota_get_owner(&q, 1001, "");
@@ -270,7 +271,7 @@ START_TEST(one_owner_has_a_quarter_and_others_are_not_touched_by_it)
 }
 END_TEST
 
-START_TEST(containers_of_one_user_have_their_own_parts)
+START_TEST(containers_of_one_user_have_separate_quotas)
 {
         struct unwind_quota q = quota_of_400();
         uint32_t host = unwind_quota_get_owner(&q, 0, ""), a = unwind_quota_get_owner(&q, 0, "aaa"),
@@ -285,7 +286,7 @@ START_TEST(containers_of_one_user_have_their_own_parts)
 }
 END_TEST
 
-START_TEST(all_others_together_leave_the_system_a_quarter)
+START_TEST(a_quarter_is_reserved_for_the_system)
 {
         struct unwind_quota q = quota_of_400();
         uint64_t taken = 0;
@@ -305,7 +306,7 @@ START_TEST(all_others_together_leave_the_system_a_quarter)
 }
 END_TEST
 
-START_TEST(owners_past_the_limit_are_one)
+START_TEST(owners_over_limit_share_one_quota)
 {
         struct unwind_quota q = quota_of_400();
         uint32_t last = 0, first;
@@ -322,9 +323,9 @@ START_TEST(owners_past_the_limit_are_one)
 }
 END_TEST
 
-/* ---- where the runs of processes begin --------------------------------------------------- */
+/* ---- locations of the extents of processes ----------------------------------------------- */
 
-static uint64_t run_of(const struct unwind_maps *m, uint32_t tgid)
+static uint64_t find_process_extent(const struct unwind_maps *m, uint32_t tgid)
 {
         const struct unwind_bucket *bucket = &m->buckets[unwind_bucket_index(tgid)];
 
@@ -347,7 +348,7 @@ static enum status set_process(struct unwind_maps *m, const struct sample_proces
         return unwind_maps_set_process(m, id, &mappings, run, NULL);
 }
 
-START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
+START_TEST(process_is_found_until_removed)
 {
         const struct unwind_mapping mapping = { .start = 0x1000, .end = 0x2000, .table = 7 };
         const struct sample_process id = { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 },
@@ -358,7 +359,7 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
 
         ck_assert_int_eq(unwind_maps_init(&m, NULL, 1 << 22, NULL), ST_OK);
         ck_assert_int_eq(set_process(&m, &id, 1, &mapping, &run), ST_OK);
-        ck_assert_uint_eq(run_of(&m, 4711), run.first);
+        ck_assert_uint_eq(find_process_extent(&m, 4711), run.first);
         head = (const void *)&m.mapping_items[run.first];
         ck_assert_uint_eq(head->exec_id, 2);
         ck_assert_uint_eq(head->start_boot_ns, 99);
@@ -366,22 +367,22 @@ START_TEST(a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten)
         ck_assert_uint_eq(m.mapping_items[run.first + 1].table, 7);
         ck_assert_uint_eq(m.mapping_items[run.first + 1].generation, head->generation);
 
-        /* Another life that is known already stays when the one before is forgotten. */
+        /* A later process with the same pid stays when an earlier one is removed. */
         ck_assert_int_eq(set_process(&m, &next, 2, &mapping, &next_run), ST_OK);
         unwind_maps_remove_process(&m, &id, &run);
-        ck_assert_uint_eq(run_of(&m, 4711), next_run.first);
+        ck_assert_uint_eq(find_process_extent(&m, 4711), next_run.first);
         unwind_maps_remove_process(&m, &next, &next_run);
-        ck_assert_uint_eq(run_of(&m, 4711), UINT64_MAX);
+        ck_assert_uint_eq(find_process_extent(&m, 4711), UINT64_MAX);
         unwind_maps_deinit(&m);
 }
 END_TEST
 
-START_TEST(a_life_that_is_over_does_not_take_the_place_of_a_later_one)
+START_TEST(ended_process_does_not_replace_later_one_with_its_pid)
 {
         static const struct sample_process lives[] = {
                 { .tgid = 4711, .exec_id = 2, .start_boot_ns = 99 },
                 { .tgid = 4711, .exec_id = 3, .start_boot_ns = 99 },  /* after an exec */
-                { .tgid = 4711, .exec_id = 0, .start_boot_ns = 100 }, /* of a number that came again */
+                { .tgid = 4711, .exec_id = 0, .start_boot_ns = 100 }, /* a reused pid */
         };
         struct extent runs[3] = { 0 };
         struct unwind_maps m;
@@ -391,10 +392,10 @@ START_TEST(a_life_that_is_over_does_not_take_the_place_of_a_later_one)
                 uint64_t in_use;
 
                 ck_assert_int_eq(set_process(&m, &lives[later], later, NULL, &runs[later]), ST_OK);
-                ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
+                ck_assert_uint_eq(find_process_extent(&m, 4711), runs[later].first);
                 in_use = m.mappings.in_use;
                 ck_assert_int_eq(set_process(&m, &lives[later - 1], 9, NULL, &runs[0]), ST_OK);
-                ck_assert_uint_eq(run_of(&m, 4711), runs[later].first);
+                ck_assert_uint_eq(find_process_extent(&m, 4711), runs[later].first);
                 ck_assert_uint_eq(runs[0].count, 0);
                 ck_assert_uint_eq(m.mappings.in_use, in_use);
         }
@@ -402,7 +403,7 @@ START_TEST(a_life_that_is_over_does_not_take_the_place_of_a_later_one)
 }
 END_TEST
 
-START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
+START_TEST(full_bucket_accepts_process_after_removal)
 {
         struct extent runs[UNWIND_BUCKET_RUNS + 1] = { 0 };
         struct sample_process ids[UNWIND_BUCKET_RUNS + 1];
@@ -415,20 +416,17 @@ START_TEST(a_process_past_its_bucket_has_room_when_another_is_forgotten)
                 ck_assert_int_eq(set_process(&m, &ids[i], 1 + (uint32_t)i, NULL, &runs[i]),
                                  i < last ? ST_OK : ST_TOO_BIG);
         }
-        ck_assert_uint_eq(run_of(&m, ids[last].tgid), UINT64_MAX);
+        ck_assert_uint_eq(find_process_extent(&m, ids[last].tgid), UINT64_MAX);
         unwind_maps_remove_process(&m, &ids[3], &runs[3]);
         ck_assert_int_eq(set_process(&m, &ids[last], 20, NULL, &runs[last]), ST_OK);
-        ck_assert_uint_eq(run_of(&m, ids[last].tgid), runs[last].first);
+        ck_assert_uint_eq(find_process_extent(&m, ids[last].tgid), runs[last].first);
         unwind_maps_deinit(&m);
 }
 END_TEST
 
-TEST_SUITE("agent-unwind", a_run_given_back_is_taken_again_only_after_it_settled, a_run_never_crosses_the_boundary,
-           what_began_in_one_piece_has_room_for_many, runs_never_overlap,
-           a_table_comes_back_with_the_readers_numbers_of_rules, a_table_adds_no_more_rules_than_it_may,
-           tables_that_break_their_format_are_refused, every_cut_of_a_table_is_refused,
-           one_owner_has_a_quarter_and_others_are_not_touched_by_it, containers_of_one_user_have_their_own_parts,
-           all_others_together_leave_the_system_a_quarter, owners_past_the_limit_are_one,
-           a_process_is_found_by_the_head_of_its_run_until_it_is_forgotten,
-           a_life_that_is_over_does_not_take_the_place_of_a_later_one,
-           a_process_past_its_bucket_has_room_when_another_is_forgotten)
+TEST_SUITE("agent-unwind", released_extent_is_reused_after_grace_period, extent_never_crosses_boundary,
+           extent_is_split_for_small_allocations, extents_never_overlap, table_is_read_with_renumbered_rules,
+           table_rules_are_limited, tables_that_break_their_format_are_refused, truncated_tables_are_refused,
+           owner_is_limited_to_a_quarter, containers_of_one_user_have_separate_quotas,
+           a_quarter_is_reserved_for_the_system, owners_over_limit_share_one_quota, process_is_found_until_removed,
+           ended_process_does_not_replace_later_one_with_its_pid, full_bucket_accepts_process_after_removal)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent may upload: who is asked about and when, which file is taken, and what a stranger's file can do. */
+/*
+ * Uploads by the agent: for which build-ids the service is queried and when, which file is used, and the effects of
+ * files of untrusted users.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -26,7 +29,7 @@ static char agent[PATH_MAX];
 static const atomic_bool go_on;
 static const struct upload_workers workers = { .stop = &go_on };
 
-START_TEST(a_build_id_is_in_work_once_and_asked_about_once_a_day)
+START_TEST(build_id_is_queried_once_a_day)
 {
         struct upload_history k = { 0 };
         const struct build_id id = { 2, { 1, 2 } }, other = { 2, { 1, 3 } };
@@ -43,7 +46,7 @@ START_TEST(a_build_id_is_in_work_once_and_asked_about_once_a_day)
 }
 END_TEST
 
-START_TEST(failures_are_tried_again_with_pauses_up_to_a_day)
+START_TEST(failures_are_retried_with_backoff_up_to_a_day)
 {
         struct upload_history k = { 0 };
         const struct build_id id = { 2, { 1, 2 } };
@@ -61,7 +64,7 @@ START_TEST(failures_are_tried_again_with_pauses_up_to_a_day)
 }
 END_TEST
 
-START_TEST(what_is_known_has_a_bound)
+START_TEST(known_build_ids_are_bounded)
 {
         struct upload_history k = { 0 };
         struct build_id id = { .size = 4 };
@@ -75,7 +78,7 @@ START_TEST(what_is_known_has_a_bound)
 }
 END_TEST
 
-START_TEST(a_path_of_a_container_does_not_leave_its_root)
+START_TEST(container_path_stays_in_its_root)
 {
         char dir[] = "/tmp/cairn-root-XXXXXX", path[64];
         int root, fd;
@@ -90,7 +93,7 @@ START_TEST(a_path_of_a_container_does_not_leave_its_root)
         root = open(dir, O_PATH | O_DIRECTORY);
         ck_assert_int_eq(open_regular_in_root(root, "/link", 0), -1);
         ck_assert_int_eq(open_regular_in_root(root, "/../../etc/passwd", 0), -1);
-        ck_assert_int_eq(open_regular_in_root(root, "/pipe", 0), -1); /* and does not wait for its writer */
+        ck_assert_int_eq(open_regular_in_root(root, "/pipe", 0), -1); /* and does not wait for a writer */
         fd = open_regular_in_root(root, "/../file", 0);
         ck_assert_int_ge(fd, 0);
         close(fd);
@@ -99,7 +102,7 @@ START_TEST(a_path_of_a_container_does_not_leave_its_root)
 }
 END_TEST
 
-START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
+START_TEST(unreadable_files_do_not_affect_others)
 {
         const char *const bad[] = { "tests/corpus/elf/bad/magic-only.elf", "tests/corpus/elf/bad/cut-in-sections.elf",
                                     "/dev/null" };
@@ -131,7 +134,7 @@ START_TEST(files_that_cannot_be_read_cost_the_others_nothing)
 }
 END_TEST
 
-START_TEST(a_file_that_nobody_could_look_at_is_no_file_without_symbols)
+START_TEST(uninspected_file_is_not_treated_as_stripped)
 {
         const struct rlimit few = { 32, 32 };
         int fds[32], count = 0;
@@ -150,7 +153,7 @@ START_TEST(a_file_that_nobody_could_look_at_is_no_file_without_symbols)
         ck_assert(found.was_skipped);
         ck_assert_uint_eq(upload_files_find(&o, &found, &workers, files, &was_skipped), 0);
         ck_assert(was_skipped);
-        while (count) /* a sanitizer wants some at the end */
+        while (count) /* sanitizers need some at exit */
                 close(fds[--count]);
         close(fd);
 }
@@ -165,7 +168,7 @@ static int kill_fork_server(int argc, char **argv)
         return pause();
 }
 
-START_TEST(a_file_is_looked_at_though_the_fork_server_exits)
+START_TEST(file_is_inspected_although_fork_server_exits)
 {
         struct upload_workers lost = workers;
         struct inspected_file found;
@@ -191,7 +194,7 @@ START_TEST(a_file_is_looked_at_though_the_fork_server_exits)
 }
 END_TEST
 
-START_TEST(a_split_is_as_large_as_was_said)
+START_TEST(split_has_announced_size)
 {
         int in = open(agent, O_RDONLY | O_CLOEXEC), out = memfd_create("split", MFD_CLOEXEC);
         struct inspected_file found;
@@ -224,7 +227,7 @@ static void write_modules(const char *root)
         ck_assert_int_eq(file_write_durable(path, modules, strlen(modules), NULL), ST_OK);
 }
 
-/* As upload_files_find() sees a root where the agent's own program is installed as that file. */
+/* upload_files_find() in a root where the agent's own program is installed as that file. */
 static size_t find_in_root(const char *dirs, const char *name, const char *offered_path)
 {
         char dir[] = "/tmp/cairn-root-XXXXXX", path[PATH_MAX];
@@ -242,7 +245,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         snprintf(path, sizeof path, "%s/%s/%s", dir, dirs, name);
         if (modules)
                 write_modules(dir);
-        ck_assert_int_eq(symlink("/real", path), 0); /* links lead to files of the same root */
+        ck_assert_int_eq(symlink("/real", path), 0); /* symbolic links are resolved inside the root */
         ck_assert_int_eq(elf_image_open(agent, &own, NULL), ST_OK);
         snprintf(path, sizeof path, "%s/real", dir);
         ck_assert_int_eq(file_write_durable(path, own.data, own.size, NULL), ST_OK);
@@ -261,7 +264,7 @@ static size_t find_in_root(const char *dirs, const char *name, const char *offer
         return found;
 }
 
-START_TEST(the_kernels_debuginfo_is_found_where_debug_packages_put_it)
+START_TEST(kernel_debuginfo_is_found_at_package_path)
 {
         struct utsname kernel;
         char name[200];
@@ -275,7 +278,7 @@ START_TEST(the_kernels_debuginfo_is_found_where_debug_packages_put_it)
 }
 END_TEST
 
-START_TEST(a_modules_debuginfo_is_found_by_the_list_of_modules)
+START_TEST(module_debuginfo_is_found_by_modules_dep)
 {
         struct utsname kernel;
         char deb[200], own[200];
@@ -283,7 +286,7 @@ START_TEST(a_modules_debuginfo_is_found_by_the_list_of_modules)
         ck_assert_int_eq(uname(&kernel), 0);
         snprintf(deb, sizeof deb, "usr/lib/debug/lib/modules/%.65s/kernel/net", kernel.release);
         snprintf(own, sizeof own, "lib/modules/%.65s/kernel/net", kernel.release);
-        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "nf_nat"), 0); /* nobody says where it is */
+        ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "nf_nat"), 0); /* not listed in modules.dep */
         modules = "kernel/fs/xfs/xfs.ko: kernel/lib/libcrc32c.ko\nkernel/net/nf-nat.ko.xz: kernel/x.ko\nbroken";
         ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko", "nf_nat"), 1);
         ck_assert_uint_eq(find_in_root(deb, "nf-nat.ko.debug", "nf_nat"), 1);
@@ -294,7 +297,7 @@ START_TEST(a_modules_debuginfo_is_found_by_the_list_of_modules)
 }
 END_TEST
 
-START_TEST(a_debug_file_is_found_by_its_build_id)
+START_TEST(debug_file_is_found_by_build_id)
 {
         char hex[BUILD_ID_HEX_MAX], dirs[64], name[BUILD_ID_HEX_MAX + 8];
         struct elf_image own;
@@ -311,17 +314,17 @@ END_TEST
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
-                a_build_id_is_in_work_once_and_asked_about_once_a_day,
-                failures_are_tried_again_with_pauses_up_to_a_day,
-                what_is_known_has_a_bound,
-                a_path_of_a_container_does_not_leave_its_root,
-                files_that_cannot_be_read_cost_the_others_nothing,
-                a_file_that_nobody_could_look_at_is_no_file_without_symbols,
-                a_file_is_looked_at_though_the_fork_server_exits,
-                a_split_is_as_large_as_was_said,
-                the_kernels_debuginfo_is_found_where_debug_packages_put_it,
-                a_modules_debuginfo_is_found_by_the_list_of_modules,
-                a_debug_file_is_found_by_its_build_id,
+                build_id_is_queried_once_a_day,
+                failures_are_retried_with_backoff_up_to_a_day,
+                known_build_ids_are_bounded,
+                container_path_stays_in_its_root,
+                unreadable_files_do_not_affect_others,
+                uninspected_file_is_not_treated_as_stripped,
+                file_is_inspected_although_fork_server_exits,
+                split_has_announced_size,
+                kernel_debuginfo_is_found_at_package_path,
+                module_debuginfo_is_found_by_modules_dep,
+                debug_file_is_found_by_build_id,
         };
 
         (void)argc;

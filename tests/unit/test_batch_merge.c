@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joining scraped profiles to batches, in front of a sender and a service that takes everything. */
+/* Merging scraped profiles into batches, passed to a sender and a service that accepts everything. */
 #include <pthread.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void begin_merging(void)
         batch_merge_init(&merge, sender);
 }
 
-/* Send what waits, and check each batch as the service would; returns the sum of all values. */
+/* Send the pending profiles and check each batch like the service; returns the sum of all values. */
 static int64_t end_merging(uint64_t lost, uint32_t *samples_ret)
 {
         int64_t sum = 0;
@@ -55,7 +55,7 @@ static int64_t end_merging(uint64_t lost, uint32_t *samples_ret)
         return sum;
 }
 
-/* A profile of samples that each have as many labels of their own as the last one, with names of the prefix. */
+/* A profile whose samples each have `last` labels of their own, with names that begin with the prefix. */
 static void make_profile(struct test_profile *t, uint32_t samples, unsigned keys, const char *prefix, int64_t value)
 {
         uint32_t location;
@@ -98,8 +98,8 @@ START_TEST(small_profiles_share_a_batch)
 }
 END_TEST
 
-/* Each has other names of labels: all together more than a service takes in one batch. */
-START_TEST(labels_of_one_target_do_not_cost_others_their_batch)
+/* Each has other label names: together more than a service accepts in one batch. */
+START_TEST(labels_of_one_target_do_not_displace_others)
 {
         uint32_t samples;
         char prefix[80];
@@ -116,7 +116,7 @@ START_TEST(labels_of_one_target_do_not_cost_others_their_batch)
 }
 END_TEST
 
-START_TEST(large_profiles_go_alone_and_young_ones_wait)
+START_TEST(large_profiles_are_sent_alone_and_recent_ones_wait)
 {
         uint32_t samples;
 
@@ -132,7 +132,7 @@ START_TEST(large_profiles_go_alone_and_young_ones_wait)
 }
 END_TEST
 
-/* A profile of samples of 1, each of a type of its own. */
+/* A profile with samples of value 1, each with a type of its own. */
 static void add_types(uint32_t count, const char *prefix)
 {
         struct test_profile t;
@@ -153,8 +153,8 @@ static void add_types(uint32_t count, const char *prefix)
         test_profile_deinit(&t);
 }
 
-/* 256 types fit in one batch: those of one target leave none for others when they share one. */
-START_TEST(types_of_one_target_leave_room_for_those_of_others)
+/* 256 types fit in one batch: those of one target must not displace those of others. */
+START_TEST(types_of_one_target_do_not_displace_others)
 {
         uint32_t samples;
         char prefix[40];
@@ -173,7 +173,7 @@ START_TEST(types_of_one_target_leave_room_for_those_of_others)
 }
 END_TEST
 
-START_TEST(without_memory_to_join_them_profiles_go_one_by_one)
+START_TEST(profiles_are_sent_singly_without_memory_to_merge)
 {
         struct memory_reservation others = { .use = MEMORY_INGEST };
         struct test_profile t;
@@ -185,9 +185,9 @@ START_TEST(without_memory_to_join_them_profiles_go_one_by_one)
         make_profile(&t, 2000, 0, "", 1);
         while (!memory_reserve(&others, KiB(1), NULL))
                 ;
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK); /* what waits is in the way */
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK); /* pending profiles prevent it */
         ck_assert(!batch_merge_has_pending(&merge));
-        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK); /* nothing is */
+        ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_OK); /* now there are none */
         memory_release(&others);
         test_profile_deinit(&t);
         ck_assert_int_eq(end_merging(0, &samples), 4001);
@@ -196,7 +196,7 @@ START_TEST(without_memory_to_join_them_profiles_go_one_by_one)
 }
 END_TEST
 
-/* A sample whose names alone are more than a batch may have. */
+/* A sample whose names alone exceed the limit of a batch. */
 static void add_large_sample(struct test_profile *t)
 {
         enum { FRAMES = LIMIT_HTTP_BODY_BYTES / LIMIT_NAME_BYTES + 16 };
@@ -211,7 +211,7 @@ static void add_large_sample(struct test_profile *t)
         test_sample(t, 1, 1, locations, FRAMES, NULL);
 }
 
-START_TEST(a_sample_too_large_for_a_batch_is_lost_alone)
+START_TEST(oversized_sample_is_dropped_alone)
 {
         for (int last = 0; last < 2; last++) {
                 struct test_profile t;
@@ -234,7 +234,7 @@ START_TEST(a_sample_too_large_for_a_batch_is_lost_alone)
 }
 END_TEST
 
-START_TEST(nothing_is_sent_of_a_profile_that_is_refused)
+START_TEST(nothing_of_a_refused_profile_is_sent)
 {
         struct test_profile t;
         uint32_t samples;
@@ -245,7 +245,7 @@ START_TEST(nothing_is_sent_of_a_profile_that_is_refused)
         add_large_sample(&t);
         ck_assert_int_eq(batch_merge_add(&merge, &t.p, NULL), ST_TOO_BIG);
         test_profile_deinit(&t);
-        ck_assert_int_eq(end_merging(0, &samples), 0); /* the caller knows of what is lost */
+        ck_assert_int_eq(end_merging(0, &samples), 0); /* losses are reported to the caller */
         ck_assert_uint_eq(service.count, 0);
         batch_service_deinit(&service);
 }
@@ -277,7 +277,7 @@ START_TEST(threads_lose_nothing)
 }
 END_TEST
 
-TEST_SUITE("batch_merge", small_profiles_share_a_batch, labels_of_one_target_do_not_cost_others_their_batch,
-           large_profiles_go_alone_and_young_ones_wait, types_of_one_target_leave_room_for_those_of_others,
-           without_memory_to_join_them_profiles_go_one_by_one, a_sample_too_large_for_a_batch_is_lost_alone,
-           nothing_is_sent_of_a_profile_that_is_refused, threads_lose_nothing)
+TEST_SUITE("batch_merge", small_profiles_share_a_batch, labels_of_one_target_do_not_displace_others,
+           large_profiles_are_sent_alone_and_recent_ones_wait, types_of_one_target_do_not_displace_others,
+           profiles_are_sent_singly_without_memory_to_merge, oversized_sample_is_dropped_alone,
+           nothing_of_a_refused_profile_is_sent, threads_lose_nothing)

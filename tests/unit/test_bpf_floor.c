@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BPF programs stay inside of what Linux 5.15 has, whatever kernel they are
- * tried on. Numbers of helpers and of map types are given in order, so the last
- * one of 5.15 bounds them.
- * Source: include/uapi/linux/bpf.h of v5.15; Documentation/bpf/standardization.
+ * The BPF programs use only features of Linux 5.15, independent of the kernel on which they are tested. Numbers of
+ * helpers and of map types increase over time, so the last one of 5.15 is the limit. Source: include/uapi/linux/bpf.h
+ * of v5.15; Documentation/bpf/standardization.
  */
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
@@ -14,20 +13,20 @@
 
 #define LAST_HELPER BPF_FUNC_task_pt_regs
 #define LAST_MAP_TYPE BPF_MAP_TYPE_TASK_STORAGE
-/* that the verifier walks; what it says of them is asked for by make check-kernels */
+/* limit of the verifier; make check-kernels measures the instructions processed */
 #define INSTRUCTIONS_MAX 1000000
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+static int suppress_log(enum libbpf_print_level level, const char *fmt, va_list args)
 {
         (void)level, (void)fmt, (void)args;
         return 0;
 }
 
-static struct sample_bpf *opened(void)
+static struct sample_bpf *open_programs(void)
 {
         struct sample_bpf *bpf;
 
-        libbpf_set_print(quiet);
+        libbpf_set_print(suppress_log);
         bpf = sample_bpf__open();
         ck_assert_ptr_nonnull(bpf);
         return bpf;
@@ -43,8 +42,10 @@ static void check_atomic(const char *name, size_t at, const struct bpf_insn *i)
         ck_assert_msg(is_known, "%s, instruction %zu: atomic operation %#x", name, at, (unsigned)i->imm);
 }
 
-/* Newer ones: sign-extending moves, loads and divisions, swaps without a condition, long jumps (all 6.6), functions of
- * the kernel. */
+/*
+ * Newer instructions: sign-extending moves, loads and divisions, unconditional byte swaps, long jumps (all 6.6), kernel
+ * functions.
+ */
 static void check_instruction(const char *name, size_t at, const struct bpf_insn *i)
 {
         unsigned class = BPF_CLASS(i->code), op = BPF_OP(i->code);
@@ -69,7 +70,7 @@ static void check_instruction(const char *name, size_t at, const struct bpf_insn
 
 START_TEST(programs_use_instructions_and_helpers_of_5_15)
 {
-        struct sample_bpf *bpf = opened();
+        struct sample_bpf *bpf = open_programs();
         struct bpf_program *p;
         size_t count = 0;
 
@@ -82,7 +83,7 @@ START_TEST(programs_use_instructions_and_helpers_of_5_15)
                 for (size_t i = 0; i < n; i++) {
                         check_instruction(bpf_program__name(p), i, &insns[i]);
                         if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW))
-                                i++; /* its second half has no code */
+                                i++; /* its second half has opcode 0 */
                 }
                 count += n;
         }
@@ -104,7 +105,7 @@ static void check_map(const struct bpf_map *m)
 
 START_TEST(maps_are_of_types_that_5_15_has)
 {
-        struct sample_bpf *bpf = opened();
+        struct sample_bpf *bpf = open_programs();
         struct bpf_map *m;
 
         bpf_object__for_each_map(m, bpf->obj)
@@ -119,7 +120,7 @@ END_TEST
 
 START_TEST(programs_are_of_types_that_5_15_has)
 {
-        struct sample_bpf *bpf = opened();
+        struct sample_bpf *bpf = open_programs();
         struct bpf_program *p;
 
         bpf_object__for_each_program(p, bpf->obj)

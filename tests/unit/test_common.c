@@ -92,7 +92,7 @@ START_TEST(buf_over_its_maximum_keeps_its_content)
 }
 END_TEST
 
-START_TEST(arena_takes_over_what_another_has)
+START_TEST(arena_takes_over_blocks_of_another)
 {
         _cleanup_arena_ struct arena a, b;
         char *one, *two;
@@ -110,7 +110,7 @@ START_TEST(arena_takes_over_what_another_has)
         ck_assert_str_eq(one, "one");
         ck_assert_str_eq(two, "two");
         ck_assert_ptr_nonnull(arena_alloc(&b, KiB(20)));
-        ck_assert(!arena_absorb(&a, &b)); /* 100 KiB would be passed */
+        ck_assert(!arena_absorb(&a, &b)); /* 100 KiB would be exceeded */
         ck_assert_uint_gt(b.used, KiB(19));
         ck_assert_ptr_null(arena_alloc(&a, KiB(20)));
         arena_deinit(&a);
@@ -198,7 +198,7 @@ START_TEST(file_limit_is_exact)
 }
 END_TEST
 
-START_TEST(options_are_taken_out_of_the_arguments)
+START_TEST(options_are_removed_from_arguments)
 {
         char *args[] = { "x", "one", "--n=0x10", "-j", "two", "--l", "a", "--l=b", "--", "--n", NULL };
         char **argv = args;
@@ -238,7 +238,7 @@ static const struct option_verbs some_verbs = {
         .command = "x", .usage = &verb_pages[2], .items = verb_items, .count = 3
 };
 
-/* The verb's name, then the arguments that remain; or the text of the failure. */
+/* The verb's name, followed by the remaining arguments; or the error text. */
 static void parse_verb(const char *line, const struct option_verbs *verbs, char ret[static 256])
 {
         char text[128], *args[16] = { "x" }, *rest, **argv = args;
@@ -300,7 +300,7 @@ START_TEST(verbs_are_found_and_refuse_options_of_others)
 }
 END_TEST
 
-START_TEST(unknown_option_is_a_usage_error_that_names_it)
+START_TEST(unknown_option_is_usage_error)
 {
         char *args[] = { "x", "--nope", NULL };
         char **argv = args;
@@ -333,14 +333,14 @@ START_TEST(metrics_of_one_family_share_a_header)
 }
 END_TEST
 
-START_TEST(a_histogram_counts_up_to_each_bound)
+START_TEST(histogram_counts_are_cumulative)
 {
         static struct histogram h = HISTOGRAM("cairn_test_duration_seconds", "T.", "kind=\"a\"");
         static struct histogram bare = HISTOGRAM("cairn_bare_duration_seconds", "T.", "");
         _cleanup_buf_ struct buf out;
         const char *text;
 
-        histogram_observe(&h, 500000); /* a bound belongs to its bucket */
+        histogram_observe(&h, 500000); /* bounds are inclusive */
         histogram_observe(&h, 500001);
         histogram_observe(&h, 3000000000);
         histogram_observe(&h, 301000000000);
@@ -369,7 +369,7 @@ static void find_histogram(void *context, struct metric *m)
         *(bool *)context |= strcmp(m->type, "histogram") == 0;
 }
 
-START_TEST(a_visit_is_of_single_values)
+START_TEST(visitor_gets_single_values)
 {
         static struct histogram h = HISTOGRAM("cairn_unvisited_duration_seconds", "T.", "");
         bool found = false;
@@ -380,7 +380,7 @@ START_TEST(a_visit_is_of_single_values)
 }
 END_TEST
 
-START_TEST(a_metric_that_goes_is_not_written_and_labels_are_escaped)
+START_TEST(removed_metric_is_not_written_and_labels_are_escaped)
 {
         _cleanup_buf_ struct buf label, before, after;
         struct metric m = METRIC_GAUGE("cairn_going", "G.", NULL);
@@ -393,14 +393,14 @@ START_TEST(a_metric_that_goes_is_not_written_and_labels_are_escaped)
         metrics_write(&before);
         ck_assert_ptr_nonnull(strstr(buf_cstr(&before), "cairn_going{url=\"http://h/\\\"a\\\\b c\"} 3\n"));
         metric_unregister(&m);
-        metric_unregister(&m); /* it is gone */
+        metric_unregister(&m); /* it has been removed */
         buf_init(&after, 65536);
         metrics_write(&after);
         ck_assert_ptr_null(strstr(buf_cstr(&after), "cairn_going"));
 }
 END_TEST
 
-START_TEST(a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
+START_TEST(deadline_ends_by_time_or_cancellation)
 {
         atomic_bool cancelled = false;
         struct deadline never = { .expires_ns = INT64_MAX, .cancelled = &cancelled };
@@ -454,7 +454,7 @@ START_TEST(lower_bound_is_the_first_item_not_before_the_key)
 }
 END_TEST
 
-START_TEST(bytes_are_loaded_in_the_named_order)
+START_TEST(loads_use_the_given_byte_order)
 {
         uint8_t bytes[9] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
 
@@ -491,7 +491,7 @@ START_TEST(hex_digits_of_either_case_are_decoded)
 END_TEST
 
 /* RFC 4648, 10 */
-START_TEST(base64_is_padded_and_decoded_again)
+START_TEST(base64_round_trips)
 {
         static const char *const texts[][2] = { { "", "" },        { "f", "Zg==" },          { "fo", "Zm8=" },
                                                 { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" }, { "\xfb\xff", "+/8=" } };
@@ -518,7 +518,7 @@ START_TEST(prefixes_and_suffixes_may_be_longer_than_the_text)
 }
 END_TEST
 
-START_TEST(the_first_line_of_a_file_is_read_without_blanks_around_it)
+START_TEST(first_line_is_read_without_surrounding_blanks)
 {
         static const char *const texts[][2] = {
                 { "a b", "a b" }, { "  a b \t\r\nsecond\n", "a b" }, { "\n\na\n", "a" }, { "", NULL }, { " \n\t", NULL }
@@ -553,16 +553,14 @@ START_TEST(the_limit_of_open_files_is_raised_as_far_as_allowed)
 }
 END_TEST
 
-TEST_SUITE("common", the_first_line_of_a_file_is_read_without_blanks_around_it,
-           the_limit_of_open_files_is_raised_as_far_as_allowed, array_grows_by_half_and_refuses_an_overflow,
-           lower_bound_is_the_first_item_not_before_the_key, bytes_are_loaded_in_the_named_order,
-           hex_digits_of_either_case_are_decoded, base64_is_padded_and_decoded_again,
+TEST_SUITE("common", first_line_is_read_without_surrounding_blanks, the_limit_of_open_files_is_raised_as_far_as_allowed,
+           array_grows_by_half_and_refuses_an_overflow, lower_bound_is_the_first_item_not_before_the_key,
+           loads_use_the_given_byte_order, hex_digits_of_either_case_are_decoded, base64_round_trips,
            prefixes_and_suffixes_may_be_longer_than_the_text, reader_does_not_move_past_the_end,
            uleb128_over_64_bits_fails, leb128_round_trips, buf_over_its_maximum_keeps_its_content,
-           arena_refuses_past_its_maximum, arena_takes_over_what_another_has, build_id_hex_round_trips_and_folds_case,
+           arena_refuses_past_its_maximum, arena_takes_over_blocks_of_another, build_id_hex_round_trips_and_folds_case,
            json_text_is_escaped_and_always_utf8, utf8_refuses_overlong_forms_and_surrogates, file_limit_is_exact,
-           options_are_taken_out_of_the_arguments, unknown_option_is_a_usage_error_that_names_it,
+           options_are_removed_from_arguments, unknown_option_is_usage_error,
            verbs_are_found_and_refuse_options_of_others, metrics_of_one_family_share_a_header,
-           a_histogram_counts_up_to_each_bound, a_visit_is_of_single_values,
-           a_metric_that_goes_is_not_written_and_labels_are_escaped,
-           a_deadline_is_over_when_its_time_is_or_when_it_is_cancelled)
+           histogram_counts_are_cumulative, visitor_gets_single_values,
+           removed_metric_is_not_written_and_labels_are_escaped, deadline_ends_by_time_or_cancellation)

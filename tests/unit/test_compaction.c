@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction of a store: the tables hold the same rows in fewer, sorted files;
- * files that cannot be merged, other commits and other work are respected.
+ * Compaction of a store: the tables keep the same rows in fewer, sorted files. Files that cannot be merged, other
+ * commits and other operations are not affected.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -42,7 +42,7 @@ static void end(void)
                 symbol_index_close(symbols);
 }
 
-/* Samples of several types of stacks, labels and days; each flush shares some of them with others. */
+/* Samples of several types, stacks, labels and days; each flush shares some of them with others. */
 static void append_mixed(unsigned batch)
 {
         struct test_profile t;
@@ -109,7 +109,7 @@ static void check_rows_are(struct store_rows *before)
         store_rows_deinit(&now);
 }
 
-START_TEST(the_same_rows_are_in_one_file_a_day)
+START_TEST(rows_of_a_day_are_merged_into_one_file)
 {
         struct store_rows before;
         struct profile_store_stat stat;
@@ -140,7 +140,7 @@ START_TEST(the_same_rows_are_in_one_file_a_day)
 }
 END_TEST
 
-/* "type labels stack time" of a row's text, which has the columns by name. */
+/* "type labels stack time" from a row's text, which has columns sorted by name. */
 static void get_sort_text(const char *row, char *ret, size_t size)
 {
         static const char *const parts[] = { " profile_type=",  " label_host=", " label_rare",
@@ -178,12 +178,12 @@ START_TEST(rows_are_sorted_by_type_labels_stack_and_time)
 }
 END_TEST
 
-START_TEST(columns_that_came_later_and_empty_ones_survive)
+START_TEST(later_and_empty_columns_are_kept)
 {
         struct store_rows before;
         struct error err;
 
-        /* The first file has no label columns but its own; the schema grows with each flush. */
+        /* The first file has only its own label columns; the schema grows with each flush. */
         for (unsigned i = 0; i < 6; i++) {
                 char label[32];
                 struct test_profile t;
@@ -203,14 +203,14 @@ START_TEST(columns_that_came_later_and_empty_ones_survive)
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 1);
         check_rows_are(&before);
         store_rows_deinit(&before);
-        /* A label without any value is not in the file, but still in the table. */
+        /* A label without values is not in the file, but still in the table. */
         append_mixed(100);
         store_fixture_flush(&fixture);
         ck_assert_uint_eq(fixture.store->tables->columns.count, 5 + 3);
 }
 END_TEST
 
-START_TEST(labels_without_a_column_of_their_own_are_kept)
+START_TEST(labels_without_a_column_are_kept)
 {
         struct store_rows before;
         struct error err;
@@ -257,7 +257,7 @@ static void check_last_commit(const char *table, const char *wanted)
         ck_assert_msg(strstr(buf_cstr(&text), wanted), "no %s in %s", wanted, buf_cstr(&text));
 }
 
-START_TEST(a_stack_that_is_there_twice_is_kept_once_without_a_change_of_data)
+START_TEST(duplicate_stacks_are_merged_without_data_change)
 {
         struct store_rows before;
 
@@ -302,8 +302,8 @@ static void check_all_names(const char *name)
         table_rows_deinit(&rows);
 }
 
-/* The copies are merged before and after the newest file, by name. */
-START_TEST(of_a_location_that_is_there_several_times_the_newest_frames_are_kept)
+/* The copies are merged before and after the newest file, depending on their names. */
+START_TEST(newest_frames_of_duplicate_locations_are_kept)
 {
         struct table_rows rows;
         struct tables *raw, *middle;
@@ -348,7 +348,7 @@ static size_t count_files(const char *pattern)
         return n;
 }
 
-START_TEST(a_merge_whose_input_another_writer_removed_is_given_up)
+START_TEST(merge_is_abandoned_when_input_is_removed)
 {
         struct table_rows before, after;
         size_t removed;
@@ -357,17 +357,18 @@ START_TEST(a_merge_whose_input_another_writer_removed_is_given_up)
         before = read_table_rows(fixture.store, TABLE_SAMPLES);
         removed = fixture.store->tables->parts[TABLE_SAMPLES][1]->rows;
         foreign_writer_remove(&fixture, TABLE_SAMPLES, fixture.store->tables->parts[TABLE_SAMPLES][1]);
-        compact(); /* begins with the snapshot from before */
+        compact(); /* starts with the previous snapshot */
         after = read_table_rows(fixture.store, TABLE_SAMPLES);
         ck_assert_uint_eq(after.count, before.count - removed);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
-        ck_assert_uint_eq(count_files("tables/samples/date=*/compact-*"), 2); /* that of the first try is gone */
+        ck_assert_uint_eq(count_files("tables/samples/date=*/compact-*"),
+                          2); /* the file of the first attempt is removed */
         table_rows_deinit(&before);
         table_rows_deinit(&after);
 }
 END_TEST
 
-START_TEST(a_merge_goes_on_beside_a_file_that_another_writer_added)
+START_TEST(merge_continues_when_another_writer_adds_a_file)
 {
         struct table_rows before, after;
 
@@ -384,7 +385,7 @@ START_TEST(a_merge_goes_on_beside_a_file_that_another_writer_added)
 }
 END_TEST
 
-START_TEST(a_damaged_file_is_left_alone_and_the_others_are_merged)
+START_TEST(damaged_file_is_skipped)
 {
         struct compaction_result r;
         const struct table_part *bad;
@@ -403,11 +404,11 @@ START_TEST(a_damaged_file_is_left_alone_and_the_others_are_merged)
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 3);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 3);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 1);
-        ck_assert_uint_eq(compact().skipped_files, 0); /* not tried again */
+        ck_assert_uint_eq(compact().skipped_files, 0); /* not retried */
 }
 END_TEST
 
-START_TEST(a_missing_file_is_left_alone_and_the_others_are_merged)
+START_TEST(missing_file_is_skipped)
 {
         _cleanup_free_ char *path = NULL, *away = NULL;
         struct compaction_result r;
@@ -424,9 +425,9 @@ START_TEST(a_missing_file_is_left_alone_and_the_others_are_merged)
         ck_assert_uint_eq(r.failed_partitions, 0);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 3);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 3);
-        ck_assert_uint_eq(compact().skipped_files, 0); /* not tried again */
+        ck_assert_uint_eq(compact().skipped_files, 0); /* not retried */
         ck_assert_int_eq(rename(away, path), 0);
-        ck_assert_uint_ge(compact().merges, 1); /* but when it is back */
+        ck_assert_uint_ge(compact().merges, 1); /* except once it is back */
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 3);
         now = read_table_rows(fixture.store, TABLE_SAMPLES);
@@ -436,7 +437,7 @@ START_TEST(a_missing_file_is_left_alone_and_the_others_are_merged)
 }
 END_TEST
 
-START_TEST(a_file_that_another_writer_removed_and_unlinked_is_not_missing)
+START_TEST(file_removed_by_another_writer_is_not_missing)
 {
         struct compaction_result r;
         struct table_part *part;
@@ -445,13 +446,13 @@ START_TEST(a_file_that_another_writer_removed_and_unlinked_is_not_missing)
         part = fixture.store->tables->parts[TABLE_SAMPLES][1];
         foreign_writer_remove(&fixture, TABLE_SAMPLES, part);
         ck_assert_int_eq(unlink(part->path), 0);
-        r = compact(); /* begins with the snapshot from before */
+        r = compact(); /* starts with the previous snapshot */
         ck_assert_uint_eq(r.skipped_files + r.failed_partitions, 0);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_SAMPLES], 2);
 }
 END_TEST
 
-START_TEST(a_failure_counts_no_more_once_its_partition_has_nothing_to_merge)
+START_TEST(failure_is_cleared_once_partition_needs_no_merge)
 {
         _cleanup_free_ char *log = store_fixture_path(&fixture, "tables/stacks/_delta_log");
         _cleanup_free_ char *moved = store_fixture_path(&fixture, "tables/stacks/moved");
@@ -466,7 +467,7 @@ START_TEST(a_failure_counts_no_more_once_its_partition_has_nothing_to_merge)
         ck_assert_int_eq(rename(moved, log), 0);
         profile_store_get_health(fixture.store, &health);
         ck_assert_int_ne(health.compaction_failing_since, 0);
-        stacks = fixture.store->tables->parts[TABLE_STACKS]; /* two of each day */
+        stacks = fixture.store->tables->parts[TABLE_STACKS]; /* two for each day */
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 4);
         foreign_writer_remove(&fixture, TABLE_STACKS, stacks[0]);
         foreign_writer_remove(&fixture, TABLE_STACKS, stacks[2]);
@@ -480,9 +481,9 @@ START_TEST(a_failure_counts_no_more_once_its_partition_has_nothing_to_merge)
 }
 END_TEST
 
-/* ---- beside a re-symbolization -------------------------------------------------------------------- */
+/* ---- during a re-symbolization -------------------------------------------------------------------- */
 
-/* The merge of locations is the smallest: it comes first. */
+/* The merge of locations is the smallest, so it comes first. */
 static void fill_for_locations_first(void)
 {
         fill_store(0, 12);
@@ -491,7 +492,7 @@ static void fill_for_locations_first(void)
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_LOCATIONS], 2);
 }
 
-/* Until all else is merged, and some more calls. */
+/* Until everything else is merged, and a few more calls. */
 static bool end_resymbolization(void *context, const struct compaction_result *so_far, uint64_t files_due)
 {
         unsigned *calls = context;
@@ -520,10 +521,10 @@ END_TEST
 static bool end_while_waiting(void *context, const struct compaction_result *so_far, uint64_t files_due)
 {
         (void)files_due;
-        return so_far->merges < 4 || ++*(unsigned *)context < 3; /* twice without a merge */
+        return so_far->merges < 4 || ++*(unsigned *)context < 3; /* two calls without a merge */
 }
 
-START_TEST(a_compaction_that_waits_for_a_resymbolization_can_be_ended)
+START_TEST(compaction_that_waits_for_resymbolization_can_be_cancelled)
 {
         struct compaction_result r;
         struct error err = { 0 };
@@ -558,7 +559,7 @@ START_TEST(the_thread_merges_samples_during_a_resymbolization)
                 store_fixture_flush(&fixture);
         }
         stat = store_fixture_stat(&fixture);
-        ck_assert_uint_lt(stat.locations.bytes, stat.samples.bytes / 2); /* they come before a day's samples */
+        ck_assert_uint_lt(stat.locations.bytes, stat.samples.bytes / 2); /* they come before the samples of a day */
         fixture.options.compact_interval_ms = 5;
         profile_store_close(fixture.store);
         store_fixture_open(&fixture);
@@ -569,7 +570,7 @@ START_TEST(the_thread_merges_samples_during_a_resymbolization)
 }
 END_TEST
 
-/* ---- a merge at work ---------------------------------------------------------------------------- */
+/* ---- a merge in progress ------------------------------------------------------------------------ */
 
 struct other_compaction {
         pthread_t thread;
@@ -586,7 +587,7 @@ static void *run_other_compaction(void *context)
         return NULL;
 }
 
-/* Starts a compaction in another thread; its first merge is written, and waits for the writer lock to be committed. */
+/* Starts a compaction in another thread; its first merge is written and waits for the writer lock to commit. */
 static void begin_waiting_compaction(struct other_compaction *o)
 {
         static const struct timespec pause = { .tv_nsec = 1000000 };
@@ -620,8 +621,8 @@ static bool proceed_once(void *context)
         return ++*calls < 2;
 }
 
-/* Else the shutdown of a service would wait for merges of others. */
-START_TEST(work_that_waits_for_the_merge_of_another_can_be_ended)
+/* Otherwise the shutdown of a service would wait for merges in other processes. */
+START_TEST(work_that_waits_for_another_merge_can_be_cancelled)
 {
         struct other_compaction other;
         unsigned calls = 0;
@@ -645,7 +646,7 @@ START_TEST(work_that_waits_for_the_merge_of_another_can_be_ended)
 }
 END_TEST
 
-START_TEST(a_merge_whose_output_is_gone_is_not_committed_and_is_made_again)
+START_TEST(merge_with_missing_output_is_not_committed_and_repeated)
 {
         _cleanup_free_ char *pattern = NULL;
         struct other_compaction other;
@@ -657,7 +658,7 @@ START_TEST(a_merge_whose_output_is_gone_is_not_committed_and_is_made_again)
         pattern = store_fixture_path(&fixture, "tables/*/date=*/compact-*");
         begin_waiting_compaction(&other);
         ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);
-        for (size_t i = 0; i < files.gl_pathc; i++) /* as the search for orphans does after a suspend */
+        for (size_t i = 0; i < files.gl_pathc; i++) /* like the search for orphans after a suspend */
                 ck_assert_int_eq(unlink(files.gl_pathv[i]), 0);
         globfree(&files);
         end_waiting_compaction(&other);
@@ -705,15 +706,15 @@ static void drop_first_day(struct table_rows *r)
         r->count = kept;
 }
 
-/* Both want the writer lock to commit; whichever gets it first, the day goes, and no merge brings it back. */
-START_TEST(a_day_that_retention_removes_during_its_merge_does_not_come_back)
+/* Both need the writer lock to commit. In either order the day is removed, and no merge restores it. */
+START_TEST(day_expired_during_merge_is_not_restored)
 {
         for (int round = 0; round < 8; round++) {
                 struct other_expiry expiry = { 0 };
                 struct other_compaction other;
                 struct table_rows wanted, left;
 
-                if (round) { /* the fixture made the first store */
+                if (round) { /* the store opened by the fixture */
                         end();
                         begin();
                 }
@@ -745,7 +746,7 @@ START_TEST(a_day_that_retention_removes_during_its_merge_does_not_come_back)
 }
 END_TEST
 
-START_TEST(a_partition_that_fails_does_not_stop_the_others)
+START_TEST(failed_partition_does_not_stop_others)
 {
         struct profile_store_health health;
         struct store_rows before;
@@ -780,9 +781,9 @@ START_TEST(a_partition_that_fails_does_not_stop_the_others)
 }
 END_TEST
 
-/* ---- merging alone ---------------------------------------------------------------------------------- */
+/* ---- merges without a store ------------------------------------------------------------------------- */
 
-static enum status go_on(void *context, uint64_t bytes, struct error *err)
+static enum status proceed_always(void *context, uint64_t bytes, struct error *err)
 {
         (void)err;
         *(uint64_t *)context += bytes;
@@ -800,7 +801,7 @@ static enum status merge_part_list(struct table_part *const *parts, size_t count
                                                     .parts = parts,
                                                     .part_count = count,
                                                     .output_count = outputs,
-                                                    .proceed = go_on,
+                                                    .proceed = proceed_always,
                                                     .context = &bytes };
         enum status st = merge_parts(&request, ret, &failed, err);
 
@@ -826,7 +827,7 @@ static struct table_rows read_merged_rows(const struct merge_result *m)
         return rows;
 }
 
-START_TEST(a_merge_of_much_is_split_into_files_that_follow_each_other)
+START_TEST(large_merge_is_split_into_consecutive_files)
 {
         struct table_part *const *parts;
         struct merge_result m;
@@ -834,7 +835,7 @@ START_TEST(a_merge_of_much_is_split_into_files_that_follow_each_other)
         char before[512] = "", now[512];
         struct error err = { 0 };
 
-        for (unsigned i = 0; i < 3; i++) { /* more rows than are copied at once */
+        for (unsigned i = 0; i < 3; i++) { /* more rows than are copied at a time */
                 for (unsigned k = 0; k < 300; k++)
                         append_mixed(i * 300 + k);
                 store_fixture_flush(&fixture);
@@ -857,7 +858,7 @@ START_TEST(a_merge_of_much_is_split_into_files_that_follow_each_other)
 }
 END_TEST
 
-/* A file whose row groups overlap, as another program or an older version may have written it. */
+/* A file with overlapping row groups, as another program or an older version may have written it. */
 static struct table_part *write_unsorted_part(const char *path)
 {
         struct table_part *part = calloc(1, sizeof *part);
@@ -903,7 +904,7 @@ static struct table_part *write_unsorted_part(const char *path)
         return part;
 }
 
-START_TEST(row_groups_that_overlap_are_put_into_order)
+START_TEST(overlapping_row_groups_are_sorted)
 {
         _cleanup_free_ char *path = store_fixture_path(&fixture, "unsorted.parquet");
         struct table_part *part = write_unsorted_part(path), *two[2] = { part, part };
@@ -918,7 +919,7 @@ START_TEST(row_groups_that_overlap_are_put_into_order)
         for (size_t i = 0; i < after.count; i++, memcpy(last, now, sizeof last)) {
                 get_sort_text(after.items[i], now, sizeof now);
                 ck_assert_msg(strcmp(last, now) <= 0, "'%s' comes before '%s'", last, now);
-                for (size_t k = 0; k < before.count; k++) { /* each of the first is there twice */
+                for (size_t k = 0; k < before.count; k++) { /* each row of the first is stored twice */
                         if (strcmp(before.items[k], after.items[i]) != 0)
                                 continue;
                         before.items[k][0]++;
@@ -940,8 +941,8 @@ static enum status select_row_groups(void *context, const struct part_file *f, u
         return row_selector_mark(context, f, group, rows, err);
 }
 
-/* Rows are selected by their place in the file, and merged in another order. */
-START_TEST(rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order)
+/* Rows are selected by their position in the file, and merged in another order. */
+START_TEST(dropped_rows_are_omitted_from_row_groups_in_any_order)
 {
         const struct scan_filter filter = { INT64_MIN, INT64_MAX, "a", NULL, 0 };
         _cleanup_free_ char *path = store_fixture_path(&fixture, "unsorted.parquet");
@@ -955,7 +956,7 @@ START_TEST(rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order)
                                               .parts = &part,
                                               .part_count = 1,
                                               .output_count = 1,
-                                              .proceed = go_on,
+                                              .proceed = proceed_always,
                                               .context = &bytes,
                                               .select_dropped = select_row_groups };
         struct merge_result m;
@@ -985,7 +986,7 @@ START_TEST(rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order)
 }
 END_TEST
 
-/* All rows of files whose path has this text. */
+/* All rows of files whose path contains this text. */
 static enum status select_file(void *context, const struct part_file *f, uint32_t group, uint8_t *rows,
                                struct error *err)
 {
@@ -997,8 +998,8 @@ static enum status select_file(void *context, const struct part_file *f, uint32_
         return ST_OK;
 }
 
-/* Of two files with the same stacks one is dropped, or both are. */
-START_TEST(of_rows_with_one_id_the_one_that_is_not_dropped_is_kept)
+/* Of two files with the same stacks one is dropped, or both. */
+START_TEST(undropped_row_of_equal_ids_is_kept)
 {
         static const struct {
                 const char *dropped;
@@ -1017,7 +1018,7 @@ START_TEST(of_rows_with_one_id_the_one_that_is_not_dropped_is_kept)
                                                             .parts = fixture.store->tables->parts[TABLE_STACKS],
                                                             .part_count = 2,
                                                             .output_count = 1,
-                                                            .proceed = go_on,
+                                                            .proceed = proceed_always,
                                                             .context = &bytes,
                                                             .select_dropped = select_file,
                                                             .drop_context = dropped };
@@ -1035,7 +1036,7 @@ START_TEST(of_rows_with_one_id_the_one_that_is_not_dropped_is_kept)
 }
 END_TEST
 
-START_TEST(outputs_inherit_the_retention_rules_that_all_inputs_have_behind_them)
+START_TEST(outputs_inherit_retention_rules_applied_to_all_inputs)
 {
         fill_store(0, 2);
         for (size_t i = 0; i < fixture.store->tables->part_count[TABLE_SAMPLES]; i++) {
@@ -1057,7 +1058,7 @@ static enum status stop_at_once(void *context, uint64_t bytes, struct error *err
         return error_set(err, ST_BUSY, "stopped by a test");
 }
 
-START_TEST(a_merge_that_is_stopped_leaves_nothing_behind)
+START_TEST(cancelled_merge_leaves_no_files)
 {
         struct merge_result m = { 0 };
         struct error err = { 0 };
@@ -1088,7 +1089,7 @@ static bool stop_after_first(void *context, const struct compaction_result *so_f
         return so_far->merges < 1;
 }
 
-START_TEST(progress_is_told_and_can_end_it)
+START_TEST(progress_callback_is_called_and_can_cancel)
 {
         unsigned calls = 0;
         struct error err;
@@ -1100,8 +1101,8 @@ START_TEST(progress_is_told_and_can_end_it)
 }
 END_TEST
 
-/* With little memory fewer files are merged at once, until all are. */
-START_TEST(a_merge_that_is_refused_memory_takes_fewer_files)
+/* With little memory fewer files are merged at a time, until all are merged. */
+START_TEST(merge_without_memory_uses_fewer_files)
 {
         struct memory_reservation taken = { .use = MEMORY_COMPACTION };
         struct store_rows before;
@@ -1122,33 +1123,33 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { the_same_rows_are_in_one_file_a_day,
+        const TTest *const tests[] = { rows_of_a_day_are_merged_into_one_file,
                                        rows_are_sorted_by_type_labels_stack_and_time,
-                                       columns_that_came_later_and_empty_ones_survive,
-                                       labels_without_a_column_of_their_own_are_kept,
-                                       a_stack_that_is_there_twice_is_kept_once_without_a_change_of_data,
-                                       of_a_location_that_is_there_several_times_the_newest_frames_are_kept,
-                                       a_merge_whose_input_another_writer_removed_is_given_up,
-                                       a_merge_goes_on_beside_a_file_that_another_writer_added,
-                                       a_damaged_file_is_left_alone_and_the_others_are_merged,
-                                       a_missing_file_is_left_alone_and_the_others_are_merged,
-                                       a_file_that_another_writer_removed_and_unlinked_is_not_missing,
-                                       a_failure_counts_no_more_once_its_partition_has_nothing_to_merge,
+                                       later_and_empty_columns_are_kept,
+                                       labels_without_a_column_are_kept,
+                                       duplicate_stacks_are_merged_without_data_change,
+                                       newest_frames_of_duplicate_locations_are_kept,
+                                       merge_is_abandoned_when_input_is_removed,
+                                       merge_continues_when_another_writer_adds_a_file,
+                                       damaged_file_is_skipped,
+                                       missing_file_is_skipped,
+                                       file_removed_by_another_writer_is_not_missing,
+                                       failure_is_cleared_once_partition_needs_no_merge,
                                        samples_and_stacks_are_merged_during_a_resymbolization,
-                                       a_compaction_that_waits_for_a_resymbolization_can_be_ended,
+                                       compaction_that_waits_for_resymbolization_can_be_cancelled,
                                        the_thread_merges_samples_during_a_resymbolization,
-                                       work_that_waits_for_the_merge_of_another_can_be_ended,
-                                       a_day_that_retention_removes_during_its_merge_does_not_come_back,
-                                       a_merge_whose_output_is_gone_is_not_committed_and_is_made_again,
-                                       a_partition_that_fails_does_not_stop_the_others,
-                                       a_merge_of_much_is_split_into_files_that_follow_each_other,
-                                       row_groups_that_overlap_are_put_into_order,
-                                       rows_that_a_merge_drops_are_left_out_of_row_groups_in_any_order,
-                                       of_rows_with_one_id_the_one_that_is_not_dropped_is_kept,
-                                       outputs_inherit_the_retention_rules_that_all_inputs_have_behind_them,
-                                       a_merge_that_is_stopped_leaves_nothing_behind,
-                                       progress_is_told_and_can_end_it,
-                                       a_merge_that_is_refused_memory_takes_fewer_files };
+                                       work_that_waits_for_another_merge_can_be_cancelled,
+                                       day_expired_during_merge_is_not_restored,
+                                       merge_with_missing_output_is_not_committed_and_repeated,
+                                       failed_partition_does_not_stop_others,
+                                       large_merge_is_split_into_consecutive_files,
+                                       overlapping_row_groups_are_sorted,
+                                       dropped_rows_are_omitted_from_row_groups_in_any_order,
+                                       undropped_row_of_equal_ids_is_kept,
+                                       outputs_inherit_retention_rules_applied_to_all_inputs,
+                                       cancelled_merge_leaves_no_files,
+                                       progress_callback_is_called_and_can_cancel,
+                                       merge_without_memory_uses_fewer_files };
 
         return suite_run_with("compaction", begin, end, tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of compaction alone, and a month of flushes simulated with it. */
+/* Tests of the compaction plan, and a simulated month of flushes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ START_TEST(files_of_equal_size_are_merged_when_there_are_ten)
 }
 END_TEST
 
-START_TEST(a_large_file_does_not_take_part_in_merges_of_small_ones)
+START_TEST(large_file_is_excluded_from_merges_of_small_ones)
 {
         fill(11, 500, 6000, 0);
         files[4].rows = 100000;
@@ -54,7 +54,7 @@ START_TEST(an_idle_partition_is_merged_with_fewer_files)
 {
         fill(3, 500, 6000, COMPACTION_IDLE_S);
         ck_assert_uint_eq(plan(3, COMPACTION_OPEN), 3);
-        files[0].added_s = NOW; /* it still receives files */
+        files[0].added_s = NOW; /* it is still being appended to */
         ck_assert_uint_eq(plan(3, COMPACTION_OPEN), 0);
         fill(2, 500, 6000, COMPACTION_IDLE_S);
         files[0].rows = 100000;
@@ -62,26 +62,26 @@ START_TEST(an_idle_partition_is_merged_with_fewer_files)
 }
 END_TEST
 
-START_TEST(a_file_from_the_future_does_not_keep_a_partition_busy)
+START_TEST(file_with_future_time_does_not_keep_partition_active)
 {
         fill(3, 500, 6000, COMPACTION_SETTLED_S);
-        files[1].added_s = NOW + 1; /* clocks differ a little */
+        files[1].added_s = NOW + 1; /* clocks differ slightly */
         ck_assert_uint_eq(plan(3, COMPACTION_OPEN), 0);
         files[1].added_s = NOW + 10 * 365 * 86400;
         ck_assert_uint_eq(plan(3, COMPACTION_OPEN), 3);
         files[0].rows = 100000;
         ck_assert_uint_eq(plan(3, COMPACTION_CLOSED), 3);
-        files[0].added_s = files[1].added_s = files[2].added_s = INT64_MAX / 1000; /* as a log may say */
+        files[0].added_s = files[1].added_s = files[2].added_s = INT64_MAX / 1000; /* as a log may contain */
         ck_assert_uint_eq(plan(3, COMPACTION_CLOSED), 3);
 }
 END_TEST
 
-START_TEST(a_day_that_is_over_becomes_one_file)
+START_TEST(past_day_becomes_one_file)
 {
         fill(3, 100, 6000, COMPACTION_QUIET_S);
         files[1].rows = 300;
         ck_assert_uint_eq(plan(3, COMPACTION_CLOSED), 3);
-        files[1].rows = 10000; /* too much to rewrite for 200 late rows, until the day has settled */
+        files[1].rows = 10000; /* too many rows to rewrite for 200 late ones, until the day has settled */
         ck_assert_uint_eq(plan(3, COMPACTION_CLOSED), 2);
         fill(2, 100, 6000, COMPACTION_SETTLED_S);
         files[1].rows = 10000;
@@ -96,7 +96,7 @@ START_TEST(large_files_are_final)
         ck_assert_uint_eq(plan(20, COMPACTION_OPEN), 0);
         ck_assert_uint_eq(plan(20, COMPACTION_CLOSED), 0);
         ck_assert_uint_eq(plan(20, COMPACTION_FULL), 0);
-        files[3].bytes = MiB(10); /* joins a final one of a day that has settled */
+        files[3].bytes = MiB(10); /* is merged with a final file of a day that has settled */
         files[3].rows = 1000000;
         files[7].bytes = MiB(70);
         files[8].bytes = MiB(63) + 1;
@@ -109,7 +109,7 @@ START_TEST(large_files_are_final)
 }
 END_TEST
 
-START_TEST(files_that_together_are_final_are_merged_at_once)
+START_TEST(files_that_reach_final_size_are_merged_at_once)
 {
         fill(2, 5000000, MiB(63), 0);
         files[1].bytes = MiB(64) - 1;
@@ -123,7 +123,7 @@ START_TEST(files_that_together_are_final_are_merged_at_once)
 }
 END_TEST
 
-START_TEST(one_merge_is_bounded_in_files_bytes_and_memory)
+START_TEST(merge_is_limited_in_files_bytes_and_memory)
 {
         struct compaction_rules rules = compaction_default_rules;
 
@@ -141,7 +141,7 @@ START_TEST(one_merge_is_bounded_in_files_bytes_and_memory)
 }
 END_TEST
 
-START_TEST(files_that_cannot_be_merged_are_left_out)
+START_TEST(unmergeable_files_are_excluded)
 {
         fill(11, 500, 6000, 0);
         files[2].is_unmergeable = true;
@@ -154,7 +154,7 @@ START_TEST(files_that_cannot_be_merged_are_left_out)
 }
 END_TEST
 
-START_TEST(files_without_a_row_count_are_judged_by_their_size)
+START_TEST(files_without_row_count_are_compared_by_size)
 {
         fill(10, 0, 6000, 0);
         ck_assert_uint_eq(plan(10, COMPACTION_OPEN), 10);
@@ -211,7 +211,7 @@ static void merge_simulated(struct simulated_day *d, int64_t day_end, uint64_t r
         }
 }
 
-/* Flushes of 10 s for 30 days, each for the day before, too, with some probability; times at which nothing is sent. */
+/* Flushes every 10 s for 30 days, each with some probability also for the previous day; with idle times. */
 static void simulate_month(uint64_t rows, uint64_t row_bytes, unsigned late_percent)
 {
         const int64_t begin = 20000 * INT64_C(86400);
@@ -265,7 +265,7 @@ START_TEST(a_month_of_large_flushes_becomes_files_of_the_final_size)
 }
 END_TEST
 
-START_TEST(late_samples_do_not_rewrite_a_day_again_and_again)
+START_TEST(late_samples_do_not_rewrite_a_day_repeatedly)
 {
         simulate_month(500, 12, 5);
         for (int i = 0; i < DAYS; i++)
@@ -364,11 +364,10 @@ START_TEST(an_hour_is_in_few_files_while_it_is_ingested_and_after_it)
 END_TEST
 
 TEST_SUITE("compaction plan", files_of_equal_size_are_merged_when_there_are_ten,
-           a_large_file_does_not_take_part_in_merges_of_small_ones, an_idle_partition_is_merged_with_fewer_files,
-           a_file_from_the_future_does_not_keep_a_partition_busy, a_day_that_is_over_becomes_one_file,
-           large_files_are_final, files_that_together_are_final_are_merged_at_once,
-           one_merge_is_bounded_in_files_bytes_and_memory, files_that_cannot_be_merged_are_left_out,
-           files_without_a_row_count_are_judged_by_their_size,
+           large_file_is_excluded_from_merges_of_small_ones, an_idle_partition_is_merged_with_fewer_files,
+           file_with_future_time_does_not_keep_partition_active, past_day_becomes_one_file, large_files_are_final,
+           files_that_reach_final_size_are_merged_at_once, merge_is_limited_in_files_bytes_and_memory,
+           unmergeable_files_are_excluded, files_without_row_count_are_compared_by_size,
            a_month_of_small_flushes_stays_in_few_files_and_few_writes,
-           a_month_of_large_flushes_becomes_files_of_the_final_size, late_samples_do_not_rewrite_a_day_again_and_again,
+           a_month_of_large_flushes_becomes_files_of_the_final_size, late_samples_do_not_rewrite_a_day_repeatedly,
            an_hour_is_in_few_files_while_it_is_ingested_and_after_it)

@@ -78,7 +78,7 @@ static enum status zlib_unpack(const void *data, size_t n, struct buf *ret, stru
 static pack_fn *const packs[FORMATS] = { gzip_compress, zstd_pack, lz4_pack, snappy_pack, zlib_pack };
 static unpack_fn *const unpacks[FORMATS] = { gzip_decompress, zstd_decompress, lz4_unpack, snappy_unpack, zlib_unpack };
 
-/* 1 MiB that packs well, but not to nothing. */
+/* 1 MiB that compresses well, but not extremely. */
 static uint8_t *make_text(void)
 {
         uint8_t *text = malloc(MiB(1));
@@ -91,7 +91,7 @@ static uint8_t *make_text(void)
         return text;
 }
 
-START_TEST(packed_text_comes_back)
+START_TEST(compressed_text_round_trips)
 {
         _cleanup_free_ uint8_t *text = make_text();
 
@@ -102,7 +102,7 @@ START_TEST(packed_text_comes_back)
                 buf_init(&back, MiB(1));
                 ck_assert_int_eq(packs[i](text, MiB(1), 3, &packed, NULL), ST_OK);
                 ck_assert_uint_lt(packed.size, i < 2 ? MiB(1) / 2 : MiB(1));
-                buf_init(&back, MiB(1)); /* exactly as much as comes out is enough */
+                buf_init(&back, MiB(1)); /* exactly the size of the output is enough */
                 ck_assert_int_eq(unpacks[i](packed.data, packed.size, &back, NULL), ST_OK);
                 ck_assert_uint_eq(back.size, MiB(1));
                 ck_assert_mem_eq(back.data, text, MiB(1));
@@ -112,7 +112,7 @@ START_TEST(packed_text_comes_back)
 }
 END_TEST
 
-START_TEST(a_bomb_stops_at_the_maximum)
+START_TEST(bomb_stops_at_limit)
 {
         for (int i = 0; i < FORMATS; i++) {
                 _cleanup_free_ uint8_t *zeros = calloc(1, MiB(32));
@@ -121,7 +121,7 @@ START_TEST(a_bomb_stops_at_the_maximum)
 
                 buf_init(&packed, MiB(40));
                 ck_assert_int_eq(packs[i](zeros, MiB(32), 3, &packed, NULL), ST_OK);
-                ck_assert_uint_lt(packed.size, MiB(2)); /* snappy packs to a twentieth */
+                ck_assert_uint_lt(packed.size, MiB(2)); /* snappy compresses it to a twentieth */
                 buf_init(&back, MiB(1));
                 buf_append_str(&back, "before");
                 ck_assert_int_eq(unpacks[i](packed.data, packed.size, &back, &err), ST_TOO_BIG);
@@ -132,7 +132,7 @@ START_TEST(a_bomb_stops_at_the_maximum)
 }
 END_TEST
 
-START_TEST(every_cut_is_bad_data)
+START_TEST(truncated_input_is_bad_data)
 {
         static const char text[] = "a text that is long enough to have a stream of its own, is it not, is it not";
 
@@ -154,8 +154,8 @@ START_TEST(every_cut_is_bad_data)
 }
 END_TEST
 
-/* As the libraries of Go write them, which the OpenTelemetry Collector uses. */
-START_TEST(what_go_packs_is_unpacked)
+/* As written by the Go libraries that the OpenTelemetry Collector uses. */
+START_TEST(output_of_go_libraries_is_decompressed)
 {
         static const char *const names[][2] = {
                 { "lz4", "lz4" },
@@ -208,7 +208,7 @@ START_TEST(damaged_lz4_and_snappy_are_refused)
 }
 END_TEST
 
-START_TEST(gzip_members_in_a_row_are_one_text)
+START_TEST(consecutive_gzip_members_are_concatenated)
 {
         _cleanup_buf_ struct buf packed, back;
 
@@ -224,7 +224,7 @@ START_TEST(gzip_members_in_a_row_are_one_text)
 }
 END_TEST
 
-START_TEST(pieces_make_one_text_and_each_can_be_read_at_once)
+START_TEST(each_chunk_is_flushed_and_concatenates)
 {
         static const enum compression kinds[] = { COMPRESSION_GZIP, COMPRESSION_ZSTD };
 
@@ -251,6 +251,6 @@ START_TEST(pieces_make_one_text_and_each_can_be_read_at_once)
 }
 END_TEST
 
-TEST_SUITE("compress", pieces_make_one_text_and_each_can_be_read_at_once, packed_text_comes_back,
-           a_bomb_stops_at_the_maximum, every_cut_is_bad_data, what_go_packs_is_unpacked,
-           damaged_lz4_and_snappy_are_refused, gzip_members_in_a_row_are_one_text)
+TEST_SUITE("compress", each_chunk_is_flushed_and_concatenates, compressed_text_round_trips, bomb_stops_at_limit,
+           truncated_input_is_bad_data, output_of_go_libraries_is_decompressed, damaged_lz4_and_snappy_are_refused,
+           consecutive_gzip_members_are_concatenated)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the command line, the environment and the file decides, and what is refused. */
+/* Precedence of command line, environment and file, and rejected configurations. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ struct values {
         struct configuration configuration;
 };
 
-/* The values of a command line beside a file of this text; each test has a process of its own. */
-static enum status parse_beside(const char *yaml, char **argv, struct values *v, struct error *err)
+/* The values of a command line with a file of this text; each test has a process of its own. */
+static enum status parse_with_file(const char *yaml, char **argv, struct values *v, struct error *err)
 {
         const struct usage usage = { .synopsis = "x", .about = "y" };
         const struct option_spec specs[] = {
@@ -59,7 +59,7 @@ static void free_values(struct values *v)
         configuration_deinit(&v->configuration);
 }
 
-START_TEST(the_nearest_place_decides)
+START_TEST(command_line_overrides_environment_and_file)
 {
         char *args[] = { "x", "--listen=line", "--up-stream", "line", NULL };
         struct values v;
@@ -68,9 +68,9 @@ START_TEST(the_nearest_place_decides)
         setenv("CAIRN_LISTEN", "environment", 1);
         setenv("CAIRN_JOBS", "7", 1);
         setenv("CAIRN_QUIET", "Yes", 1);
-        ck_assert_int_eq(parse_beside("serve:\n  listen: file\n  jobs: 9\n  limit: file\n  quiet: false\n"
-                                      "  up-stream: [file, other]\n",
-                                      args, &v, &err),
+        ck_assert_int_eq(parse_with_file("serve:\n  listen: file\n  jobs: 9\n  limit: file\n  quiet: false\n"
+                                         "  up-stream: [file, other]\n",
+                                         args, &v, &err),
                          ST_OK);
         ck_assert_str_eq(v.listen, "line");
         ck_assert_uint_eq(v.jobs, 7);
@@ -82,43 +82,43 @@ START_TEST(the_nearest_place_decides)
 }
 END_TEST
 
-START_TEST(lists_come_from_one_place)
+START_TEST(lists_of_several_sources_are_not_joined)
 {
         char *args[] = { "x", NULL };
         struct values v;
         struct error err;
 
         ck_assert_int_eq(
-                parse_beside("agent:\n  anything: 1\nserve:\n  up-stream:\n    - a\n    - 'b c'\n", args, &v, &err),
+                parse_with_file("agent:\n  anything: 1\nserve:\n  up-stream:\n    - a\n    - 'b c'\n", args, &v, &err),
                 ST_OK);
         ck_assert_uint_eq(v.upstream.count, 2);
         ck_assert_str_eq(v.upstream.items[1], "b c");
         free_values(&v);
         setenv("CAIRN_UP_STREAM", "one\ntwo words\n\nthree", 1);
-        ck_assert_int_eq(parse_beside("serve:\n  up-stream: a\n", args, &v, &err), ST_OK);
+        ck_assert_int_eq(parse_with_file("serve:\n  up-stream: a\n", args, &v, &err), ST_OK);
         ck_assert_uint_eq(v.upstream.count, 3);
         ck_assert_str_eq(v.upstream.items[1], "two words");
         free_values(&v);
 }
 END_TEST
 
-START_TEST(an_older_name_is_the_same_option)
+START_TEST(older_option_name_is_an_alias)
 {
         char *args[] = { "x", "--old-limit=line", NULL };
         struct values v;
         struct error err;
 
-        ck_assert_int_eq(parse_beside("serve:\n  limit: file\n", args, &v, &err), ST_OK);
+        ck_assert_int_eq(parse_with_file("serve:\n  limit: file\n", args, &v, &err), ST_OK);
         ck_assert_str_eq(v.limit, "line");
         free_values(&v);
         args[1] = NULL;
-        ck_assert_int_eq(parse_beside("serve:\n  limit: file\n  old-limit: again\n", args, &v, &err), ST_USAGE);
+        ck_assert_int_eq(parse_with_file("serve:\n  limit: file\n  old-limit: again\n", args, &v, &err), ST_USAGE);
         ck_assert_ptr_nonnull(strstr(err.text, ":3: "));
         free_values(&v);
 }
 END_TEST
 
-START_TEST(mistakes_are_named_with_their_line)
+START_TEST(errors_have_line_numbers)
 {
         static const struct {
                 const char *yaml, *text;
@@ -146,18 +146,18 @@ START_TEST(mistakes_are_named_with_their_line)
         struct error err;
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                ck_assert_int_eq(parse_beside(cases[i].yaml, args, &v, &err), ST_USAGE);
+                ck_assert_int_eq(parse_with_file(cases[i].yaml, args, &v, &err), ST_USAGE);
                 ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s: %s", cases[i].yaml, err.text);
                 free_values(&v);
         }
         setenv("CAIRN_JOBS", "many", 1);
-        ck_assert_int_eq(parse_beside("", args, &v, &err), ST_USAGE);
+        ck_assert_int_eq(parse_with_file("", args, &v, &err), ST_USAGE);
         ck_assert_str_eq(err.text, "CAIRN_JOBS: option '--jobs' takes a number, not 'many'");
         free_values(&v);
 }
 END_TEST
 
-START_TEST(aliases_do_not_multiply_a_file)
+START_TEST(yaml_aliases_are_limited)
 {
         char *args[] = { "x", NULL };
         _cleanup_buf_ struct buf yaml;
@@ -170,13 +170,13 @@ START_TEST(aliases_do_not_multiply_a_file)
                 buf_append_str(&yaml, "x");
         for (unsigned i = 0; i < 10000; i++)
                 buf_append_str(&yaml, "\n    - *a");
-        ck_assert_int_eq(parse_beside(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
+        ck_assert_int_eq(parse_with_file(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
         ck_assert_ptr_nonnull(strstr(err.text, "the values take more than"));
         free_values(&v);
 }
 END_TEST
 
-START_TEST(nor_do_aliases_of_empty_texts)
+START_TEST(yaml_aliases_of_empty_texts_are_limited)
 {
         char *args[] = { "x", NULL };
         _cleanup_buf_ struct buf yaml;
@@ -190,28 +190,28 @@ START_TEST(nor_do_aliases_of_empty_texts)
         buf_append_str(&yaml, "]");
         for (unsigned i = 1; i < 200; i++)
                 buf_printf(&yaml, "\n  n%u: *a", i);
-        ck_assert_int_eq(parse_beside(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
+        ck_assert_int_eq(parse_with_file(buf_cstr(&yaml), args, &v, &err), ST_USAGE);
         ck_assert_msg(strstr(err.text, "the values take more than") != NULL, "%s", err.text);
         free_values(&v);
 }
 END_TEST
 
-START_TEST(a_file_that_is_named_must_exist)
+START_TEST(given_file_must_exist)
 {
         char *args[] = { "x", "--config", "/nonexistent/cairn.yaml", NULL };
         char *none[] = { "x", "--config=", NULL };
         struct values v;
         struct error err;
 
-        ck_assert_int_eq(parse_beside("serve:\n  nonsense: 1\n", args, &v, &err), ST_NOT_FOUND);
+        ck_assert_int_eq(parse_with_file("serve:\n  nonsense: 1\n", args, &v, &err), ST_NOT_FOUND);
         ck_assert_ptr_nonnull(strstr(err.text, "/nonexistent/cairn.yaml"));
         free_values(&v);
-        ck_assert_int_eq(parse_beside("serve:\n  nonsense: 1\n", none, &v, &err), ST_OK);
+        ck_assert_int_eq(parse_with_file("serve:\n  nonsense: 1\n", none, &v, &err), ST_OK);
         free_values(&v);
 }
 END_TEST
 
-START_TEST(credentials_are_files_that_are_read)
+START_TEST(credential_files_are_read)
 {
         char *args[] = { "x", NULL };
         char dir[] = "/tmp/cairn-credentials-XXXXXX", path[80];
@@ -224,7 +224,7 @@ START_TEST(credentials_are_files_that_are_read)
         ck_assert_int_eq(file_write_durable(path, "1\n", 2, &err), ST_OK);
         snprintf(path, sizeof path, "%s/cairn.token-file", dir);
         ck_assert_int_eq(file_write_durable(path, "secret\n", 7, &err), ST_OK);
-        ck_assert_int_eq(parse_beside("", args, &v, &err), ST_OK);
+        ck_assert_int_eq(parse_with_file("", args, &v, &err), ST_OK);
         ck_assert_str_eq(v.token_file, path);
         ck_assert_ptr_null(v.port_file);
         ck_assert_ptr_null(v.ca_file);
@@ -233,7 +233,7 @@ START_TEST(credentials_are_files_that_are_read)
 }
 END_TEST
 
-START_TEST(a_credential_that_cannot_be_read_is_an_error)
+START_TEST(unreadable_credential_is_an_error)
 {
         char *args[] = { "x", NULL };
         char dir[] = "/tmp/cairn-credentials-XXXXXX", path[80];
@@ -244,16 +244,16 @@ START_TEST(a_credential_that_cannot_be_read_is_an_error)
         snprintf(path, sizeof path, "%s/cairn.token-file", dir);
         ck_assert_int_eq(symlink("cairn.token-file", path), 0); /* to itself */
         setenv("CREDENTIALS_DIRECTORY", dir, 1);
-        ck_assert_int_eq(parse_beside("", args, &v, &err), ST_OS);
+        ck_assert_int_eq(parse_with_file("", args, &v, &err), ST_OS);
         ck_assert_msg(strstr(err.text, "cannot read the credential '") && strstr(err.text, path), "%s", err.text);
         free_values(&v);
-        ck_assert_int_eq(parse_beside("serve:\n  token-file: /x\n", args, &v, &err), ST_OK); /* it is not needed */
+        ck_assert_int_eq(parse_with_file("serve:\n  token-file: /x\n", args, &v, &err), ST_OK); /* it is not needed */
         free_values(&v);
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 END_TEST
 
-TEST_SUITE("configuration", the_nearest_place_decides, lists_come_from_one_place, an_older_name_is_the_same_option,
-           mistakes_are_named_with_their_line, aliases_do_not_multiply_a_file, nor_do_aliases_of_empty_texts,
-           a_file_that_is_named_must_exist, credentials_are_files_that_are_read,
-           a_credential_that_cannot_be_read_is_an_error)
+TEST_SUITE("configuration", command_line_overrides_environment_and_file, lists_of_several_sources_are_not_joined,
+           older_option_name_is_an_alias, errors_have_line_numbers, yaml_aliases_are_limited,
+           yaml_aliases_of_empty_texts_are_limited, given_file_must_exist, credential_files_are_read,
+           unreadable_credential_is_an_error)

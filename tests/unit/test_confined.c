@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a confined worker can do: it tries, from inside. This program is its own
- * worker. Each list of attempts is made as on kernels with Landlock's ABI 0
- * (none) to LANDLOCK_ABI_NEWEST, and must be denied on each.
+ * Tests from inside what a confined worker can do. This program is its own worker. Each list of attempts runs as on
+ * kernels with Landlock ABIs 0 (none) to LANDLOCK_ABI_NEWEST, and all must be denied on each.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -36,7 +35,7 @@
 #include "tests/support/suite.h"
 
 #define DEADLY_COUNT 34
-#define NEWER_CALL 600 /* the first system call that no list here names */
+#define NEWER_CALL 600 /* the first system call number not covered by the lists here */
 
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443
@@ -59,24 +58,24 @@ static void assert_succeeds_with_each_abi(const char *job)
         struct error err = { .text = "" };
 
         if (BUILT_WITH_SANITIZER)
-                return; /* a looser filter and no Landlock there */
+                return; /* there with a less strict filter and without Landlock */
         for (int abi = 0; abi <= LANDLOCK_ABI_NEWEST; abi++)
                 ck_assert_msg(run(job, abi, &err) == ST_OK, "Landlock ABI %d: %s", abi, err.text);
 }
 
-START_TEST(a_file_worker_reaches_nothing_outside)
+START_TEST(file_worker_is_isolated)
 {
         assert_succeeds_with_each_abi("file");
 }
 END_TEST
 
-START_TEST(a_worker_with_descriptors_reaches_nothing_outside)
+START_TEST(worker_with_descriptors_is_isolated)
 {
         assert_succeeds_with_each_abi("descriptors");
 }
 END_TEST
 
-START_TEST(a_network_worker_reaches_no_process_and_changes_no_file)
+START_TEST(network_worker_cannot_access_processes_or_change_files)
 {
         assert_succeeds_with_each_abi("network");
 }
@@ -88,7 +87,7 @@ START_TEST(a_network_worker_resolves_names_and_reads_certificates)
 }
 END_TEST
 
-START_TEST(a_worker_with_files_writes_in_its_directory_alone)
+START_TEST(worker_with_files_writes_only_in_its_directory)
 {
         char cache[] = "/tmp/cairn-cache-XXXXXX", other[] = "/var/tmp/cairn-other-XXXXXX";
 
@@ -100,7 +99,7 @@ START_TEST(a_worker_with_files_writes_in_its_directory_alone)
 }
 END_TEST
 
-START_TEST(a_confined_worker_that_tries_what_only_intruders_do_is_killed)
+START_TEST(suspicious_system_calls_kill_worker)
 {
         struct error err = { .text = "" };
         char job[32];
@@ -118,7 +117,7 @@ START_TEST(a_confined_worker_that_tries_what_only_intruders_do_is_killed)
 }
 END_TEST
 
-START_TEST(without_the_filter_landlock_still_opens_nothing)
+START_TEST(landlock_without_filter_denies_files)
 {
         struct error err = { .text = "" };
 
@@ -127,7 +126,7 @@ START_TEST(without_the_filter_landlock_still_opens_nothing)
 }
 END_TEST
 
-START_TEST(a_worker_has_no_more_limits_than_it_was_given)
+START_TEST(worker_has_given_resource_limits)
 {
         struct error err = { .text = "" };
 
@@ -135,7 +134,7 @@ START_TEST(a_worker_has_no_more_limits_than_it_was_given)
 }
 END_TEST
 
-START_TEST(a_worker_of_root_runs_as_a_user_of_its_own)
+START_TEST(worker_of_root_changes_user)
 {
         struct error err = { .text = "" };
 
@@ -153,7 +152,7 @@ START_TEST(a_worker_of_root_runs_as_a_user_of_its_own)
 }
 END_TEST
 
-START_TEST(a_chosen_user_that_cannot_be_had_gets_no_workers)
+START_TEST(unavailable_worker_user_is_an_error)
 {
         struct error err = { .text = "" };
         int status = 0;
@@ -174,7 +173,7 @@ START_TEST(a_chosen_user_that_cannot_be_had_gets_no_workers)
 }
 END_TEST
 
-START_TEST(a_worker_of_root_without_the_right_to_change_users_still_runs)
+START_TEST(worker_of_root_without_setuid_capability_runs)
 {
         struct error err = { .text = "" };
         int status = 0;
@@ -206,7 +205,7 @@ struct attempt {
         long number, args[6];
 };
 
-/* Call and see it denied: by the filter, or for a file by what is under it. */
+/* Check that a call is denied: by the filter, or for a file by the mechanism under test. */
 static bool attempt_is_denied(const struct attempt *a, const char *who)
 {
         long r = syscall(a->number, a->args[0], a->args[1], a->args[2], a->args[3], a->args[4], a->args[5]);
@@ -235,7 +234,7 @@ static pid_t start_victim(void)
         return pid;
 }
 
-/* What both kinds of worker are denied by the filter alone; most of it would succeed without. */
+/* Denied to both kinds of worker by the filter alone; most of it would succeed otherwise. */
 static bool all_are_denied(const char *who, pid_t victim)
 {
         static const char name[] = "/tmp/cairn-worker-was-here", file[] = "/etc/passwd";
@@ -377,7 +376,7 @@ static bool all_are_denied(const char *who, pid_t victim)
         return denied;
 }
 
-/* Of a worker without a network. */
+/* For a worker without network access. */
 static bool files_and_sockets_are_denied(const char *who)
 {
         const struct attempt attempts[] = {
@@ -431,7 +430,7 @@ static bool sockets_are_denied(void)
         return denied;
 }
 
-/* By Landlock, or because the worker has a file system without them. */
+/* By Landlock, or because the files are not in the worker's file system. */
 static bool secrets_are_denied(pid_t victim, bool has_file_rules)
 {
         char memory[48], environment[48], directory[48];
@@ -453,12 +452,12 @@ static bool secrets_are_denied(pid_t victim, bool has_file_rules)
 }
 
 /*
- * Whether the machine has /etc/hosts, asked before the worker is confined: a root made by debootstrap has none, and
- * then "localhost" has an address only where a DNS server says so.
+ * Whether the machine has /etc/hosts, checked before the worker is confined: a root file system made by debootstrap has
+ * none, and then "localhost" is resolved only if a DNS server does so.
  */
 static bool hosts_file_exists;
 
-/* What must go on working. */
+/* These must still work. */
 static int use_network(void)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *found = NULL;
@@ -481,7 +480,7 @@ static int use_network(void)
         return 0;
 }
 
-/* A socket of the abstract namespace that anybody may connect to. */
+/* A socket in the abstract namespace to which any process may connect. */
 static bool listen_at(struct sockaddr_un *ret, socklen_t *size_ret)
 {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -492,7 +491,7 @@ static bool listen_at(struct sockaddr_un *ret, socklen_t *size_ret)
                getsockname(fd, (struct sockaddr *)ret, size_ret) == 0;
 }
 
-/* A stream socket of a pair stays connected to its other end. EPERM is Landlock's. */
+/* A stream socket of a pair stays connected to its peer. EPERM is Landlock's error. */
 static bool pair_cannot_be_connected(const struct sockaddr_un *to, socklen_t size)
 {
         static const struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -523,7 +522,7 @@ static int attempt_all(const char *job, int abi)
         if (!listen_at(&listening, &size))
                 return fail_worker("cannot listen");
 
-        if (network && !has_file_rules) { /* where namespaces are allowed, too */
+        if (network && !has_file_rules) { /* also where namespaces are permitted */
                 int status = 0;
                 pid_t pid = fork();
 
@@ -566,7 +565,7 @@ static const long deadly[] = {
 };
 _Static_assert(sizeof deadly / sizeof *deadly == DEADLY_COUNT, "each is tried");
 
-/* Landlock alone, where the kernel has it. */
+/* Landlock alone, if the kernel supports it. */
 static int restrict_by_landlock(int abi_max)
 {
         int abi = landlock_version() < abi_max ? landlock_version() : abi_max;
@@ -626,7 +625,7 @@ static bool use_cache(const char *directory)
         int fd;
 
         snprintf(from, sizeof from, "%s/a", directory);
-        snprintf(to, sizeof to, "%s/b", directory); /* in the same directory: ABI 1 allows no other */
+        snprintf(to, sizeof to, "%s/b", directory); /* in the same directory, since ABI 1 permits no other */
         snprintf(below, sizeof below, "%s/below", directory);
         fd = open(from, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         return fd >= 0 && write(fd, "x", 1) == 1 && fchmod(fd, 0400) == 0 && close(fd) == 0 &&
@@ -644,7 +643,7 @@ static bool writes_elsewhere(const char *other)
                open("/usr/cairn-worker-was-here", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0;
 }
 
-/* libdebuginfod's worker: a cache to write to, and another directory that must stay as it is. */
+/* The worker of libdebuginfod: a cache to which it writes, and another directory that must not change. */
 static int use_files(int abi)
 {
         const char *cache = getenv("CAIRN_TEST_CACHE"), *other = getenv("CAIRN_TEST_OTHER");
@@ -681,7 +680,7 @@ static int work(const char *job, int abi)
         struct error err;
 
         if (strcmp(job, "landlock") == 0)
-                _exit(restrict_by_landlock(abi)); /* a leak sanitizer opens files at an orderly exit */
+                _exit(restrict_by_landlock(abi)); /* a leak sanitizer opens files at a normal exit */
         if (strcmp(job, "limits") == 0)
                 return show_limits();
         if (strcmp(job, "user") == 0)
@@ -699,17 +698,17 @@ static int work(const char *job, int abi)
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
-                a_file_worker_reaches_nothing_outside,
-                a_worker_with_descriptors_reaches_nothing_outside,
-                a_network_worker_reaches_no_process_and_changes_no_file,
+                file_worker_is_isolated,
+                worker_with_descriptors_is_isolated,
+                network_worker_cannot_access_processes_or_change_files,
                 a_network_worker_resolves_names_and_reads_certificates,
-                a_worker_with_files_writes_in_its_directory_alone,
-                a_confined_worker_that_tries_what_only_intruders_do_is_killed,
-                without_the_filter_landlock_still_opens_nothing,
-                a_worker_has_no_more_limits_than_it_was_given,
-                a_worker_of_root_runs_as_a_user_of_its_own,
-                a_chosen_user_that_cannot_be_had_gets_no_workers,
-                a_worker_of_root_without_the_right_to_change_users_still_runs,
+                worker_with_files_writes_only_in_its_directory,
+                suspicious_system_calls_kill_worker,
+                landlock_without_filter_denies_files,
+                worker_has_given_resource_limits,
+                worker_of_root_changes_user,
+                unavailable_worker_user_is_an_error,
+                worker_of_root_without_setuid_capability_runs,
         };
 
         hosts_file_exists = access("/etc/hosts", F_OK) == 0;

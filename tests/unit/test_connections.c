@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has to go when several come at one time. */
+/* Which connection is closed when several clients connect concurrently. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static bool admit(unsigned client)
         return connections_make_room(c, (const struct sockaddr *)&a);
 }
 
-static struct client come(unsigned client)
+static struct client connect_client(unsigned client)
 {
         const struct sockaddr_in a = address_of(client);
         int pair[2];
@@ -44,14 +44,14 @@ static struct client come(unsigned client)
         return (struct client){ pair[0], pair[1], connection_open(c, pair[0], (const struct sockaddr *)&a) };
 }
 
-static bool was_ended(const struct client *client)
+static bool is_closed(const struct client *client)
 {
         char byte;
 
         return recv(client->there, &byte, 1, 0) == 0;
 }
 
-static void leave(struct client *client)
+static void disconnect_client(struct client *client)
 {
         connection_close(c, client->connection);
         close(client->here);
@@ -72,24 +72,24 @@ static void tear_down(void)
         connections_destroy(c);
 }
 
-START_TEST(two_that_are_admitted_to_one_place_do_not_both_keep_it)
+START_TEST(two_connections_admitted_for_one_slot_do_not_both_stay)
 {
         struct client first, second, third;
 
         ck_assert(admit(1));
-        first = come(1);
+        first = connect_client(1);
         ck_assert(admit(1) && admit(1));
-        second = come(1);
-        third = come(1);
-        ck_assert(was_ended(&first));
-        ck_assert(!was_ended(&second) && !was_ended(&third));
-        leave(&first);
-        leave(&second);
-        leave(&third);
+        second = connect_client(1);
+        third = connect_client(1);
+        ck_assert(is_closed(&first));
+        ck_assert(!is_closed(&second) && !is_closed(&third));
+        disconnect_client(&first);
+        disconnect_client(&second);
+        disconnect_client(&third);
 }
 END_TEST
 
-START_TEST(nor_when_the_place_is_everybodys)
+START_TEST(two_connections_admitted_for_the_last_slot_do_not_both_stay)
 {
         struct client clients[ALL + 1];
         unsigned ended = 0;
@@ -97,32 +97,32 @@ START_TEST(nor_when_the_place_is_everybodys)
         for (unsigned i = 0; i <= ALL; i++)
                 ck_assert(admit(i));
         for (unsigned i = 0; i <= ALL; i++)
-                clients[i] = come(i);
+                clients[i] = connect_client(i);
         for (unsigned i = 0; i <= ALL; i++)
-                ended += was_ended(&clients[i]);
+                ended += is_closed(&clients[i]);
         ck_assert_uint_eq(ended, 1);
-        ck_assert(!was_ended(&clients[ALL]));
+        ck_assert(!is_closed(&clients[ALL]));
         for (unsigned i = 0; i <= ALL; i++)
-                leave(&clients[i]);
+                disconnect_client(&clients[i]);
 }
 END_TEST
 
-START_TEST(the_newcomer_goes_when_nobody_else_may)
+START_TEST(new_connection_is_closed_if_no_other_may_be)
 {
         struct client first, second, third;
 
         ck_assert(admit(1) && admit(1) && admit(1));
-        first = come(1);
-        second = come(1);
+        first = connect_client(1);
+        second = connect_client(1);
         connection_set_phase(first.connection, CONNECTION_WORKING);
         connection_set_phase(second.connection, CONNECTION_WORKING);
-        third = come(1);
-        ck_assert(was_ended(&third));
-        ck_assert(!was_ended(&first) && !was_ended(&second));
+        third = connect_client(1);
+        ck_assert(is_closed(&third));
+        ck_assert(!is_closed(&first) && !is_closed(&second));
         ck_assert(!admit(1));
-        leave(&first);
-        leave(&second);
-        leave(&third);
+        disconnect_client(&first);
+        disconnect_client(&second);
+        disconnect_client(&third);
         ck_assert(admit(1));
 }
 END_TEST
@@ -139,17 +139,17 @@ static void wait_for_flag(const atomic_bool *flag)
         }
 }
 
-/* The sweep cannot see it: it asks for TCP_INFO, which a Unix socket does not have. */
-START_TEST(a_request_is_cancelled_by_the_event_that_its_client_left)
+/* The periodic check cannot detect it: it uses TCP_INFO, which Unix sockets do not support. */
+START_TEST(request_is_cancelled_when_client_disconnects)
 {
-        struct client leaving = come(1), staying = come(2), early = come(3);
+        struct client leaving = connect_client(1), staying = connect_client(2), early = connect_client(3);
         atomic_bool cancel_leaving = false, cancel_staying = false;
 
         connection_watch(leaving.connection, &cancel_leaving, INT64_MAX);
         connection_watch(staying.connection, &cancel_staying, INT64_MAX);
         connection_set_phase(leaving.connection, CONNECTION_WORKING);
         connection_set_phase(staying.connection, CONNECTION_WORKING);
-        ck_assert_int_eq(shutdown(early.there, SHUT_WR), 0); /* while nothing works for it */
+        ck_assert_int_eq(shutdown(early.there, SHUT_WR), 0); /* while its request is not being processed */
         ck_assert_int_eq(shutdown(leaving.there, SHUT_WR), 0);
         wait_for_flag(&cancel_leaving);
         ck_assert(atomic_load(connection_client_left(leaving.connection)));
@@ -158,15 +158,15 @@ START_TEST(a_request_is_cancelled_by_the_event_that_its_client_left)
         ck_assert(!atomic_load(connection_client_left(early.connection)));
         connection_watch(leaving.connection, NULL, 0);
         connection_watch(staying.connection, NULL, 0);
-        leave(&leaving);
-        leave(&staying);
-        leave(&early);
+        disconnect_client(&leaving);
+        disconnect_client(&staying);
+        disconnect_client(&early);
 }
 END_TEST
 
-START_TEST(a_short_request_of_a_half_closed_connection_is_not_cancelled)
+START_TEST(short_request_of_half_closed_connection_is_not_cancelled)
 {
-        struct client brief = come(1), leaving = come(2);
+        struct client brief = connect_client(1), leaving = connect_client(2);
         atomic_bool cancel_brief = false, cancel_leaving = false;
         int64_t begin_ns, took_ns;
 
@@ -179,17 +179,17 @@ START_TEST(a_short_request_of_a_half_closed_connection_is_not_cancelled)
         connection_set_phase(brief.connection, CONNECTION_SENDING);
         took_ns = monotonic_ns() - begin_ns;
         ck_assert_int_eq(shutdown(leaving.there, SHUT_WR), 0);
-        wait_for_flag(&cancel_leaving); /* by then the grace period of both has passed */
+        wait_for_flag(&cancel_leaving); /* by then the grace period of both has ended */
         ck_assert(!atomic_load(&cancel_brief) ||
-                  took_ns > 40000000); /* unless this thread was held up for the period */
+                  took_ns > 40000000); /* unless this thread was delayed for longer than the period */
         connection_watch(brief.connection, NULL, 0);
         connection_watch(leaving.connection, NULL, 0);
-        leave(&brief);
-        leave(&leaving);
+        disconnect_client(&brief);
+        disconnect_client(&leaving);
 }
 END_TEST
 
-/* ---- memory that is held ---- */
+/* ---- memory in use ---- */
 
 #define HELD_BYTES MiB(2)
 static const char bytes[KiB(64)];
@@ -215,7 +215,7 @@ static struct client connect_sender(unsigned client, size_t held)
         return ret;
 }
 
-/* Sends what there is room for; false once the connection was ended. */
+/* Sends as much as the socket accepts; false once the connection was closed. */
 static bool send_more(const struct client *client)
 {
         ssize_t n;
@@ -233,7 +233,7 @@ static void refuse_memory(void)
         ck_assert_int_ne(memory_reserve(&r, LIMIT_MEMORY_LEAST_BYTES * 2, NULL), ST_OK);
 }
 
-START_TEST(a_holder_of_memory_that_reads_nothing_is_ended)
+START_TEST(client_that_reads_nothing_and_holds_memory_is_closed)
 {
         struct client idle = connect_sender(1, HELD_BYTES), reading = connect_sender(2, HELD_BYTES),
                       small = connect_sender(3, LIMIT_HTTP_HELD_BYTES - 1);
@@ -251,20 +251,20 @@ START_TEST(a_holder_of_memory_that_reads_nothing_is_ended)
                 if (poll(&reader, 1, 10) > 0)
                         ck_assert_int_gt(recv(reading.there, read_bytes, sizeof read_bytes, 0), 0);
         }
-        leave(&idle);
-        leave(&reading);
-        leave(&small);
+        disconnect_client(&idle);
+        disconnect_client(&reading);
+        disconnect_client(&small);
 }
 END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_holder_of_memory_that_reads_nothing_is_ended,
-                                       two_that_are_admitted_to_one_place_do_not_both_keep_it,
-                                       nor_when_the_place_is_everybodys,
-                                       the_newcomer_goes_when_nobody_else_may,
-                                       a_request_is_cancelled_by_the_event_that_its_client_left,
-                                       a_short_request_of_a_half_closed_connection_is_not_cancelled };
+        const TTest *const tests[] = { client_that_reads_nothing_and_holds_memory_is_closed,
+                                       two_connections_admitted_for_one_slot_do_not_both_stay,
+                                       two_connections_admitted_for_the_last_slot_do_not_both_stay,
+                                       new_connection_is_closed_if_no_other_may_be,
+                                       request_is_cancelled_when_client_disconnects,
+                                       short_request_of_half_closed_connection_is_not_cancelled };
 
         return suite_run_with("connections", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

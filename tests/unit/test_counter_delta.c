@@ -30,7 +30,7 @@ static void heap_add(struct heap *h, uint32_t type, uint64_t address, int64_t va
         test_sample(&h->t, 1, value, &location, 1, (const char *const[]){ label, NULL });
 }
 
-/* Take the profile's totals in place of `last`, and end it. */
+/* Replace `last` by the profile's totals, and free the profile. */
 static enum counter_change heap_end(struct heap *h, struct counter_totals *last, char *out, size_t size)
 {
         struct counter_totals now = { 0 };
@@ -51,7 +51,7 @@ static enum counter_change heap_end(struct heap *h, struct counter_totals *last,
         return change;
 }
 
-START_TEST(what_was_added_is_left_and_gauges_stay)
+START_TEST(deltas_of_counters_and_gauges)
 {
         struct counter_totals totals = { 0 };
         struct heap h;
@@ -79,7 +79,7 @@ START_TEST(what_was_added_is_left_and_gauges_stay)
 }
 END_TEST
 
-START_TEST(labels_tell_totals_apart_and_equal_ones_are_one)
+START_TEST(totals_are_kept_by_label_set)
 {
         struct counter_totals totals = { 0 };
         struct heap h;
@@ -100,7 +100,7 @@ START_TEST(labels_tell_totals_apart_and_equal_ones_are_one)
 }
 END_TEST
 
-START_TEST(a_process_that_began_anew_counts_from_its_start)
+START_TEST(restarted_process_counts_from_zero)
 {
         struct counter_totals totals = { 0 };
         struct heap h;
@@ -110,16 +110,16 @@ START_TEST(a_process_that_began_anew_counts_from_its_start)
         heap_add(&h, h.allocated, 0x10, 100, NULL);
         heap_add(&h, h.allocated, 0x20, 100, NULL);
         (void)heap_end(&h, &totals, text, sizeof text);
-        heap_begin(&h); /* less of one, though more of the other */
+        heap_begin(&h); /* one is smaller, though the other is larger */
         heap_add(&h, h.allocated, 0x10, 99, NULL);
         heap_add(&h, h.allocated, 0x20, 500, NULL);
         ck_assert_int_eq(heap_end(&h, &totals, text, sizeof text), COUNTER_RESET);
         ck_assert_str_eq(text, "allocated=99 allocated=500");
-        heap_begin(&h); /* one is gone */
+        heap_begin(&h); /* one is missing */
         heap_add(&h, h.allocated, 0x20, 600, NULL);
         ck_assert_int_eq(heap_end(&h, &totals, text, sizeof text), COUNTER_RESET);
         ck_assert_str_eq(text, "allocated=600");
-        heap_begin(&h); /* everything is */
+        heap_begin(&h); /* all are missing */
         ck_assert_int_eq(heap_end(&h, &totals, text, sizeof text), COUNTER_RESET);
         ck_assert_str_eq(text, "");
         heap_begin(&h);
@@ -130,7 +130,7 @@ START_TEST(a_process_that_began_anew_counts_from_its_start)
 }
 END_TEST
 
-START_TEST(totals_that_cannot_be_are_refused_and_the_last_stay)
+START_TEST(invalid_totals_are_refused)
 {
         static const int64_t values[][2] = { { -1, 1 }, { INT64_MAX, 1 } };
         struct counter_totals totals = { 0 }, now = { 0 };
@@ -161,8 +161,8 @@ START_TEST(totals_that_cannot_be_are_refused_and_the_last_stay)
 }
 END_TEST
 
-/* A terabyte of names, when each line's are read for themselves. */
-START_TEST(long_names_that_many_frames_share_cost_little)
+/* A terabyte of names if each line's names were read separately. */
+START_TEST(long_names_shared_by_many_frames_are_cheap)
 {
         struct counter_totals totals = { 0 };
         _cleanup_free_ char *name = malloc(LIMIT_NAME_BYTES);
@@ -202,6 +202,5 @@ START_TEST(long_names_that_many_frames_share_cost_little)
 }
 END_TEST
 
-TEST_SUITE("counter_delta", what_was_added_is_left_and_gauges_stay, labels_tell_totals_apart_and_equal_ones_are_one,
-           a_process_that_began_anew_counts_from_its_start, totals_that_cannot_be_are_refused_and_the_last_stay,
-           long_names_that_many_frames_share_cost_little)
+TEST_SUITE("counter_delta", deltas_of_counters_and_gauges, totals_are_kept_by_label_set,
+           restarted_process_counts_from_zero, invalid_totals_are_refused, long_names_shared_by_many_frames_are_cheap)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fetcher against a worker that a response has compromised. This program is its own worker, which does not run
- * libdebuginfod: $CAIRN_TEST_REPLY is what it does. tests/e2e/debuginfod-cache.t has the real one.
+ * The fetcher against a worker that a response has compromised. This program is its own worker, which does not use
+ * libdebuginfod; $CAIRN_TEST_REPLY selects its behavior. tests/e2e/debuginfod-cache.t tests the real worker.
  */
 #include <check.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static enum status fetch_with_reply(const char *reply, int *ret, struct error *e
         return st;
 }
 
-/* Also a link in the cache to a directory and one to a file. */
+/* Also a link to a directory and one to a file in the cache. */
 static bool create_cache(void)
 {
         char path[64];
@@ -102,7 +102,7 @@ START_TEST(a_path_outside_of_the_cache_is_refused)
 }
 END_TEST
 
-START_TEST(a_miss_is_told_from_a_failure)
+START_TEST(miss_is_distinguished_from_failure)
 {
         struct error err = { .text = "" };
         int fd = -1;
@@ -113,7 +113,7 @@ START_TEST(a_miss_is_told_from_a_failure)
 }
 END_TEST
 
-START_TEST(a_worker_that_crashes_or_sends_nonsense_costs_one_request)
+START_TEST(crashed_or_misbehaving_worker_fails_one_request)
 {
         struct error err = { .text = "" };
         int fd = -1;
@@ -125,13 +125,13 @@ START_TEST(a_worker_that_crashes_or_sends_nonsense_costs_one_request)
 }
 END_TEST
 
-START_TEST(a_cancel_ends_a_worker_that_ignores_it)
+START_TEST(cancellation_kills_unresponsive_worker)
 {
         struct error err = { .text = "" };
         int fd = -1;
 
         atomic_store(&cancel, false);
-        ck_assert_int_eq(fetch_with_reply("hang:", &fd, &err), ST_BUSY); /* its progress sets cancel */
+        ck_assert_int_eq(fetch_with_reply("hang:", &fd, &err), ST_BUSY); /* its progress callback sets cancel */
         ck_assert_msg(strstr(err.text, "cancelled") != NULL, "%s", err.text);
         ck_assert_int_eq(fetch_with_reply("below/debuginfo", &fd, &err), ST_BUSY);
         atomic_store(&cancel, false);
@@ -165,8 +165,8 @@ int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
                 a_file_below_the_cache_is_opened,       a_path_outside_of_the_cache_is_refused,
-                a_miss_is_told_from_a_failure,          a_worker_that_crashes_or_sends_nonsense_costs_one_request,
-                a_cancel_ends_a_worker_that_ignores_it,
+                miss_is_distinguished_from_failure,     crashed_or_misbehaving_worker_fails_one_request,
+                cancellation_kills_unresponsive_worker,
         };
         int code;
 

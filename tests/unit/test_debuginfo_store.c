@@ -18,7 +18,7 @@
 #include "sandbox/worker.h"
 #include "tests/support/suite.h"
 
-/* The object of these tests is the test program itself: whole ELF with a build-id and DWARF. */
+/* The object of these tests is the test program itself: a complete ELF file with a build-id and DWARF. */
 static struct file_map self;
 static struct build_id self_id;
 static uint8_t self_sha[32];
@@ -33,7 +33,7 @@ static void setup(void)
         const char *build = getenv("CAIRN_SAN");
         char *program = path_join(build ? build : "build/san", "cairn");
 
-        worker_set_program(program); /* kept for the process's life */
+        worker_set_program(program); /* kept for the lifetime of the process */
         ck_assert_int_eq(file_map_open("/proc/self/exe", LIMIT_OBJECT_BYTES, &self, &err), ST_OK);
         ck_assert_int_eq(elf_image_from_memory(self.data, self.size, "self", &img, &err), ST_OK);
         self_id = img.build_id;
@@ -130,7 +130,7 @@ static struct stored_object self_object(void)
         return ret;
 }
 
-/* Asks for .comment as a client of debuginfod does; it lies where the program itself says. */
+/* Reads .comment like a debuginfod client; its offset is taken from the program itself. */
 static enum status comment_at_hand(const struct stored_object *object)
 {
         const struct elf_section *section;
@@ -166,7 +166,7 @@ static void read_comment(void)
         object_reader_close(r);
 }
 
-START_TEST(where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_hand)
+START_TEST(section_offsets_survive_reopening_and_contents_are_cached)
 {
         struct stored_object object;
         struct error err;
@@ -185,7 +185,7 @@ START_TEST(where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_h
 }
 END_TEST
 
-START_TEST(sections_of_another_content_are_not_its_own)
+START_TEST(sections_of_replaced_content_are_not_used)
 {
         static const char list[] = ".comment\0\0\1"; /* one byte at 0 */
         struct object_reader *r;
@@ -203,12 +203,12 @@ START_TEST(sections_of_another_content_are_not_its_own)
         ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err), ST_UNSUPPORTED);
         ck_assert_int_eq(object_reader_store_sections(r, list, sizeof list - 1, &err), ST_OK);
         ck_assert_int_eq(object_reader_find_section(r, ".comment", &offset, &size, &err),
-                         ST_UNSUPPORTED); /* it is gone */
+                         ST_UNSUPPORTED); /* the object was removed */
         object_reader_close(r);
 }
 END_TEST
 
-START_TEST(sections_that_are_noted_later_stay)
+START_TEST(sections_added_later_are_kept)
 {
         static const char list[] = ".late\0\5\7";
         struct object_reader *r;
@@ -229,7 +229,7 @@ START_TEST(sections_that_are_noted_later_stay)
 }
 END_TEST
 
-START_TEST(zstd_upload_equals_a_plain_one)
+START_TEST(zstd_upload_equals_plain_upload)
 {
         struct object_claim claim = claim_self();
         size_t bound = ZSTD_compressBound(self.size);
@@ -250,7 +250,7 @@ START_TEST(zstd_upload_equals_a_plain_one)
 }
 END_TEST
 
-START_TEST(cut_zstd_stream_is_refused_and_leaves_nothing)
+START_TEST(truncated_zstd_stream_is_refused_without_residue)
 {
         struct object_claim claim = claim_self();
         size_t bound = ZSTD_compressBound(self.size);
@@ -298,7 +298,7 @@ START_TEST(other_hash_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_not_elf_is_refused)
+START_TEST(upload_that_is_not_elf_is_refused)
 {
         struct object_claim claim = { .build_id = self_id, .kind = OBJECT_DEBUGINFO };
         struct stored_object object;
@@ -326,7 +326,7 @@ START_TEST(bytes_past_the_announced_size_are_refused_at_once)
 }
 END_TEST
 
-START_TEST(same_quality_is_not_wanted_again_and_better_is)
+START_TEST(only_better_quality_is_wanted)
 {
         struct object_offer unknown = { self_id, OBJECT_DEBUGINFO, .quality = QUALITY_SYMTAB };
         struct object_offer known[] = {
@@ -351,7 +351,7 @@ END_TEST
 
 static void (*before_sync)(void); /* called once */
 
-/* Stands before the C library's, so that a test can do something while an object is made ready. */
+/* Interposes the C library's function, so that a test can act while an object is being prepared. */
 int fdatasync(int fd)
 {
         void (*f)(void) = before_sync;
@@ -367,7 +367,7 @@ static void remove_self(void)
         ck_assert_int_eq(debuginfo_store_remove(store, &self_id, OBJECT_DEBUGINFO, NULL), ST_OK);
 }
 
-START_TEST(what_takes_the_place_of_a_removed_object_is_not_pinned_for_it)
+START_TEST(successor_of_removed_object_is_not_pinned)
 {
         struct object_claim claim = { .build_id = self_id, .kind = OBJECT_DEBUGINFO, .force = true };
         _cleanup_free_ uint8_t *other = malloc(self.size + 1);
@@ -389,11 +389,11 @@ START_TEST(what_takes_the_place_of_a_removed_object_is_not_pinned_for_it)
         ck_assert_int_eq(debuginfo_store_set_pin(store, &self_id, OBJECT_DEBUGINFO, true, &err), ST_OK);
         ck_assert_msg(send(&claim, self.data, self.size, &object, &same, &err) == ST_OK, "%s", err.text);
         ck_assert_int_eq(debuginfo_store_stat(store, &self_id, OBJECT_DEBUGINFO, &object, &err), ST_OK);
-        ck_assert(object.is_pinned); /* which a removed one's successor is not, and a replaced one's is */
+        ck_assert(object.is_pinned); /* the successor of a removed object is not pinned, a replacement is */
 }
 END_TEST
 
-START_TEST(removed_object_is_gone_from_disk)
+START_TEST(removed_object_is_deleted_from_disk)
 {
         struct error err;
 
@@ -413,7 +413,7 @@ static struct object_claim claim_from(uint64_t offset)
         return c;
 }
 
-START_TEST(upload_that_was_cut_off_goes_on_also_after_a_restart)
+START_TEST(interrupted_upload_resumes_after_restart)
 {
         struct object_claim first = claim_from(0), second = claim_from(300000), third = claim_from(300000 + 65521);
         struct stored_object object;
@@ -436,11 +436,11 @@ START_TEST(upload_that_was_cut_off_goes_on_also_after_a_restart)
                       "%s", err.text);
         ck_assert(memcmp(object.sha256, self_sha, 32) == 0);
         ck_assert_int_eq(object_upload_find_offset(store, &first, &offset, &err), ST_OK);
-        ck_assert_uint_eq(offset, 0); /* nothing of it is left beside the object */
+        ck_assert_uint_eq(offset, 0); /* no other files of it remain */
 }
 END_TEST
 
-START_TEST(bytes_that_were_damaged_meanwhile_are_refused_and_forgotten)
+START_TEST(damaged_partial_upload_is_refused_and_deleted)
 {
         struct object_claim first = claim_from(0), second = claim_from(300000);
         struct stored_object object;
@@ -461,7 +461,7 @@ START_TEST(bytes_that_were_damaged_meanwhile_are_refused_and_forgotten)
 }
 END_TEST
 
-START_TEST(one_connection_at_a_time_adds_to_an_upload)
+START_TEST(only_one_connection_appends_to_upload)
 {
         struct object_claim claim = claim_from(0);
         struct object_upload *u, *other;
@@ -480,7 +480,7 @@ START_TEST(one_connection_at_a_time_adds_to_an_upload)
 }
 END_TEST
 
-START_TEST(a_silent_connection_gives_way_to_a_new_one)
+START_TEST(idle_connection_yields_upload_to_new_one)
 {
         struct object_claim claim = claim_from(0);
         struct object_upload *silent, *u;
@@ -493,7 +493,7 @@ START_TEST(a_silent_connection_gives_way_to_a_new_one)
         ck_assert_int_eq(object_upload_begin(store, &claim, &silent, &err), ST_OK);
         ck_assert_int_eq(object_upload_append(silent, bytes, 1000, &err), ST_OK);
         claim.offset = 1000;
-        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &err), ST_BUSY); /* it may add more */
+        ck_assert_int_eq(object_upload_begin(store, &claim, &u, &err), ST_BUSY); /* it may append more */
         do {
                 usleep(10000);
                 st = object_upload_begin(store, &claim, &u, &err);
@@ -501,14 +501,14 @@ START_TEST(a_silent_connection_gives_way_to_a_new_one)
         ck_assert_msg(st == ST_OK, "%s", err.text);
         ck_assert_int_eq(object_upload_append(silent, bytes + 1000, 1000, &err), ST_BUSY);
         ck_assert_int_eq(object_upload_append(u, bytes + 1000, self.size - 1000, &err), ST_OK);
-        object_upload_abort(silent); /* takes nothing with it */
+        object_upload_abort(silent); /* has no effect on it */
         st = object_upload_finish(u, &object, &same, &err);
         ck_assert_msg(st == ST_OK, "%s", err.text);
         ck_assert_int_eq(memcmp(object.sha256, self_sha, 32), 0);
 }
 END_TEST
 
-START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
+START_TEST(abandoned_upload_is_deleted_after_a_day)
 {
         struct gc_options o = { .now_unix_s = wall_clock_ns() / 1000000000 + LIMIT_PARTIAL_S - 60 };
         struct object_claim claim = claim_from(0);
@@ -529,7 +529,7 @@ START_TEST(upload_that_nobody_goes_on_with_is_forgotten_after_a_day)
 }
 END_TEST
 
-/* The next lock is taken when another one, who had the file, has ended it and begun it anew. */
+/* The lock is acquired when its previous owner has removed the file and created a new one. */
 static bool is_begun_anew;
 
 int flock(int fd, int operation)
@@ -552,7 +552,7 @@ int flock(int fd, int operation)
         return lock(fd, operation);
 }
 
-START_TEST(upload_that_is_begun_anew_while_it_is_forgotten_stays)
+START_TEST(upload_restarted_during_deletion_is_kept)
 {
         struct gc_options o = { .now_unix_s = wall_clock_ns() / 1000000000 + LIMIT_PARTIAL_S + 60 };
         struct object_claim claim = claim_from(0);
@@ -598,25 +598,25 @@ int main(void)
 {
         const TTest *const tests[] = {
                 stored_object_reads_back_byte_for_byte_after_reopening,
-                where_sections_lie_is_known_after_reopening_and_what_was_read_is_at_hand,
-                sections_of_another_content_are_not_its_own,
-                sections_that_are_noted_later_stay,
-                zstd_upload_equals_a_plain_one,
-                cut_zstd_stream_is_refused_and_leaves_nothing,
+                section_offsets_survive_reopening_and_contents_are_cached,
+                sections_of_replaced_content_are_not_used,
+                sections_added_later_are_kept,
+                zstd_upload_equals_plain_upload,
+                truncated_zstd_stream_is_refused_without_residue,
                 other_build_id_is_refused,
                 other_hash_is_refused,
-                what_is_not_elf_is_refused,
+                upload_that_is_not_elf_is_refused,
                 bytes_past_the_announced_size_are_refused_at_once,
-                same_quality_is_not_wanted_again_and_better_is,
-                removed_object_is_gone_from_disk,
-                what_takes_the_place_of_a_removed_object_is_not_pinned_for_it,
+                only_better_quality_is_wanted,
+                removed_object_is_deleted_from_disk,
+                successor_of_removed_object_is_not_pinned,
                 list_names_each_kind_once,
-                upload_that_was_cut_off_goes_on_also_after_a_restart,
-                bytes_that_were_damaged_meanwhile_are_refused_and_forgotten,
-                one_connection_at_a_time_adds_to_an_upload,
-                a_silent_connection_gives_way_to_a_new_one,
-                upload_that_nobody_goes_on_with_is_forgotten_after_a_day,
-                upload_that_is_begun_anew_while_it_is_forgotten_stays,
+                interrupted_upload_resumes_after_restart,
+                damaged_partial_upload_is_refused_and_deleted,
+                only_one_connection_appends_to_upload,
+                idle_connection_yields_upload_to_new_one,
+                abandoned_upload_is_deleted_after_a_day,
+                upload_restarted_during_deletion_is_kept,
         };
 
         return suite_run_with("debuginfo store", setup, teardown, tests, sizeof tests / sizeof *tests);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tests of whole tables leave them in DELTA_SAMPLES when that is set, for
- * tests/e2e/parquet-readers.t to read with others.
+ * With DELTA_SAMPLES the tests keep their tables in that directory; tests/e2e/parquet-readers.t reads them with other
+ * readers.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct parquet_field key_value[] = {
         { .name = "key", .kind = PARQUET_STRING },
         { .name = "value", .kind = PARQUET_STRING, .optional = true },
 };
-/* The last two are what the schema grows by; the first is the partition's, which files do not have. */
+/* The last two are added to the schema later; the first is the partition column, which files do not contain. */
 static const struct parquet_field make_table_fields[] = {
         { .name = "date", .kind = PARQUET_DATE, .optional = true },
         { .name = "time", .kind = PARQUET_TIMESTAMP, .optional = true },
@@ -130,7 +130,7 @@ START_TEST(absent_table_is_not_found)
 }
 END_TEST
 
-START_TEST(of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh)
+START_TEST(second_writer_is_busy_and_sees_first_after_refresh)
 {
         char *dir = new_dir("race");
         struct delta_table *a = new_table(dir);
@@ -172,7 +172,7 @@ START_TEST(snapshot_outlives_removal_and_table)
 }
 END_TEST
 
-START_TEST(senseless_commits_change_nothing)
+START_TEST(invalid_commits_change_nothing)
 {
         char *dir = new_dir("senseless");
         struct delta_table *t = new_table(dir);
@@ -199,7 +199,7 @@ START_TEST(senseless_commits_change_nothing)
 }
 END_TEST
 
-START_TEST(progress_of_an_application_is_kept)
+START_TEST(application_transaction_is_kept)
 {
         char *dir = new_dir("txn");
         struct delta_table *t = new_table(dir);
@@ -227,7 +227,7 @@ static void unlink_commit(const char *dir, unsigned version)
         ck_assert_int_eq(unlink(path), 0);
 }
 
-START_TEST(checkpoint_stands_for_the_commits_before_it)
+START_TEST(checkpoint_replaces_earlier_commits)
 {
         char *dir = new_dir("checkpoint");
         struct delta_table *t = new_table(dir);
@@ -260,7 +260,7 @@ START_TEST(checkpoint_stands_for_the_commits_before_it)
 }
 END_TEST
 
-/* The removed files that the table remembers; at most one. */
+/* The removed files remembered by the table; at most one. */
 static size_t get_removed(struct delta_table *t, char path[64], struct delta_file *ret)
 {
         struct delta_snapshot *s = NULL;
@@ -298,7 +298,7 @@ START_TEST(removed_files_are_remembered_through_checkpoints_until_forgotten)
         OK(delta_checkpoint(t, &err));
         OK(add_file(t, "c.parquet", &err));
         for (unsigned v = 0; v <= 3; v++)
-                unlink_commit(dir, v); /* only the checkpoint knows */
+                unlink_commit(dir, v); /* only stored in the checkpoint */
         delta_table_close(t);
         OK(delta_table_open(dir, &t, &err));
         ck_assert_uint_eq(get_removed(t, path, &again), 1);
@@ -323,7 +323,7 @@ START_TEST(removed_files_are_remembered_through_checkpoints_until_forgotten)
 }
 END_TEST
 
-START_TEST(a_path_that_is_added_again_is_no_removed_file)
+START_TEST(path_added_again_is_not_removed)
 {
         char *dir = new_dir("re-added"), path[64];
         struct delta_table *t = new_table(dir);
@@ -358,7 +358,7 @@ static char *read_commit(const char *dir, unsigned version)
         return strndup((const char *)text.data, text.size);
 }
 
-START_TEST(retention_is_written_once_and_kept_by_a_new_schema)
+START_TEST(retention_is_written_once_and_kept_by_schema_change)
 {
         static const struct parquet_field two[] = { { .name = "n", .kind = PARQUET_INT64, .optional = true },
                                                     { .name = "m", .kind = PARQUET_INT64, .optional = true } };
@@ -375,7 +375,7 @@ START_TEST(retention_is_written_once_and_kept_by_a_new_schema)
         created = read_commit(dir, 0);
         ck_assert_ptr_nonnull(strstr(created, "\"delta.deletedFileRetentionDuration\":\"interval 3600 seconds\""));
         ck_assert_ptr_nonnull(strstr(created, "\"delta.logRetentionDuration\":\"interval 7200 seconds\""));
-        OK(delta_table_set_retention(t, &hour, &err)); /* no commit */
+        OK(delta_table_set_retention(t, &hour, &err)); /* no commit file */
         OK(delta_table_set_retention(t, &day, &err));
         changed = read_commit(dir, 1);
         ck_assert_ptr_nonnull(strstr(changed, "\"delta.deletedFileRetentionDuration\":\"interval 86400 seconds\""));
@@ -389,7 +389,7 @@ START_TEST(retention_is_written_once_and_kept_by_a_new_schema)
         OK(delta_checkpoint(t, &err));
         delta_table_close(t);
         OK(delta_table_open(dir, &t, &err));
-        OK(delta_table_set_retention(t, &day, &err)); /* no commit: the checkpoint has it */
+        OK(delta_table_set_retention(t, &day, &err)); /* no commit file: the checkpoint includes it */
         OK(delta_snapshot_acquire(t, &s, &err));
         ck_assert_uint_eq(s->version, 3);
         delta_snapshot_release(s);
@@ -398,7 +398,7 @@ START_TEST(retention_is_written_once_and_kept_by_a_new_schema)
 }
 END_TEST
 
-START_TEST(broken_checkpoint_is_passed_over)
+START_TEST(malformed_checkpoint_is_skipped)
 {
         char *dir = new_dir("broken-checkpoint");
         struct delta_table *t = new_table(dir);
@@ -415,7 +415,7 @@ START_TEST(broken_checkpoint_is_passed_over)
 }
 END_TEST
 
-/* Set the times of the commits [first, end) to long ago. */
+/* Set the times of the commits [first, end) far into the past. */
 static void age_commits(const char *dir, unsigned first, unsigned end)
 {
         static const struct timespec long_ago[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
@@ -464,17 +464,17 @@ static void reads_whole(const char *dir)
         delta_table_close(t);
 }
 
-START_TEST(old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest)
+START_TEST(old_commits_are_deleted_up_to_an_old_checkpoint)
 {
         char *dir = new_dir("clean");
         struct delta_table *t = new_table_with_checkpoints(dir);
         struct delta_log_cleanup cleaned = { 0 };
 
         OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
-        ck_assert_uint_eq(cleaned.files, 0); /* nothing is old */
+        ck_assert_uint_eq(cleaned.files, 0); /* nothing is old enough */
         age_commits(dir, 0, 3);
         OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
-        ck_assert_uint_eq(cleaned.files, 0); /* the checkpoint at 3 is of a newer commit */
+        ck_assert_uint_eq(cleaned.files, 0); /* the checkpoint at 3 belongs to a newer commit */
         age_commits(dir, 0, 5);
         OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 3);
@@ -485,7 +485,7 @@ START_TEST(old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest)
         OK(delta_table_open(dir, &t, &err));
         age_commits(dir, 3, 12);
         OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
-        ck_assert_uint_eq(cleaned.files, 3 + 4); /* 3, 4, 5 and a checkpoint; 6 is the one before the newest */
+        ck_assert_uint_eq(cleaned.files, 3 + 4); /* 3, 4, 5 and a checkpoint; 6 is the second newest */
         ck_assert(!log_has(dir, 5, ".json") && log_has(dir, 6, ".checkpoint.parquet"));
         OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err));
         ck_assert_uint_eq(cleaned.files, 3 + 4);
@@ -541,7 +541,7 @@ START_TEST(an_idle_reader_catches_up_after_the_commits_it_lacks_were_deleted)
 }
 END_TEST
 
-START_TEST(a_hint_that_names_a_version_that_was_never_made_stops_nothing)
+START_TEST(hint_with_nonexistent_version_is_ignored)
 {
         char *dir = new_dir("hint-ahead");
         struct delta_table *t = new_table(dir);
@@ -564,7 +564,7 @@ static void damage(const char *dir, const char *name)
         ck_assert_int_eq(truncate(path, 100), 0);
 }
 
-START_TEST(commits_stay_that_only_a_damaged_checkpoint_stands_for)
+START_TEST(commits_covered_only_by_damaged_checkpoint_are_kept)
 {
         char *dir = new_dir("clean-damaged");
         struct delta_table *t = new_table_with_checkpoints(dir);
@@ -572,7 +572,7 @@ START_TEST(commits_stay_that_only_a_damaged_checkpoint_stands_for)
 
         age_commits(dir, 0, 12);
         damage(dir, "_delta_log/00000000000000000006.checkpoint.parquet");
-        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err)); /* up to the one before it */
+        OK(delta_table_clean_up_log(t, 2000000, &cleaned, &err)); /* up to the previous one */
         ck_assert_uint_eq(cleaned.files, 3);
         ck_assert(log_has(dir, 3, ".json") && log_has(dir, 3, ".checkpoint.parquet"));
         damage(dir, "_delta_log/00000000000000000009.checkpoint.parquet");
@@ -582,7 +582,7 @@ START_TEST(commits_stay_that_only_a_damaged_checkpoint_stands_for)
 }
 END_TEST
 
-START_TEST(a_checkpoint_of_another_state_is_not_relied_on)
+START_TEST(checkpoint_of_another_state_is_not_used)
 {
         char *dir = new_dir("clean-other");
         struct delta_table *t = new_table_with_checkpoints(dir);
@@ -620,7 +620,7 @@ START_TEST(a_damaged_newest_checkpoint_is_replaced)
 }
 END_TEST
 
-START_TEST(a_hint_that_names_a_deleted_checkpoint_is_replaced)
+START_TEST(hint_with_deleted_checkpoint_is_replaced)
 {
         char *dir = new_dir("clean-hint");
         struct delta_table *t = new_table_with_checkpoints(dir);
@@ -641,7 +641,7 @@ START_TEST(a_hint_that_names_a_deleted_checkpoint_is_replaced)
 }
 END_TEST
 
-START_TEST(checkpoints_follow_the_size_of_the_table)
+START_TEST(checkpoint_interval_depends_on_table_size)
 {
         char *dir = new_dir("checkpoint-share");
         struct delta_table *t = new_table(dir);
@@ -655,7 +655,7 @@ START_TEST(checkpoints_follow_the_size_of_the_table)
                 ck_assert_int_gt(asprintf(&name, "big-%u.parquet", i), 0);
                 adds[i] = (struct delta_add){ .path = name, .size = 1 };
         }
-        OK(delta_commit(t, &c, &err)); /* 5000 files: a tenth is 500 commits of one */
+        OK(delta_commit(t, &c, &err)); /* with 5000 files: a tenth is 500 commits of one file */
         OK(delta_checkpoint(t, &err));
         for (unsigned v = 2; v <= 600; v++) {
                 char name[32];
@@ -788,7 +788,7 @@ START_TEST(statistics_of_a_file_are_bounds)
 }
 END_TEST
 
-/* Write a part of count rows into a table and commit it. */
+/* Write a part of count rows and commit it to a table. */
 static void write_part(struct delta_table *t, const char *dir, const char *date, int part, size_t column_count,
                        const struct delta_commit *with)
 {
@@ -889,7 +889,7 @@ START_TEST(table_with_partitions_removal_and_a_new_column)
 }
 END_TEST
 
-/* DELTA_FOREIGN is the table of the test above after tests/e2e/parquet-readers.t had deltalake append to it. */
+/* DELTA_FOREIGN is the table of the previous test, to which tests/e2e/parquet-readers.t had deltalake append. */
 START_TEST(commits_of_another_writer_are_read)
 {
         const char *dir = getenv("DELTA_FOREIGN");
@@ -918,15 +918,13 @@ START_TEST(commits_of_another_writer_are_read)
 END_TEST
 
 TEST_SUITE("delta_log", commits_of_another_writer_are_read, created_table_is_empty_at_version_0, creating_twice_is_busy,
-           absent_table_is_not_found, of_two_writers_the_second_is_busy_and_sees_the_first_after_a_refresh,
-           snapshot_outlives_removal_and_table, senseless_commits_change_nothing, progress_of_an_application_is_kept,
-           checkpoint_stands_for_the_commits_before_it, broken_checkpoint_is_passed_over,
-           removed_files_are_remembered_through_checkpoints_until_forgotten,
-           a_path_that_is_added_again_is_no_removed_file, retention_is_written_once_and_kept_by_a_new_schema,
-           old_commits_go_up_to_a_checkpoint_that_is_old_and_not_the_newest,
-           an_idle_reader_catches_up_after_the_commits_it_lacks_were_deleted,
-           a_hint_that_names_a_version_that_was_never_made_stops_nothing,
-           commits_stay_that_only_a_damaged_checkpoint_stands_for, a_checkpoint_of_another_state_is_not_relied_on,
-           a_damaged_newest_checkpoint_is_replaced, a_hint_that_names_a_deleted_checkpoint_is_replaced,
-           checkpoints_follow_the_size_of_the_table, log_with_a_gap_is_bad_data, hostile_commits_are_refused,
+           absent_table_is_not_found, second_writer_is_busy_and_sees_first_after_refresh,
+           snapshot_outlives_removal_and_table, invalid_commits_change_nothing, application_transaction_is_kept,
+           checkpoint_replaces_earlier_commits, malformed_checkpoint_is_skipped,
+           removed_files_are_remembered_through_checkpoints_until_forgotten, path_added_again_is_not_removed,
+           retention_is_written_once_and_kept_by_schema_change, old_commits_are_deleted_up_to_an_old_checkpoint,
+           an_idle_reader_catches_up_after_the_commits_it_lacks_were_deleted, hint_with_nonexistent_version_is_ignored,
+           commits_covered_only_by_damaged_checkpoint_are_kept, checkpoint_of_another_state_is_not_used,
+           a_damaged_newest_checkpoint_is_replaced, hint_with_deleted_checkpoint_is_replaced,
+           checkpoint_interval_depends_on_table_size, log_with_a_gap_is_bad_data, hostile_commits_are_refused,
            statistics_of_a_file_are_bounds, table_with_partitions_removal_and_a_new_column)

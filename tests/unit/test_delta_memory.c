@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading a table's log while allocations fail, each in its turn: it says so, or has everything.
- */
+/* Reads a table's log with each allocation failing in turn: reading must return an error or the complete table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +13,9 @@
 
 /* ---- allocations that fail ---- */
 
-static long allocations_left = -1; /* until one fails; negative: none does */
+static long allocations_left = -1; /* number of allocations until one fails; negative: none */
 
-/* Of the C library, and of a sanitizer where the test is built with one. */
+/* Defined by the C library, or by a sanitizer. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t size);
@@ -65,7 +63,7 @@ static const struct parquet_field fields[] = { { .name = "date", .kind = PARQUET
 static char dir[64];
 static char *log_dir;
 
-/* Its checkpoint has live and removed files, metaData with properties, and the position of an application. */
+/* Its checkpoint contains live and removed files, metaData with properties, and an application transaction. */
 static void begin_with_checkpoint(void)
 {
         static const char *const date[] = { "date" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of the worker that disassembles: each file of the corpus is taken or refused as its folder says. */
+/* Responses of the disassembly worker: each file of the corpus is accepted or refused according to its folder. */
 #include <dirent.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static unsigned count_corpus(const char *dir, bool good)
                 ck_assert_msg((read_corpus_file(dir, entry->d_name, &code) == ST_OK) == good, "%s/%s", dir,
                               entry->d_name);
                 if (!good)
-                        ck_assert_uint_eq(code.range_count, 77); /* untouched */
+                        ck_assert_uint_eq(code.range_count, 77); /* unchanged on failure */
                 count++;
         }
         return count;

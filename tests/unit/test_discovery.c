@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of targets that come, go and change, and that cannot be read for a while. */
+/* Target files that are added, removed and changed, and that are temporarily unreadable. */
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static void end_discovery(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* Addresses after a look at the files, with a space behind each, and how many files have failed. */
+/* Addresses after reading the files, each followed by a space, and the number of files that failed. */
 static void check_targets_are(const char *want, size_t failed)
 {
         struct target_list targets = { 0 };
@@ -61,8 +61,8 @@ static void check_targets_are(const char *want, size_t failed)
         ck_assert_uint_ge(counts.files, failed);
 }
 
-/* Nothing can be opened until the limit is back. */
-static struct rlimit forbid_files(void)
+/* No file can be opened until the limit is restored. */
+static struct rlimit exhaust_descriptors(void)
 {
         struct rlimit before, none;
 
@@ -89,18 +89,18 @@ START_TEST(files_come_and_go)
 }
 END_TEST
 
-START_TEST(a_file_that_could_not_be_read_is_read_as_soon_as_it_can_be)
+START_TEST(unreadable_file_is_retried)
 {
         struct rlimit before;
 
         begin_discovery("one.json"); /* without a pattern no directory is listed */
         write_file("one.json", "[{targets: ['a:1']}]");
-        before = forbid_files();
+        before = exhaust_descriptors();
         check_targets_are("", 1);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         check_targets_are("a:1 ", 0);
         write_file("one.json", "[{targets: ['a:1', 'b:2']}]");
-        before = forbid_files();
+        before = exhaust_descriptors();
         check_targets_are("a:1 ", 1);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         check_targets_are("a:1 b:2 ", 0);
@@ -108,7 +108,7 @@ START_TEST(a_file_that_could_not_be_read_is_read_as_soon_as_it_can_be)
 }
 END_TEST
 
-START_TEST(files_of_a_directory_that_cannot_be_listed_stay)
+START_TEST(files_of_unreadable_directory_keep_their_targets)
 {
         _cleanup_free_ char *path = NULL;
         struct rlimit before;
@@ -117,7 +117,7 @@ START_TEST(files_of_a_directory_that_cannot_be_listed_stay)
         write_file("one.json", "[{targets: ['a:1']}]");
         write_file("two.json", "[{targets: ['b:2']}]");
         check_targets_are("a:1 b:2 ", 0);
-        before = forbid_files();
+        before = exhaust_descriptors();
         check_targets_are("a:1 b:2 ", 1);
         path = path_join(dir, "one.json");
         ck_assert_int_eq(unlink(path), 0); /* that much is known */
@@ -128,7 +128,7 @@ START_TEST(files_of_a_directory_that_cannot_be_listed_stay)
 }
 END_TEST
 
-START_TEST(a_file_that_is_not_understood_keeps_its_targets_until_it_has_changed)
+START_TEST(malformed_file_keeps_targets_until_changed)
 {
         begin_discovery("*.json");
         write_file("one.json", "[{targets: ['a:1']}]");
@@ -142,6 +142,5 @@ START_TEST(a_file_that_is_not_understood_keeps_its_targets_until_it_has_changed)
 }
 END_TEST
 
-TEST_SUITE("discovery", files_come_and_go, a_file_that_could_not_be_read_is_read_as_soon_as_it_can_be,
-           files_of_a_directory_that_cannot_be_listed_stay,
-           a_file_that_is_not_understood_keeps_its_targets_until_it_has_changed)
+TEST_SUITE("discovery", files_come_and_go, unreadable_file_is_retried, files_of_unreadable_directory_keep_their_targets,
+           malformed_file_keeps_targets_until_changed)

@@ -8,7 +8,7 @@
 
 /* ---- versions and formats ---- */
 
-START_TEST(each_version_width_and_byte_order_says_the_same)
+START_TEST(versions_widths_and_byte_orders_are_equivalent)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -48,7 +48,7 @@ START_TEST(each_version_width_and_byte_order_says_the_same)
 }
 END_TEST
 
-START_TEST(every_form_can_be_stepped_over)
+START_TEST(every_form_can_be_skipped)
 {
         static const struct {
                 unsigned form;
@@ -135,7 +135,7 @@ START_TEST(an_indirect_form_that_is_indirect_again_damages_the_unit)
         end_unit(&m);
         open_read(&r, &m, NULL);
         ck_assert_int_eq(read_unit(&r, 0)->damage, ST_BAD_DATA);
-        ck_assert_uint_eq(r.code.scope_count, 1); /* what came before stays */
+        ck_assert_uint_eq(r.code.scope_count, 1); /* earlier functions are kept */
         close_read(&r);
         dwarf_maker_deinit(&m);
 }
@@ -164,9 +164,9 @@ START_TEST(type_partial_and_skeleton_units_hold_no_functions)
 }
 END_TEST
 
-/* ---- lies ---- */
+/* ---- malformed units ---- */
 
-START_TEST(a_unit_that_ends_past_its_section_is_left_out)
+START_TEST(unit_past_section_end_is_skipped)
 {
         struct dwarf_maker m;
         struct dwarf_object o;
@@ -191,7 +191,7 @@ START_TEST(a_unit_that_ends_past_its_section_is_left_out)
 }
 END_TEST
 
-START_TEST(a_die_that_is_cut_off_by_its_unit_keeps_what_came_before)
+START_TEST(die_truncated_by_unit_end_keeps_earlier_ones)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -217,14 +217,14 @@ START_TEST(a_die_that_is_cut_off_by_its_unit_keeps_what_came_before)
 }
 END_TEST
 
-START_TEST(a_sibling_that_leads_back_is_not_followed)
+START_TEST(backward_sibling_is_not_followed)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
 
         begin_usual(&m, 4);
         put_abbrev(&m, OTHER, 0x13, true, DW_AT_sibling, DW_FORM_ref4, 0, 0);
-        put_abbrev(&m, OTHER + 1, 0x0f, true, DW_AT_sibling, DW_FORM_ref4, 0, 0); /* holds no code */
+        put_abbrev(&m, OTHER + 1, 0x0f, true, DW_AT_sibling, DW_FORM_ref4, 0, 0); /* contains no code */
         begin_cu(&m, 0);
         put_uleb(&m, DWARF_INFO, OTHER + 1);
         put_uint(&m, DWARF_INFO, 11, 4);
@@ -270,7 +270,7 @@ END_TEST
 
 /* ---- abbreviations ---- */
 
-START_TEST(codes_in_any_order_are_found_and_the_first_of_two_counts)
+START_TEST(abbreviation_codes_are_found_in_any_order_and_first_duplicate_wins)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -287,7 +287,7 @@ START_TEST(codes_in_any_order_are_found_and_the_first_of_two_counts)
         put_address(&m, DWARF_INFO, CODE);
         put_uint(&m, DWARF_INFO, 9, 1);
         put_text(&m, DWARF_INFO, "first");
-        put_uleb(&m, DWARF_INFO, 8); /* nobody's */
+        put_uleb(&m, DWARF_INFO, 8); /* of no unit */
         end_unit(&m);
         open_read(&r, &m, NULL);
         ck_assert_int_eq(read_unit(&r, 0)->damage, ST_BAD_DATA);
@@ -297,7 +297,7 @@ START_TEST(codes_in_any_order_are_found_and_the_first_of_two_counts)
 }
 END_TEST
 
-START_TEST(tables_that_lie_in_one_another_are_read_so_often_only)
+START_TEST(overlapping_abbreviation_tables_are_limited)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -321,9 +321,9 @@ START_TEST(tables_that_lie_in_one_another_are_read_so_often_only)
 }
 END_TEST
 
-TEST_SUITE("dwarf", each_version_width_and_byte_order_says_the_same, every_form_can_be_stepped_over,
+TEST_SUITE("dwarf", versions_widths_and_byte_orders_are_equivalent, every_form_can_be_skipped,
            an_indirect_form_that_is_indirect_again_damages_the_unit, type_partial_and_skeleton_units_hold_no_functions,
-           a_unit_that_ends_past_its_section_is_left_out, a_die_that_is_cut_off_by_its_unit_keeps_what_came_before,
-           a_sibling_that_leads_back_is_not_followed, blocks_a_hundred_thousand_deep_end_in_time,
-           codes_in_any_order_are_found_and_the_first_of_two_counts,
-           tables_that_lie_in_one_another_are_read_so_often_only)
+           unit_past_section_end_is_skipped, die_truncated_by_unit_end_keeps_earlier_ones,
+           backward_sibling_is_not_followed, blocks_a_hundred_thousand_deep_end_in_time,
+           abbreviation_codes_are_found_in_any_order_and_first_duplicate_wins,
+           overlapping_abbreviation_tables_are_limited)

@@ -113,7 +113,7 @@ START_TEST(the_last_of_several_rows_at_one_address_covers_it)
 }
 END_TEST
 
-START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
+START_TEST(row_at_sequence_end_covers_nothing)
 {
         check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), ADVANCE_LINE(1), COPY, END_SEQUENCE,
                               SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), END_SEQUENCE),
@@ -121,15 +121,15 @@ START_TEST(a_row_at_the_end_of_its_sequence_covers_nothing)
 }
 END_TEST
 
-START_TEST(a_sequence_that_begins_outside_code_is_left_out)
+START_TEST(sequence_outside_code_is_skipped)
 {
-        /* From 0 on, where linkers leave what they dropped, and long enough to reach into the code. */
+        /* From 0 on, where linkers place dropped code, and long enough to overlap the code. */
         check_program(PROGRAM(COPY, 9, 0xff, 0x1f, COPY, ADVANCE_PC(8), END_SEQUENCE), 1, ST_OK, NULL, 0);
         check_program(PROGRAM(COPY, ADVANCE_PC(127), COPY, ADVANCE_PC(0x7f), END_SEQUENCE), 1, ST_OK, NULL, 0);
 }
 END_TEST
 
-START_TEST(a_program_that_is_cut_off_keeps_its_whole_sequences)
+START_TEST(truncated_program_keeps_complete_sequences)
 {
         check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40), COPY, 0, 9), 1,
                       ST_BAD_DATA, ROWS({ 0x1000, 0x1008, 1 }));
@@ -141,13 +141,13 @@ END_TEST
 
 START_TEST(special_opcodes_move_both_address_and_line)
 {
-        /* 10 + 12 * 3 + 5: three further, two lines on; const_add_pc is opcode 255's distance, 20. */
+        /* 10 + 12 * 3 + 5: three bytes and two lines further; const_add_pc advances like opcode 255, by 20. */
         check_program(PROGRAM(SET_ADDRESS(0), 13, 51, 8, COPY, ADVANCE_PC(1), END_SEQUENCE), 1, ST_OK,
                       ROWS({ 0x1000, 0x1003, 1 }, { 0x1003, 0x1018, 3 }));
 }
 END_TEST
 
-START_TEST(operations_of_long_instruction_words_are_counted_together)
+START_TEST(vliw_operations_are_counted_per_instruction)
 {
         /* 16-byte words of 3 operations: 4 operations on is one word on. */
         check_program(PROGRAM(SET_ADDRESS(0), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(2), END_SEQUENCE),
@@ -155,7 +155,7 @@ START_TEST(operations_of_long_instruction_words_are_counted_together)
 }
 END_TEST
 
-START_TEST(advances_that_wrap_around_are_dropped)
+START_TEST(wrapping_advances_are_dropped)
 {
         check_program(PROGRAM(SET_ADDRESS(8), COPY, ADVANCE_LINE(1), 2, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                               0xff, 0x01, COPY, ADVANCE_PC(0x10), COPY, ADVANCE_PC(8), END_SEQUENCE),
@@ -163,7 +163,7 @@ START_TEST(advances_that_wrap_around_are_dropped)
 }
 END_TEST
 
-START_TEST(sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole)
+START_TEST(sequences_are_sorted_and_first_of_overlapping_ones_is_kept)
 {
         check_program(PROGRAM(SET_ADDRESS(0x40), COPY, ADVANCE_PC(4), ADVANCE_LINE(1), COPY, ADVANCE_PC(4),
                               END_SEQUENCE, SET_ADDRESS(0), COPY, ADVANCE_PC(8), END_SEQUENCE, SET_ADDRESS(0x40),
@@ -257,7 +257,7 @@ START_TEST(old_file_tables_are_relative_to_the_units_directory)
         check_path(&r.code, 3, "/build/lib/c.c");
         check_path(&r.code, 4, "/d.c");
         check_path(&r.code, 5, "/build/e.c");
-        check_path(&r.code, 6, "/usr/include/f.c"); /* defined on the way */
+        check_path(&r.code, 6, "/usr/include/f.c"); /* defined by the program */
         ck_assert_uint_eq(r.code.lines.rows[0].file, 6);
         check_path(&r.code, 100, "");
         close_read(&r);
@@ -265,7 +265,7 @@ START_TEST(old_file_tables_are_relative_to_the_units_directory)
 }
 END_TEST
 
-START_TEST(new_file_tables_say_their_directory_themselves)
+START_TEST(new_file_tables_contain_unit_directory)
 {
         struct dwarf_maker m;
         struct read r;
@@ -291,7 +291,7 @@ START_TEST(new_file_tables_say_their_directory_themselves)
         put_unit_with_lines(&m, "/elsewhere");
         read_table(&r, &m);
         check_path(&r.code, 0, "/build/a.c");
-        check_path(&r.code, 1, "../x/b.h"); /* nobody says what to */
+        check_path(&r.code, 1, "../x/b.h"); /* relative to an unknown directory */
         ck_assert_int_eq(dwarf_reader_unit(r.reader, 0, &r.code), ST_OK);
         check_path(&r.code, 0, "/build/a.c");
         check_path(&r.code, 1, "/elsewhere/../x/b.h");
@@ -302,7 +302,7 @@ END_TEST
 
 /* ---- bombs ---- */
 
-START_TEST(a_trillion_files_of_no_bytes_are_too_many)
+START_TEST(a_trillion_empty_file_entries_are_too_many)
 {
         struct dwarf_maker m;
         struct read r;
@@ -316,7 +316,7 @@ START_TEST(a_trillion_files_of_no_bytes_are_too_many)
         end_length(&m, DWARF_LINE, at);
         ck_assert_int_eq(read_table(&r, &m)->damage, ST_TOO_BIG);
         ck_assert_uint_le(r.code.lines.file_count, LIMIT_DWARF_LINE_FILES);
-        for (int i = 0; i < 1000; i++) /* and it does not help to ask again */
+        for (int i = 0; i < 1000; i++) /* repeated reads do not bypass the limit */
                 ck_assert_int_eq(dwarf_reader_lines(r.reader, 0, &r.code), ST_OK);
         ck_assert_int_eq(r.code.damage, ST_TOO_BIG);
         close_read(&r);
@@ -324,7 +324,7 @@ START_TEST(a_trillion_files_of_no_bytes_are_too_many)
 }
 END_TEST
 
-START_TEST(rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_ever)
+START_TEST(rows_are_limited_also_for_shared_tables)
 {
         struct dwarf_maker m;
         struct read r;
@@ -349,11 +349,10 @@ START_TEST(rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_e
 }
 END_TEST
 
-TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it,
-           a_row_at_the_end_of_its_sequence_covers_nothing, a_sequence_that_begins_outside_code_is_left_out,
-           a_program_that_is_cut_off_keeps_its_whole_sequences, special_opcodes_move_both_address_and_line,
-           operations_of_long_instruction_words_are_counted_together, advances_that_wrap_around_are_dropped,
-           sequences_come_in_any_order_and_the_first_of_two_at_one_place_stays_whole,
+TEST_SUITE("dwarf_lines", the_last_of_several_rows_at_one_address_covers_it, row_at_sequence_end_covers_nothing,
+           sequence_outside_code_is_skipped, truncated_program_keeps_complete_sequences,
+           special_opcodes_move_both_address_and_line, vliw_operations_are_counted_per_instruction,
+           wrapping_advances_are_dropped, sequences_are_sorted_and_first_of_overlapping_ones_is_kept,
            headers_that_divide_by_zero_are_refused, old_file_tables_are_relative_to_the_units_directory,
-           new_file_tables_say_their_directory_themselves, a_trillion_files_of_no_bytes_are_too_many,
-           rows_past_the_limit_are_too_many_and_units_cannot_share_a_table_for_ever)
+           new_file_tables_contain_unit_directory, a_trillion_empty_file_entries_are_too_many,
+           rows_are_limited_also_for_shared_tables)

@@ -6,7 +6,7 @@
 #include "tests/support/dwarf_usual.h"
 #include "tests/support/suite.h"
 
-START_TEST(a_circle_of_origins_ends_with_the_names_on_it)
+START_TEST(cyclic_origins_use_names_of_the_cycle)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -37,7 +37,7 @@ START_TEST(a_circle_of_origins_ends_with_the_names_on_it)
 }
 END_TEST
 
-START_TEST(names_of_another_unit_have_its_scopes_in_front)
+START_TEST(names_of_another_unit_are_qualified_with_its_scopes)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -75,7 +75,7 @@ END_TEST
 
 enum { SCOPE = OTHER, SIGNED, NAMED, POINTING };
 
-/* A type unit of version 5 whose type says where else its name is, or has it. */
+/* A version 5 type unit whose type refers to another DIE for its name, or has it itself. */
 static void put_type(struct dwarf_maker *m, uint64_t signature, const char *name, uint64_t other)
 {
         put_unit(m, DW_UT_type, 0);
@@ -101,7 +101,7 @@ static void put_signed_function(struct dwarf_maker *m, uint64_t signature, const
         put_end(m, 2);
 }
 
-START_TEST(a_class_that_is_a_signature_has_the_name_of_its_type_unit)
+START_TEST(class_with_signature_is_named_by_type_unit)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -138,7 +138,7 @@ START_TEST(a_class_that_is_a_signature_has_the_name_of_its_type_unit)
 }
 END_TEST
 
-START_TEST(a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none)
+START_TEST(type_with_cyclic_or_invalid_reference_has_no_name)
 {
         for (int outside = 0; outside < 2; outside++) {
                 struct dwarf_maker m;
@@ -170,7 +170,7 @@ START_TEST(a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none)
 }
 END_TEST
 
-/* A class in the function at hand, with a function inside. */
+/* A class in the current function, with a member function. */
 static void put_local_class(struct dwarf_maker *m, const char *name, uint64_t start)
 {
         put_uleb(m, DWARF_INFO, OTHER);
@@ -178,7 +178,7 @@ static void put_local_class(struct dwarf_maker *m, const char *name, uint64_t st
         put_end(m, 2);
 }
 
-START_TEST(a_function_in_a_class_in_a_function_has_both_in_front)
+START_TEST(function_in_local_class_is_qualified_with_both)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -206,7 +206,7 @@ START_TEST(a_function_in_a_class_in_a_function_has_both_in_front)
 }
 END_TEST
 
-START_TEST(a_function_that_is_declared_inside_of_itself_has_a_name)
+START_TEST(function_declared_inside_itself_has_a_name)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -234,7 +234,7 @@ START_TEST(a_function_that_is_declared_inside_of_itself_has_a_name)
 }
 END_TEST
 
-START_TEST(a_dwz_file_lends_functions_and_names)
+START_TEST(dwz_file_provides_functions_and_names)
 {
         struct dwarf_maker m, alt;
         struct dwarf_read r;
@@ -269,7 +269,7 @@ START_TEST(a_dwz_file_lends_functions_and_names)
         ck_assert_str_eq(r.code.names[r.code.scopes[0].name].linkage, "name");
         ck_assert_str_eq(plain(&r.code, 1), "shared");
         close_read(&r);
-        open_read(&r, &m, NULL); /* without it the frames stay, nameless */
+        open_read(&r, &m, NULL); /* without it the frames are kept, without names */
         ck_assert_uint_eq(read_unit(&r, 0)->scope_count, 2);
         ck_assert_str_eq(plain(&r.code, 1), "");
         close_read(&r);
@@ -297,7 +297,7 @@ static void check_declaration(const struct dwarf_code *c, size_t scope, uint32_t
                       n->start_path ? n->start_path : "");
 }
 
-START_TEST(file_and_line_of_a_declaration_are_each_the_first_of_the_chain)
+START_TEST(declaration_file_and_line_are_first_of_chain)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -340,7 +340,7 @@ START_TEST(file_and_line_of_a_declaration_are_each_the_first_of_the_chain)
         check_declaration(&r.code, 2, 3, 70000);
         ck_assert_str_eq(r.code.names[r.code.scopes[2].name].linkage, "_ZN1cC1Ev");
         check_declaration(&r.code, 3, UINT32_MAX, 0);
-        /* A number of another unit's table means nothing here, and that unit has no table. */
+        /* An index into another unit's file table is invalid here, and that unit has no table. */
         ck_assert_int_eq(read_unit(&r, 1)->damage, ST_OK);
         ck_assert_str_eq(r.code.names[r.code.scopes[0].name].linkage, "_ZN1c1fEv");
         check_declaration(&r.code, 0, UINT32_MAX, 70000);
@@ -349,9 +349,7 @@ START_TEST(file_and_line_of_a_declaration_are_each_the_first_of_the_chain)
 }
 END_TEST
 
-TEST_SUITE("dwarf_names", a_circle_of_origins_ends_with_the_names_on_it, names_of_another_unit_have_its_scopes_in_front,
-           a_class_that_is_a_signature_has_the_name_of_its_type_unit,
-           a_type_whose_name_leads_in_a_circle_or_out_of_its_unit_has_none,
-           a_function_in_a_class_in_a_function_has_both_in_front,
-           a_function_that_is_declared_inside_of_itself_has_a_name,
-           file_and_line_of_a_declaration_are_each_the_first_of_the_chain, a_dwz_file_lends_functions_and_names)
+TEST_SUITE("dwarf_names", cyclic_origins_use_names_of_the_cycle, names_of_another_unit_are_qualified_with_its_scopes,
+           class_with_signature_is_named_by_type_unit, type_with_cyclic_or_invalid_reference_has_no_name,
+           function_in_local_class_is_qualified_with_both, function_declared_inside_itself_has_a_name,
+           declaration_file_and_line_are_first_of_chain, dwz_file_provides_functions_and_names)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our reader against libdw: every range, frame, name, file and line of whole
- * files. This program itself; the debug files of libc and python3.11 when they
- * are installed; and the files of $CAIRN_ORACLE_FILES, separated by colons
- * (FILE or FILE,DWZ-FILE), which `make check-oracle` fills.
+ * Compares Cairn's DWARF reader with libdw: every range, frame, name, file and line of whole files. Files: this
+ * program; the debug files of libc and python3.11 if installed; and the files of $CAIRN_ORACLE_FILES, separated by
+ * colons (FILE or FILE,DWZ-FILE), which `make check-oracle` sets.
  */
 #include <check.h>
 #include <stdio.h>
@@ -50,7 +49,7 @@ struct differing {
         unsigned count;
 };
 
-static void differs(void *context, const struct table_difference *d)
+static void report_difference(void *context, const struct table_difference *d)
 {
         struct differing *c = context;
         char text[1000];
@@ -63,7 +62,7 @@ static void differs(void *context, const struct table_difference *d)
         printf("#   libdw: %s\n", text);
 }
 
-static void compare(const char *path, const char *alt_path)
+static void compare_file(const char *path, const char *alt_path)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 }, alt = { 0 };
         struct side ours, theirs;
@@ -76,7 +75,7 @@ static void compare(const char *path, const char *alt_path)
                 ck_assert_msg(elf_image_open(alt_path, &alt, &err) == ST_OK, "%s", err.text);
         extract(&img, alt_path ? &alt : NULL, true, &ours);
         extract(&img, alt_path ? &alt : NULL, false, &theirs);
-        bytes = compare_tables(&ours.table, &theirs.table, differs, &context);
+        bytes = compare_tables(&ours.table, &theirs.table, report_difference, &context);
         printf("# %s: %u ranges, %u chains, %u stretches of %llu bytes differ\n", path, ours.table.range_count,
                ours.table.chain_count, context.count, (unsigned long long)bytes);
         ck_assert_uint_gt(ours.table.range_count, 0);
@@ -87,9 +86,9 @@ static void compare(const char *path, const char *alt_path)
         symbol_table_deinit(&theirs.table);
 }
 
-START_TEST(this_program_reads_the_same)
+START_TEST(this_program_agrees_with_libdw)
 {
-        compare("/proc/self/exe", NULL);
+        compare_file("/proc/self/exe", NULL);
 }
 END_TEST
 
@@ -103,17 +102,17 @@ static void compare_debug_file_of(const char *path)
         build_id_hex(&img.build_id, hex);
         snprintf(debug, sizeof debug, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
         if (access(debug, R_OK) == 0)
-                compare(debug, NULL);
+                compare_file(debug, NULL);
 }
 
-START_TEST(debug_files_of_debian_read_the_same)
+START_TEST(debian_debug_files_agree_with_libdw)
 {
         compare_debug_file_of("/lib/x86_64-linux-gnu/libc.so.6");
         compare_debug_file_of("/usr/bin/python3.11");
 }
 END_TEST
 
-START_TEST(files_that_were_named_read_the_same)
+START_TEST(specified_files_agree_with_libdw)
 {
         const char *named = getenv("CAIRN_ORACLE_FILES");
         _cleanup_free_ char *list = strdup(named ? named : "");
@@ -124,10 +123,10 @@ START_TEST(files_that_were_named_read_the_same)
 
                 if (alt)
                         *alt++ = 0;
-                compare(file, alt);
+                compare_file(file, alt);
         }
 }
 END_TEST
 
-TEST_SUITE("dwarf_oracle", this_program_reads_the_same, debug_files_of_debian_read_the_same,
-           files_that_were_named_read_the_same)
+TEST_SUITE("dwarf_oracle", this_program_agrees_with_libdw, debian_debug_files_agree_with_libdw,
+           specified_files_agree_with_libdw)

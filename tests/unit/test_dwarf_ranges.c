@@ -24,14 +24,14 @@ static void check_intervals(const struct dwarf_code *c, const uint64_t (*expecte
         }
 }
 
-START_TEST(old_range_lists_change_their_base_and_drop_what_the_linker_dropped)
+START_TEST(dwarf4_range_lists_change_base_and_skip_dropped_code)
 {
         static const uint64_t pairs[][2] = {
                 { 0x10, 0x20 }, /* relative to the unit */
                 { UINT64_MAX, CODE + 0x100 },
                 { 0, 8 },
                 { UINT64_MAX, UINT64_MAX - 1 },
-                { CODE + 0x202, CODE + 0x204 }, /* wraps into code */
+                { CODE + 0x202, CODE + 0x204 }, /* wraps around into code */
                 { UINT64_MAX, 0 },
                 { UINT64_MAX - 1, UINT64_MAX - 1 },
                 { CODE + 0x300, CODE + 0x300 },
@@ -39,7 +39,7 @@ START_TEST(old_range_lists_change_their_base_and_drop_what_the_linker_dropped)
                 { 0x10, 0x20 },
                 { 0x401ff0, 0x999999 },
                 { 0, 0 },
-                { 0x401000, 0x401100 }, /* behind the end */
+                { 0x401000, 0x401100 }, /* past the end */
         };
         static const uint64_t expected[][2] = { { CODE + 0x10, CODE + 0x20 },
                                                 { CODE + 0x100, CODE + 0x108 },
@@ -64,7 +64,7 @@ START_TEST(old_range_lists_change_their_base_and_drop_what_the_linker_dropped)
 }
 END_TEST
 
-START_TEST(each_entry_of_new_range_lists_is_understood)
+START_TEST(every_dwarf5_range_entry_is_read)
 {
         static const uint64_t expected[][2] = {
                 { CODE + 0x10, CODE + 0x12 },   { CODE + 0x20, CODE + 0x28 },   { CODE + 0x104, CODE + 0x108 },
@@ -82,7 +82,7 @@ START_TEST(each_entry_of_new_range_lists_is_understood)
         put_address(&m, DWARF_ADDR, CODE + 0x12);
         put_address(&m, DWARF_ADDR, CODE + 0x100);
         put_address(&m, DWARF_ADDR, UINT64_MAX);
-        put_offset(&m, DWARF_RNGLISTS, 4); /* the table of lists: one, behind it */
+        put_offset(&m, DWARF_RNGLISTS, 4); /* the table of lists: one, after it */
         put_uint(&m, DWARF_RNGLISTS, DW_RLE_startx_endx, 1), put_uleb(&m, DWARF_RNGLISTS, 0),
                 put_uleb(&m, DWARF_RNGLISTS, 1);
         put_uint(&m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1), put_uleb(&m, DWARF_RNGLISTS, 0x10),
@@ -104,7 +104,7 @@ START_TEST(each_entry_of_new_range_lists_is_understood)
                 put_uleb(&m, DWARF_RNGLISTS, 0x80);
         put_uint(&m, DWARF_RNGLISTS, DW_RLE_start_length, 1), put_address(&m, DWARF_RNGLISTS, CODE + 0x500),
                 put_uleb(&m, DWARF_RNGLISTS, 1);
-        /* no end of the list */
+        /* the list is not terminated */
         put_unit(&m, DW_UT_compile, 0);
         put_uleb(&m, DWARF_INFO, OTHER);
         put_offset(&m, DWARF_INFO, 0);
@@ -123,7 +123,7 @@ START_TEST(each_entry_of_new_range_lists_is_understood)
 }
 END_TEST
 
-START_TEST(functions_that_the_linker_dropped_are_left_out)
+START_TEST(functions_dropped_by_linker_are_skipped)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -146,7 +146,7 @@ START_TEST(functions_that_the_linker_dropped_are_left_out)
 }
 END_TEST
 
-START_TEST(code_inside_of_an_abstract_function_is_found)
+START_TEST(code_inside_abstract_function_is_found)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -155,7 +155,7 @@ START_TEST(code_inside_of_an_abstract_function_is_found)
         put_abbrev(&m, OTHER, DW_TAG_subprogram, true, DW_AT_linkage_name, DW_FORM_string, 0, 0);
         put_abbrev(&m, OTHER + 1, DW_TAG_structure_type, true, 0, 0);
         begin_cu(&m, 0);
-        put_uleb(&m, DWARF_INFO, OTHER); /* as GCC has it: the code of a lambda, in its type, in the function around */
+        put_uleb(&m, DWARF_INFO, OTHER); /* as in GCC: the code of a lambda in its type, in the enclosing function */
         put_text(&m, DWARF_INFO, "around");
         put_uleb(&m, DWARF_INFO, OTHER + 1);
         put_function(&m, "operator()", CODE, 8);
@@ -171,7 +171,7 @@ END_TEST
 
 /* ---- strings by index ---- */
 
-START_TEST(strings_by_index_are_found_and_those_past_the_end_are_not)
+START_TEST(indexed_strings_are_read_within_bounds)
 {
         struct dwarf_maker m;
         struct dwarf_read r;
@@ -207,6 +207,6 @@ START_TEST(strings_by_index_are_found_and_those_past_the_end_are_not)
 }
 END_TEST
 
-TEST_SUITE("dwarf_ranges", old_range_lists_change_their_base_and_drop_what_the_linker_dropped,
-           each_entry_of_new_range_lists_is_understood, functions_that_the_linker_dropped_are_left_out,
-           code_inside_of_an_abstract_function_is_found, strings_by_index_are_found_and_those_past_the_end_are_not)
+TEST_SUITE("dwarf_ranges", dwarf4_range_lists_change_base_and_skip_dropped_code, every_dwarf5_range_entry_is_read,
+           functions_dropped_by_linker_are_skipped, code_inside_abstract_function_is_found,
+           indexed_strings_are_read_within_bounds)

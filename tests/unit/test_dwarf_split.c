@@ -10,7 +10,7 @@
 #include "tests/support/suite.h"
 
 #define CODE 0x401000
-#define ID 1 /* what the maker gives to units of version 5 */
+#define ID 1 /* given by the maker to units of version 5 */
 static const struct dwarf_region regions[] = { { 0x401000, 0x402000 } };
 
 /* ---- indexes ---- */
@@ -75,7 +75,7 @@ static enum status read_index(const struct buf *b, bool big_endian, struct dwarf
                 ret);
 }
 
-START_TEST(each_id_of_an_index_leads_to_its_parts)
+START_TEST(index_finds_the_contributions_of_each_id)
 {
         const struct index_row rows[] = { { 0x100000002, { 10, 20 }, { 1, 2 } },
                                           { 0x700000002, { 11, 21 }, { 3, 4 } }, /* the same first slot */
@@ -98,7 +98,7 @@ START_TEST(each_id_of_an_index_leads_to_its_parts)
                         ck_assert_uint_eq(size, rows[i].sizes[1]);
                 }
                 dwarf_package_index_part(&ix, 2, DWARF_RNGLISTS, &offset, &size);
-                ck_assert_uint_eq(offset, variant & 2 ? 52 : 0); /* version 2 has none */
+                ck_assert_uint_eq(offset, variant & 2 ? 52 : 0); /* version 2 does not have them */
                 dwarf_package_index_part(&ix, 2, DWARF_STR, &offset, &size);
                 ck_assert_uint_eq(size, 0);
                 ck_assert_int_eq(dwarf_package_index_find(&ix, 2, &row), ST_NOT_FOUND);
@@ -108,10 +108,10 @@ START_TEST(each_id_of_an_index_leads_to_its_parts)
 }
 END_TEST
 
-START_TEST(an_index_that_lies_is_refused)
+START_TEST(inconsistent_index_is_refused)
 {
         const struct index_row row = { ID, { 0 }, { 0 } };
-        /* Where, what, and what comes of it. */
+        /* Offset, value, and expected result. */
         static const struct {
                 size_t at;
                 uint32_t value;
@@ -144,7 +144,7 @@ START_TEST(an_index_that_lies_is_refused)
 }
 END_TEST
 
-START_TEST(an_index_cut_off_anywhere_is_refused)
+START_TEST(truncated_index_is_refused)
 {
         const struct index_row row = { ID, { 0 }, { 0 } };
         struct dwarf_package_index ix;
@@ -154,13 +154,13 @@ START_TEST(an_index_cut_off_anywhere_is_refused)
         make_index(&b, false, 5, &row, 1, 2);
         while (--b.size)
                 ck_assert_int_lt(read_index(&b, false, &ix), ST_OK);
-        ck_assert_int_eq(read_index(&b, false, &ix), ST_OK); /* nothing at all is an empty one */
+        ck_assert_int_eq(read_index(&b, false, &ix), ST_OK); /* an empty section is an empty index */
         ck_assert_int_eq(dwarf_package_index_find(&ix, ID, &found), ST_NOT_FOUND);
         buf_deinit(&b);
 }
 END_TEST
 
-START_TEST(a_full_table_without_the_id_ends)
+START_TEST(lookup_in_full_table_terminates)
 {
         struct index_row rows[4] = {
                 { 0x100000000, { 0 }, { 0 } }, { 1, { 0 }, { 0 } }, { 2, { 0 }, { 0 } }, { 3, { 0 }, { 0 } }
@@ -178,7 +178,7 @@ START_TEST(a_full_table_without_the_id_ends)
 }
 END_TEST
 
-/* ---- a skeleton and its other half, in a package with something in front of it ---- */
+/* ---- a skeleton unit and its split unit, in a package after other units ---- */
 
 struct split {
         struct dwarf_maker linked, dwo;
@@ -200,7 +200,7 @@ static void put_skeleton(struct dwarf_maker *m, uint64_t id)
         put_address(m, DWARF_ADDR, 0xdead);
         put_address(m, DWARF_ADDR, CODE);
         put_address(m, DWARF_RANGES, 0xbad);
-        put_address(m, DWARF_RANGES, 0xbad); /* the base counts over one of these, the value over the other */
+        put_address(m, DWARF_RANGES, 0xbad); /* the base skips one of these, the value skips the other */
         put_address(m, DWARF_RANGES, 0x10);
         put_address(m, DWARF_RANGES, 0x20);
         put_address(m, DWARF_RANGES, 0);
@@ -233,7 +233,7 @@ static void put_lists(struct dwarf_maker *m)
         put_uint(m, DWARF_RNGLISTS, 0, 1);
         put_uint(m, DWARF_RNGLISTS, 1, 4);
         put_offset(m, DWARF_RNGLISTS, m->offset_size);
-        put_uint(m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1); /* from the skeleton's low pc */
+        put_uint(m, DWARF_RNGLISTS, DW_RLE_offset_pair, 1); /* relative to the skeleton's low_pc */
         put_uleb(m, DWARF_RNGLISTS, 0x10);
         put_uleb(m, DWARF_RNGLISTS, 0x20);
         put_uint(m, DWARF_RNGLISTS, DW_RLE_end_of_list, 1);
@@ -241,7 +241,7 @@ static void put_lists(struct dwarf_maker *m)
 }
 
 /* Functions "one" by index at CODE and "two" by a list at CODE + 0x10. */
-static void put_half(struct dwarf_maker *m, uint64_t id)
+static void put_split_unit(struct dwarf_maker *m, uint64_t id)
 {
         bool is_new = m->version >= 5;
 
@@ -295,7 +295,7 @@ static void make_split(struct split *s, uint8_t version, bool big_endian, uint8_
                 put_uint(&s->dwo, part_of[i], 0x0101010101010101, 1 + (unsigned)i % 2);
         for (int i = 0; i < PARTS; i++)
                 s->row.offsets[i] = (uint32_t)put_at(&s->dwo, part_of[i]);
-        put_half(&s->dwo, ID);
+        put_split_unit(&s->dwo, ID);
         s->row.id = ID;
         for (int i = 0; i < PARTS; i++)
                 s->row.sizes[i] = (uint32_t)put_at(&s->dwo, part_of[i]) - s->row.offsets[i];
@@ -327,7 +327,7 @@ static void close_split(struct split *s)
         dwarf_maker_deinit(&s->dwo);
 }
 
-START_TEST(a_skeleton_gets_the_functions_of_its_other_half_in_each_format)
+START_TEST(skeleton_unit_gets_functions_of_split_unit_in_each_format)
 {
         for (int variant = 0; variant < 16; variant++) {
                 struct split s = { .reader = NULL };
@@ -349,7 +349,7 @@ START_TEST(a_skeleton_gets_the_functions_of_its_other_half_in_each_format)
 }
 END_TEST
 
-START_TEST(a_skeleton_without_its_other_half_is_counted)
+START_TEST(skeleton_unit_without_split_unit_is_counted)
 {
         for (uint8_t version = 4; version <= 5; version++) {
                 struct split s = { .reader = NULL };
@@ -366,7 +366,7 @@ START_TEST(a_skeleton_without_its_other_half_is_counted)
 }
 END_TEST
 
-START_TEST(a_half_with_another_id_than_the_index_says_is_not_used)
+START_TEST(split_unit_with_wrong_id_is_not_used)
 {
         for (uint8_t version = 4; version <= 5; version++) {
                 struct split s = { .reader = NULL };
@@ -381,7 +381,7 @@ START_TEST(a_half_with_another_id_than_the_index_says_is_not_used)
 }
 END_TEST
 
-START_TEST(parts_past_their_section_are_damage)
+START_TEST(contributions_past_section_end_are_damage)
 {
         for (int part = 0; part < PARTS; part++) {
                 for (int lie = 0; lie < 3; lie++) {
@@ -404,7 +404,7 @@ START_TEST(parts_past_their_section_are_damage)
 }
 END_TEST
 
-START_TEST(a_half_that_is_cut_off_is_damage)
+START_TEST(truncated_split_unit_is_damage)
 {
         struct split s = { .reader = NULL };
         const struct dwarf_code *c;
@@ -419,7 +419,7 @@ START_TEST(a_half_that_is_cut_off_is_damage)
 }
 END_TEST
 
-START_TEST(one_reader_goes_through_many_halves)
+START_TEST(one_reader_reads_many_split_units)
 {
         struct split s = { .reader = NULL };
 
@@ -446,7 +446,7 @@ static enum status open_text(void *context, uint64_t id, const char *directory, 
         return ST_OK;
 }
 
-START_TEST(files_that_are_not_the_half_are_tried_so_often_only)
+START_TEST(attempts_with_wrong_files_are_limited)
 {
         struct split s = { .reader = NULL };
         unsigned count = 0;
@@ -463,9 +463,8 @@ START_TEST(files_that_are_not_the_half_are_tried_so_often_only)
 }
 END_TEST
 
-TEST_SUITE("dwarf_split", each_id_of_an_index_leads_to_its_parts, an_index_that_lies_is_refused,
-           an_index_cut_off_anywhere_is_refused, a_full_table_without_the_id_ends,
-           a_skeleton_gets_the_functions_of_its_other_half_in_each_format, a_skeleton_without_its_other_half_is_counted,
-           a_half_with_another_id_than_the_index_says_is_not_used, parts_past_their_section_are_damage,
-           a_half_that_is_cut_off_is_damage, one_reader_goes_through_many_halves,
-           files_that_are_not_the_half_are_tried_so_often_only)
+TEST_SUITE("dwarf_split", index_finds_the_contributions_of_each_id, inconsistent_index_is_refused,
+           truncated_index_is_refused, lookup_in_full_table_terminates,
+           skeleton_unit_gets_functions_of_split_unit_in_each_format, skeleton_unit_without_split_unit_is_counted,
+           split_unit_with_wrong_id_is_not_used, contributions_past_section_end_are_damage,
+           truncated_split_unit_is_damage, one_reader_reads_many_split_units, attempts_with_wrong_files_are_limited)

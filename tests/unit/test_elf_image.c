@@ -17,7 +17,7 @@ static const char *hex_of(const struct elf_image *img)
         return build_id_hex(&img->build_id, hex);
 }
 
-/* A file with a build-id, code, two functions and DWARF, in the given class and order. */
+/* A file of the given class and byte order with a build-id, code, two functions and DWARF. */
 static void make_program(struct elf_maker *m, struct buf *file)
 {
         _cleanup_buf_ struct buf note, symbols;
@@ -110,7 +110,7 @@ static void check_program(bool is_64, bool big_endian, bool wide)
         ck_assert(!elf_symbols_next(&c, &sym));
 }
 
-START_TEST(both_classes_and_both_byte_orders_read_the_same)
+START_TEST(classes_and_byte_orders_are_equivalent)
 {
         for (unsigned i = 0; i < 8; i++)
                 check_program(i & 1, i & 2, i & 4);
@@ -127,7 +127,7 @@ static enum status open_made(const struct elf_maker_section *sections, size_t co
         return elf_image_from_memory(file->data, file->size, "made", ret, err);
 }
 
-START_TEST(every_cut_of_a_program_is_refused_or_found_incomplete)
+START_TEST(truncated_program_is_refused_or_incomplete)
 {
         struct elf_maker m = { .is_64 = true };
         _cleanup_buf_ struct buf file;
@@ -137,7 +137,7 @@ START_TEST(every_cut_of_a_program_is_refused_or_found_incomplete)
         for (size_t n = 0; n < file.size; n++) {
                 struct elf_image img;
                 struct error err = { 0 };
-                void *exact = malloc(n ? n : 1); /* so that a read past the cut is seen by the sanitizer */
+                void *exact = malloc(n ? n : 1); /* so that AddressSanitizer detects reads past the cut */
 
                 memcpy(exact, file.data, n);
                 ck_assert_int_eq(elf_image_from_memory(exact, n, "cut", &img, &err), ST_BAD_DATA);
@@ -147,7 +147,7 @@ START_TEST(every_cut_of_a_program_is_refused_or_found_incomplete)
 }
 END_TEST
 
-START_TEST(section_past_the_end_opens_but_its_content_is_cut_off)
+START_TEST(content_of_section_past_file_end_is_truncated)
 {
         const struct elf_maker_section sections[] = {
                 { 0 }, { ".debug_info", SHT_PROGBITS, .content = "x", .size = 1, .claimed_size = 0x100000 }
@@ -166,7 +166,7 @@ START_TEST(section_past_the_end_opens_but_its_content_is_cut_off)
 }
 END_TEST
 
-START_TEST(empty_section_has_bytes_that_are_not_null)
+START_TEST(empty_section_has_nonnull_bytes)
 {
         const struct elf_maker_section sections[] = { { 0 }, { ".debug_cu_index", SHT_PROGBITS, .content = "" } };
         _cleanup_elf_image_ struct elf_image img = { 0 };
@@ -180,7 +180,7 @@ START_TEST(empty_section_has_bytes_that_are_not_null)
 }
 END_TEST
 
-START_TEST(section_offset_that_wraps_is_cut_off)
+START_TEST(wrapping_section_offset_is_truncated)
 {
         const struct elf_maker_section sections[] = {
                 { 0 }, { ".a", SHT_PROGBITS, .claimed_offset = UINT64_MAX - 1, .claimed_size = 8 }
@@ -195,7 +195,7 @@ START_TEST(section_offset_that_wraps_is_cut_off)
 }
 END_TEST
 
-START_TEST(symbols_with_broken_strings_and_entry_sizes_do_not_read_outside)
+START_TEST(symbols_with_invalid_strings_and_entry_sizes_are_not_overread)
 {
         static const uint8_t symbol[24] = { 0xff, 0xff, 0xff, 0x7f };
         const struct elf_maker_section sections[] = {
@@ -242,7 +242,7 @@ START_TEST(wide_section_index_comes_from_its_own_table)
 }
 END_TEST
 
-/* Content packed with an ELF compression header, or the older one. */
+/* Content compressed with an ELF compression header, or the older format. */
 static void pack(struct buf *to, uint32_t algorithm, bool gnu, uint64_t claimed, const void *data, size_t n)
 {
         struct elf_maker m = { .is_64 = true };
@@ -291,7 +291,7 @@ static enum status unpack_made(uint32_t algorithm, bool gnu, uint64_t claimed, s
         return st;
 }
 
-START_TEST(packed_sections_unpack)
+START_TEST(compressed_sections_are_decompressed)
 {
         _cleanup_buf_ struct buf got;
         struct error err = { 0 };
@@ -306,7 +306,7 @@ START_TEST(packed_sections_unpack)
 }
 END_TEST
 
-START_TEST(packed_section_that_lies_about_its_size_is_refused)
+START_TEST(compressed_section_with_wrong_size_is_refused)
 {
         struct error err = { 0 };
 
@@ -315,7 +315,7 @@ START_TEST(packed_section_that_lies_about_its_size_is_refused)
         ck_assert_int_eq(unpack_made(2, false, 50, 1000, NULL, &err), ST_BAD_DATA);
         ck_assert_int_eq(unpack_made(2, false, 52, 1000, NULL, &err), ST_BAD_DATA);
         ck_assert_int_eq(unpack_made(1, false, GiB(3), GiB(4), NULL, &err),
-                         ST_BAD_DATA); /* more than deflate can pack */
+                         ST_BAD_DATA); /* exceeds deflate's maximum ratio */
         ck_assert_msg(strstr(err.text, "cannot be"), "%s", err.text);
         ck_assert_int_eq(unpack_made(9, false, 0, 1000, NULL, &err), ST_UNSUPPORTED);
         ck_assert_int_eq(unpack_made(1, false, UINT64_MAX, 1000, NULL, &err), ST_TOO_BIG);
@@ -323,7 +323,7 @@ START_TEST(packed_section_that_lies_about_its_size_is_refused)
 }
 END_TEST
 
-START_TEST(go_build_id_counts_when_there_is_no_gnu_one)
+START_TEST(go_build_id_is_used_without_gnu_build_id)
 {
         struct elf_maker m = { .is_64 = true };
         _cleanup_buf_ struct buf go, gnu, file;
@@ -375,7 +375,7 @@ START_TEST(build_id_is_found_through_segments_without_section_headers)
 }
 END_TEST
 
-START_TEST(links_to_other_files_are_read)
+START_TEST(debuglink_and_altlink_are_read)
 {
         static const char debuglink[] = "a.debug\0\x78\x56\x34\x12";
         static const char altlink[] = "/x/y\0\xaa\xbb\xcc";
@@ -402,7 +402,7 @@ START_TEST(links_to_other_files_are_read)
         elf_image_close(&img);
         buf_deinit(&file);
         sections[2].name = ".other";
-        sections[1].size = 10; /* the CRC is cut off */
+        sections[1].size = 10; /* the CRC is truncated */
         ck_assert_int_eq(open_made(sections, 4, &file, &img, NULL), ST_OK);
         ck_assert_int_eq(elf_image_altlink(&img, &text, &id, NULL), ST_OK);
         ck_assert_str_eq(text, "z");
@@ -411,7 +411,7 @@ START_TEST(links_to_other_files_are_read)
 }
 END_TEST
 
-START_TEST(plt_alone_is_no_code)
+START_TEST(plt_alone_is_not_code)
 {
         const struct elf_maker_section sections[] = {
                 { 0 },
@@ -453,8 +453,8 @@ START_TEST(counts_over_the_limits_are_refused)
 }
 END_TEST
 
-/* readelf -SW of this very program, compared line by line with what we see. */
-START_TEST(readelf_sees_the_same_sections_of_a_real_program)
+/* Compares readelf -SW of this program, line by line, with the sections read here. */
+START_TEST(sections_of_real_program_agree_with_readelf)
 {
         _cleanup_elf_image_ struct elf_image img = { 0 };
         _cleanup_free_ char *command = NULL;
@@ -500,11 +500,11 @@ START_TEST(quality_names_round_trip)
 }
 END_TEST
 
-TEST_SUITE("elf-image", both_classes_and_both_byte_orders_read_the_same,
-           every_cut_of_a_program_is_refused_or_found_incomplete, section_past_the_end_opens_but_its_content_is_cut_off,
-           section_offset_that_wraps_is_cut_off, empty_section_has_bytes_that_are_not_null,
-           symbols_with_broken_strings_and_entry_sizes_do_not_read_outside, wide_section_index_comes_from_its_own_table,
-           packed_sections_unpack, packed_section_that_lies_about_its_size_is_refused,
-           go_build_id_counts_when_there_is_no_gnu_one, build_id_is_found_through_segments_without_section_headers,
-           links_to_other_files_are_read, plt_alone_is_no_code, counts_over_the_limits_are_refused,
-           readelf_sees_the_same_sections_of_a_real_program, quality_names_round_trip)
+TEST_SUITE("elf-image", classes_and_byte_orders_are_equivalent, truncated_program_is_refused_or_incomplete,
+           content_of_section_past_file_end_is_truncated, wrapping_section_offset_is_truncated,
+           empty_section_has_nonnull_bytes, symbols_with_invalid_strings_and_entry_sizes_are_not_overread,
+           wide_section_index_comes_from_its_own_table, compressed_sections_are_decompressed,
+           compressed_section_with_wrong_size_is_refused, go_build_id_is_used_without_gnu_build_id,
+           build_id_is_found_through_segments_without_section_headers, debuglink_and_altlink_are_read,
+           plt_alone_is_not_code, counts_over_the_limits_are_refused, sections_of_real_program_agree_with_readelf,
+           quality_names_round_trip)

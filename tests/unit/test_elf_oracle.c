@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf-image/ against libelf and libdw: section and program headers, notes, build-ids, links to other files, symbols and
- * decompressed sections of whole files.
+ * Compares elf-image/ with libelf and libdw: section and program headers, notes, build-ids, links to other files,
+ * symbols and decompressed sections of whole files.
  *
- *     test_elf_oracle [FILE...]     without files: this program, libraries that it uses, and a copy of it whose
- *                                   sections libelf compressed
+ *     test_elf_oracle [FILE...]     default: this program, libraries that it uses, and a copy of it with sections
+ *                                   compressed by libelf
  *
- * Files that neither reader accepts are passed over. Prints every difference, and the time that both sides took.
+ * Files that neither reader accepts are skipped. Prints every difference, and the time of both readers.
  */
 #include <dlfcn.h>
 #include <elfutils/libdw.h>
@@ -32,10 +32,10 @@ static const char *const facet_names[] = { "section and program headers", "notes
 struct sums {
         uint64_t files, passed_over, compared[FACETS], differ[FACETS];
         int64_t open_ns[2], link_ns[2], unpack_ns[2]; /* ours, theirs */
-        uint64_t unpacked_bytes, zstd_sections;       /* zstd_sections: libelf before 0.189 does not read these */
+        uint64_t unpacked_bytes, zstd_sections;       /* zstd_sections: not supported by libelf before 0.189 */
 };
 
-/* One file, opened by both. */
+/* One file, opened by both readers. */
 struct both {
         const char *path;
         struct elf_image img;
@@ -288,7 +288,7 @@ static void close_both(struct both *b)
         elf_image_close(&b->img);
 }
 
-/* To the build-id: what is read of each of thousands of files. The first time brings the file into memory. */
+/* Up to the build-id, which is all that is read of thousands of files. The first time brings the file into memory. */
 static bool open_both(struct both *b, int fd)
 {
         struct error err = { 0 };
@@ -339,7 +339,7 @@ static bool is_worth_compressing(const GElf_Shdr *h)
         return h->sh_type == SHT_PROGBITS && h->sh_size && !(h->sh_flags & (SHF_ALLOC | SHF_COMPRESSED));
 }
 
-/* Of this program, by libelf. @return a descriptor, -1 on failure */
+/* Copy of this program, written by libelf. @return a descriptor, -1 on failure */
 static int make_compressed_copy(void)
 {
         _cleanup_file_map_ struct file_map self = { 0 };
@@ -382,7 +382,7 @@ static void compare_own_files(struct sums *sums)
         compare_path(file_of((void *)fopen), sums);
         compare_path(file_of((void *)dwarf_begin_elf), sums);
         compare_file("compressed copy", compressed, sums);
-        sums->passed_over += !sums->compared[UNPACKING]; /* the copy was not made */
+        sums->passed_over += !sums->compared[UNPACKING]; /* the copy could not be made */
 }
 
 static double per_file(const struct sums *sums, int64_t ns)

@@ -89,7 +89,7 @@ static void put_usual(struct dwarf_maker *m, struct offsets *o)
         put_address(m, DWARF_RANGES, 0);
 }
 
-START_TEST(scopes_have_their_die_range_call_and_way_to_the_name)
+START_TEST(scopes_have_die_range_call_and_path_to_name)
 {
         struct dwarf_scope_found inner, outer;
         struct dwarf_maker m;
@@ -125,7 +125,7 @@ START_TEST(scopes_have_their_die_range_call_and_way_to_the_name)
 }
 END_TEST
 
-START_TEST(units_say_what_they_are_and_what_they_cover)
+START_TEST(units_have_attributes_and_ranges)
 {
         struct dwarf_unit_found u;
         struct dwarf_maker m;
@@ -160,7 +160,7 @@ static void put_table(struct dwarf_maker *m, const uint8_t *program, size_t size
         header = put_length(m, DWARF_LINE);
         put_uint(m, DWARF_LINE, 1, 1);    /* bytes of an instruction */
         put_uint(m, DWARF_LINE, 1, 1);    /* operations of one */
-        put_uint(m, DWARF_LINE, 1, 1);    /* rows are statements */
+        put_uint(m, DWARF_LINE, 1, 1);    /* rows have is_stmt */
         put_uint(m, DWARF_LINE, 0xfd, 1); /* line_base -3 */
         put_uint(m, DWARF_LINE, 12, 1);
         put_uint(m, DWARF_LINE, 10, 1);
@@ -174,7 +174,7 @@ static void put_table(struct dwarf_maker *m, const uint8_t *program, size_t size
         end_length(m, DWARF_LINE, at);
 }
 
-START_TEST(of_rows_at_one_address_the_last_is_told)
+START_TEST(last_row_at_an_address_is_reported)
 {
         static const uint8_t program[] = {
                 0,
@@ -241,5 +241,5 @@ START_TEST(of_rows_at_one_address_the_last_is_told)
 }
 END_TEST
 
-TEST_SUITE("explain", scopes_have_their_die_range_call_and_way_to_the_name, units_say_what_they_are_and_what_they_cover,
-           of_rows_at_one_address_the_last_is_told)
+TEST_SUITE("explain", scopes_have_die_range_call_and_path_to_name, units_have_attributes_and_ranges,
+           last_row_at_an_address_is_reported)

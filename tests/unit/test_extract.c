@@ -15,11 +15,11 @@
 #include "tests/support/elf_maker.h"
 #include "tests/support/suite.h"
 
-/* ---- painting ---- */
+/* ---- interval overlay ---- */
 
 static char painted[64];
 
-static void paint_letter(void *context, uint64_t start, uint64_t end, uint32_t item)
+static void overlay_letter(void *context, uint64_t start, uint64_t end, uint32_t item)
 {
         (void)context;
         for (uint64_t i = start; i < end; i++) {
@@ -28,7 +28,7 @@ static void paint_letter(void *context, uint64_t start, uint64_t end, uint32_t i
         }
 }
 
-static const char *paint(const struct interval *items, size_t count)
+static const char *overlay_intervals(const struct interval *items, size_t count)
 {
         struct interval_list list = { 0 };
 
@@ -36,32 +36,33 @@ static const char *paint(const struct interval *items, size_t count)
         painted[16] = 0;
         for (size_t i = 0; i < count; i++)
                 ck_assert(interval_list_add(&list, items[i]));
-        ck_assert(interval_list_overlay(&list, paint_letter, NULL));
+        ck_assert(interval_list_overlay(&list, overlay_letter, NULL));
         interval_list_deinit(&list);
         return painted;
 }
 #define PAINT(...)                                                                                                     \
-        paint((struct interval[]){ __VA_ARGS__ }, sizeof((struct interval[]){ __VA_ARGS__ }) / sizeof(struct interval))
+        overlay_intervals((struct interval[]){ __VA_ARGS__ },                                                          \
+                          sizeof((struct interval[]){ __VA_ARGS__ }) / sizeof(struct interval))
 
-START_TEST(the_deepest_interval_is_seen_and_the_outer_one_goes_on)
+START_TEST(deepest_interval_wins_and_outer_one_continues)
 {
         ck_assert_str_eq(PAINT({ 2, 12, 0, 0 }, { 4, 8, 1, 1 }, { 5, 6, 2, 2 }), "..aabcbbaaaa....");
 }
 END_TEST
 
-START_TEST(an_inner_interval_may_stick_out_of_its_outer_one)
+START_TEST(inner_interval_may_exceed_outer_one)
 {
         ck_assert_str_eq(PAINT({ 2, 6, 0, 0 }, { 4, 10, 1, 1 }), "..aabbbbbb......");
 }
 END_TEST
 
-START_TEST(intervals_in_any_order_and_empty_ones_are_fine)
+START_TEST(intervals_may_be_unsorted_or_empty)
 {
         ck_assert_str_eq(PAINT({ 9, 9, 3, 9 }, { 10, 12, 2, 0 }, { 0, 2, 1, 0 }, { 1, 2, 0, 5 }), "ba........cc....");
 }
 END_TEST
 
-START_TEST(on_one_level_the_later_item_is_seen)
+START_TEST(later_interval_wins_on_equal_level)
 {
         ck_assert_str_eq(PAINT({ 0, 4, 1, 0 }, { 2, 6, 0, 0 }), "bbbbaa..........");
 }
@@ -78,7 +79,7 @@ static uint32_t chain_of(struct symbol_table_builder *b, const char *function, u
         return symbol_table_builder_add_chain(b, &frame, 1);
 }
 
-/* The lines of the ranges, as "start-end:line " each. */
+/* The lines of the ranges, each as "start-end:line ". */
 static const char *lines_of(struct symbol_table_builder *b)
 {
         static char text[256];
@@ -97,7 +98,7 @@ static const char *lines_of(struct symbol_table_builder *b)
         return text;
 }
 
-START_TEST(where_units_overlap_the_first_one_is_seen)
+START_TEST(first_of_overlapping_units_wins)
 {
         struct symbol_table_builder b;
         uint32_t first, second;
@@ -113,7 +114,7 @@ START_TEST(where_units_overlap_the_first_one_is_seen)
 }
 END_TEST
 
-START_TEST(a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function)
+START_TEST(unit_with_functions_overrides_earlier_one_with_lines)
 {
         struct symbol_table_builder b;
         uint32_t first, second, third;
@@ -129,7 +130,7 @@ START_TEST(a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function)
 }
 END_TEST
 
-START_TEST(equal_chains_are_one_and_ranges_that_continue_are_joined)
+START_TEST(equal_chains_are_shared_and_adjacent_ranges_joined)
 {
         struct symbol_table_builder b;
         struct symbol_table t;
@@ -152,7 +153,7 @@ START_TEST(equal_chains_are_one_and_ranges_that_continue_are_joined)
 }
 END_TEST
 
-START_TEST(a_range_with_a_function_wins_over_one_with_a_line_only)
+START_TEST(range_with_function_overrides_range_with_line)
 {
         struct symbol_table_builder b;
         struct symbol_table t;
@@ -170,7 +171,7 @@ START_TEST(a_range_with_a_function_wins_over_one_with_a_line_only)
 }
 END_TEST
 
-/* ---- whole files: this very program ---- */
+/* ---- whole files: this program ---- */
 
 static struct symbol_table extract_self(void)
 {
@@ -220,7 +221,7 @@ __attribute__((noinline)) static const void *calls_inlined(int *inner_line, int 
         return p;
 }
 
-START_TEST(an_inlined_call_gives_both_frames_with_their_lines)
+START_TEST(inlined_call_has_both_frames_with_lines)
 {
         struct symbol_table t = extract_self();
         int inner_line, outer_line;
@@ -243,7 +244,7 @@ START_TEST(an_inlined_call_gives_both_frames_with_their_lines)
 }
 END_TEST
 
-/* ---- symbols, in files made for it ---- */
+/* ---- symbols in generated files ---- */
 
 static struct symbol_table extract_symbols(const Elf64_Sym *symbols, size_t count, const char *names, size_t name_bytes)
 {
@@ -293,7 +294,7 @@ static const char *name_at(const struct symbol_table *t, uint64_t address)
                 .st_name = n, .st_info = ELF64_ST_INFO(b, t), .st_shndx = 1, .st_value = v, .st_size = s               \
         }
 
-START_TEST(of_several_symbols_the_best_named_is_taken)
+START_TEST(best_name_of_several_symbols_wins)
 {
         static const char names[] = "\0__libc_f\0f\0weak\0local\0label\0vers@@V_1";
         const Elf64_Sym symbols[] = {
@@ -317,7 +318,7 @@ START_TEST(of_several_symbols_the_best_named_is_taken)
 }
 END_TEST
 
-START_TEST(a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one)
+START_TEST(unsized_symbol_ends_at_next_symbol)
 {
         static const char names[] = "\0asm\0sized\0inside\0.Lx\0$x";
         const Elf64_Sym symbols[] = {
@@ -341,7 +342,7 @@ START_TEST(a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one)
 }
 END_TEST
 
-START_TEST(sizes_past_the_code_are_cut)
+START_TEST(sizes_past_the_code_are_clipped)
 {
         static const char names[] = "\0f";
         const Elf64_Sym symbols[] = { { 0 }, SYMBOL(1, STB_GLOBAL, STT_FUNC, 0x1080, UINT64_MAX) };
@@ -353,7 +354,7 @@ START_TEST(sizes_past_the_code_are_cut)
 }
 END_TEST
 
-START_TEST(what_is_not_elf_is_bad_data)
+START_TEST(non_elf_file_is_bad_data)
 {
         struct extract_inputs in = {
                 .debuginfo_fd = memfd_create("text", MFD_CLOEXEC), .executable_fd = -1, .altlink_fd = -1, .name = "text"
@@ -369,12 +370,9 @@ START_TEST(what_is_not_elf_is_bad_data)
 }
 END_TEST
 
-TEST_SUITE("extract", the_deepest_interval_is_seen_and_the_outer_one_goes_on,
-           an_inner_interval_may_stick_out_of_its_outer_one, intervals_in_any_order_and_empty_ones_are_fine,
-           on_one_level_the_later_item_is_seen, where_units_overlap_the_first_one_is_seen,
-           a_unit_with_lines_only_gives_way_to_a_later_one_with_a_function,
-           equal_chains_are_one_and_ranges_that_continue_are_joined,
-           a_range_with_a_function_wins_over_one_with_a_line_only, an_inlined_call_gives_both_frames_with_their_lines,
-           of_several_symbols_the_best_named_is_taken,
-           a_symbol_without_size_reaches_to_the_next_but_not_over_a_sized_one, sizes_past_the_code_are_cut,
-           what_is_not_elf_is_bad_data)
+TEST_SUITE("extract", deepest_interval_wins_and_outer_one_continues, inner_interval_may_exceed_outer_one,
+           intervals_may_be_unsorted_or_empty, later_interval_wins_on_equal_level, first_of_overlapping_units_wins,
+           unit_with_functions_overrides_earlier_one_with_lines, equal_chains_are_shared_and_adjacent_ranges_joined,
+           range_with_function_overrides_range_with_line, inlined_call_has_both_frames_with_lines,
+           best_name_of_several_symbols_wins, unsized_symbol_ends_at_next_symbol, sizes_past_the_code_are_clipped,
+           non_elf_file_is_bad_data)
