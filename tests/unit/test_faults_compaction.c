@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction under faults: a flush of several files of each table, which are
- * then merged. Whatever happens each sample counts once, a compaction that was
- * done stays done, and one that was not leaves no files behind.
- * Time limit: 900 s.
+ * Compaction with injected faults: a flush of several files of each table, which are then merged. In every case each
+ * sample counts exactly once, a completed compaction persists, and an incomplete one leaves no files behind. Time
+ * limit: 900 s.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -22,17 +21,19 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define SAMPLES 2
 
-/* What is acknowledged, in this order. */
+/* The steps, in this order. */
 enum { APPENDED, FLUSHED, COMPACTED, STEPS };
 
 static struct profile_store *store;
 
 static enum status open_store(const char *dir, struct error *err)
 {
-        struct profile_store_options options = { .size = sizeof options,
-                                                 .flush_interval_ms = UINT64_MAX,
-                                                 .removed_grace_ms = 3600000, /* given: opening cleans */
-                                                 .part_rows = 1 };
+        struct profile_store_options options = {
+                .size = sizeof options,
+                .flush_interval_ms = UINT64_MAX,
+                .removed_grace_ms = 3600000, /* set explicitly, because opening removes old files */
+                .part_rows = 1
+        };
 
         return profile_store_open(dir, &options, &store, err);
 }
@@ -43,7 +44,7 @@ static void close_store(void)
         store = NULL;
 }
 
-/* Samples of the value 1, each on a stack of its own. */
+/* Samples of value 1, each on a stack of its own. */
 static enum status append(struct error *err)
 {
         struct test_profile t;
@@ -78,14 +79,14 @@ static enum status resume_steps(struct error *err)
         enum status st = ST_OK;
 
         profile_store_get_health(store, &health);
-        if (health.sync_failing_since) /* what a service's flush thread does by itself */
+        if (health.sync_failing_since) /* as done by a service's flush thread */
                 st = profile_store_flush(store, err);
         return st ? st : run_remaining_steps(NULL, STEPS, take_step, err);
 }
 
-/* ---- what is there ---- */
+/* ---- checks ---- */
 
-static void each_counts_once(uint32_t acknowledged)
+static void check_counts(uint32_t acknowledged)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
         const struct scan_stacks *stacks;
@@ -116,7 +117,7 @@ static void is_compacted(void)
                 must(store->tables->part_count[t] == 1, "%zu files of %s", store->tables->part_count[t], table_name(t));
 }
 
-static int make_old(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+static int age_file(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
         static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 
@@ -159,54 +160,54 @@ static void check(const char *dir, uint32_t acknowledged)
         struct error err = { 0 };
 
         reopen(dir);
-        each_counts_once(acknowledged);
+        check_counts(acknowledged);
         if (acknowledged >> COMPACTED & 1)
                 is_compacted();
-        ck_assert_int_eq(nftw(dir, make_old, 16, FTW_PHYS), 0);
+        ck_assert_int_eq(nftw(dir, age_file, 16, FTW_PHYS), 0);
         reopen(dir);
         ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
-        each_counts_once(acknowledged);
+        check_counts(acknowledged);
         if (acknowledged >> FLUSHED & 1) {
                 must(profile_store_compact(store, NULL, NULL, NULL, &err) == ST_OK, "%s", err.text);
                 is_compacted();
-                each_counts_once(acknowledged);
+                check_counts(acknowledged);
         }
         close_store();
 }
 
 static const struct scenario scenario = { open_store, resume_steps, close_store, check, (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_of_a_compaction_each_batch_counts_once)
+START_TEST(batches_count_once_after_kill_at_any_step_of_compaction)
 {
         fault_loop_kills(&scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_during_a_compaction_loses_and_doubles_nothing)
+START_TEST(failed_call_during_compaction_neither_loses_nor_duplicates)
 {
         fault_loop_errors(&scenario);
 }
 END_TEST
 
-START_TEST(a_full_disk_during_a_compaction_is_said_and_left_behind)
+START_TEST(full_disk_during_compaction_is_reported_and_recovered)
 {
         fault_loop_full_disk(&scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_during_a_compaction_loses_and_doubles_nothing)
+START_TEST(power_cut_during_compaction_neither_loses_nor_duplicates)
 {
         fault_loop_power_cuts(&scenario);
 }
 END_TEST
 
-START_TEST(a_compaction_of_interrupted_calls_loses_and_doubles_nothing)
+START_TEST(interrupted_calls_during_compaction_neither_lose_nor_duplicate)
 {
         fault_loop_interrupts(&scenario);
 }
 END_TEST
 
-START_TEST(a_late_power_cut_during_a_compaction_loses_and_doubles_nothing)
+START_TEST(late_power_cut_during_compaction_neither_loses_nor_duplicates)
 {
         fault_loop_late_power_cuts(&scenario);
 }
@@ -214,12 +215,12 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { killed_at_any_step_of_a_compaction_each_batch_counts_once,
-                                       a_call_that_fails_during_a_compaction_loses_and_doubles_nothing,
-                                       a_full_disk_during_a_compaction_is_said_and_left_behind,
-                                       a_power_cut_during_a_compaction_loses_and_doubles_nothing,
-                                       a_compaction_of_interrupted_calls_loses_and_doubles_nothing,
-                                       a_late_power_cut_during_a_compaction_loses_and_doubles_nothing };
+        const TTest *const tests[] = { batches_count_once_after_kill_at_any_step_of_compaction,
+                                       failed_call_during_compaction_neither_loses_nor_duplicates,
+                                       full_disk_during_compaction_is_reported_and_recovered,
+                                       power_cut_during_compaction_neither_loses_nor_duplicates,
+                                       interrupted_calls_during_compaction_neither_lose_nor_duplicate,
+                                       late_power_cut_during_compaction_neither_loses_nor_duplicates };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults compaction", tests, sizeof tests / sizeof *tests);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention of samples by labels under faults: of two days one file loses a row and another one goes whole. Whatever
- * happens, no other sample is lost, none counts twice, and what was removed stays removed.
- * Time limit: 900 s.
+ * Retention of samples by labels with injected faults: on two days a file loses a row, and another one is removed
+ * completely. In every case no other sample is lost, none counts twice, and what was removed stays removed. Time limit:
+ * 900 s.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define DAY_NS INT64_C(86400000000000)
 
-/* What is acknowledged, in this order. */
+/* The steps, in this order. */
 enum { APPENDED, FLUSHED, EXPIRED, STEPS };
 
-/* One sample each, of the value 1 on a stack of its own. */
+/* One sample each, of value 1 on a stack of its own. */
 static const struct {
         int day;
         const char *env;
@@ -31,7 +31,7 @@ static const struct {
 
 #define SAMPLES (sizeof made / sizeof *made)
 #define ALL ((1u << SAMPLES) - 1)
-#define STAYING 0xau /* bits of the samples that stay */
+#define STAYING 0xau /* bits of the samples that are kept */
 
 static struct profile_store *store;
 
@@ -100,7 +100,7 @@ static enum status resume_labels(struct error *err)
         return st ? st : run_remaining_steps(NULL, STEPS, take_label_step, err);
 }
 
-/* Which samples there are. */
+/* Which samples are stored. */
 static unsigned find_samples(void)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
@@ -140,7 +140,7 @@ static void check_labels(const char *dir, uint32_t acknowledged)
                 must(seen == ALL || (!seen && !(acknowledged >> APPENDED & 1)), "a batch is there in part: %x", seen);
         if (acknowledged >> EXPIRED & 1)
                 must(seen == STAYING, "removed samples are back: %x", seen);
-        must(append_made_samples(&err) == ST_OK, "%s", err.text); /* again, by a sender that heard nothing */
+        must(append_made_samples(&err) == ST_OK, "%s", err.text); /* again, by a sender that got no response */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         must(expire_dev_samples(&err) == ST_OK, "%s", err.text);
         must(find_samples() == STAYING, "retention did not end");
@@ -154,37 +154,37 @@ static void check_labels(const char *dir, uint32_t acknowledged)
 static const struct scenario label_scenario = { open_label_store, resume_labels, close_label_store, check_labels,
                                                 (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_of_a_rewrite_other_samples_stay)
+START_TEST(other_samples_are_kept_after_kill_at_any_step_of_rewrite)
 {
         fault_loop_kills(&label_scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_during_a_rewrite_loses_and_doubles_nothing)
+START_TEST(failed_call_during_rewrite_neither_loses_nor_duplicates)
 {
         fault_loop_errors(&label_scenario);
 }
 END_TEST
 
-START_TEST(a_rewrite_on_a_full_disk_goes_on_later)
+START_TEST(rewrite_on_full_disk_resumes_later)
 {
         fault_loop_full_disk(&label_scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_during_a_rewrite_loses_and_doubles_nothing)
+START_TEST(power_cut_during_rewrite_neither_loses_nor_duplicates)
 {
         fault_loop_power_cuts(&label_scenario);
 }
 END_TEST
 
-START_TEST(a_rewrite_of_interrupted_calls_loses_and_doubles_nothing)
+START_TEST(interrupted_calls_during_rewrite_neither_lose_nor_duplicate)
 {
         fault_loop_interrupts(&label_scenario);
 }
 END_TEST
 
-START_TEST(a_late_power_cut_during_a_rewrite_loses_and_doubles_nothing)
+START_TEST(late_power_cut_during_rewrite_neither_loses_nor_duplicates)
 {
         fault_loop_late_power_cuts(&label_scenario);
 }
@@ -192,12 +192,12 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { killed_at_any_step_of_a_rewrite_other_samples_stay,
-                                       a_call_that_fails_during_a_rewrite_loses_and_doubles_nothing,
-                                       a_rewrite_on_a_full_disk_goes_on_later,
-                                       a_power_cut_during_a_rewrite_loses_and_doubles_nothing,
-                                       a_rewrite_of_interrupted_calls_loses_and_doubles_nothing,
-                                       a_late_power_cut_during_a_rewrite_loses_and_doubles_nothing };
+        const TTest *const tests[] = { other_samples_are_kept_after_kill_at_any_step_of_rewrite,
+                                       failed_call_during_rewrite_neither_loses_nor_duplicates,
+                                       rewrite_on_full_disk_resumes_later,
+                                       power_cut_during_rewrite_neither_loses_nor_duplicates,
+                                       interrupted_calls_during_rewrite_neither_lose_nor_duplicate,
+                                       late_power_cut_during_rewrite_neither_loses_nor_duplicates };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults label retention", tests, sizeof tests / sizeof *tests);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep of locations under faults: an old day goes, and with it the locations that only its stacks had. Whatever
- * happens, samples that stay have their locations, also those that come again, and what was removed stays removed.
- * Time limit: 900 s.
+ * The sweep of unused locations with injected faults: an old day is removed, and with it the locations that only its
+ * stacks referred to. In every case samples that are kept have their locations, also samples that are appended again,
+ * and what was removed stays removed. Time limit: 900 s.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define DAY_NS INT64_C(86400000000000)
 
-/* What is acknowledged, in this order. */
+/* The steps, in this order. */
 enum { APPENDED, FLUSHED, EXPIRED, SWEPT, STEPS };
 
-/* One sample each, of the value 1 on a stack of one location. The first location stays, the second one goes. */
+/* One sample each, of value 1 on a stack of one location. The first location is kept, the second one removed. */
 static const struct {
         int day;
         unsigned location;
@@ -141,7 +141,7 @@ static void check_sweep(const char *dir, uint32_t acknowledged)
                 must(get_stat().location_rows == 2, "%ju locations", (uintmax_t)get_stat().location_rows);
                 must(get_stat().sample_rows == STAYING, "%ju samples", (uintmax_t)get_stat().sample_rows);
         }
-        if (acknowledged >> EXPIRED & 1) { /* the location that went comes again; a state may be looked at twice */
+        if (acknowledged >> EXPIRED & 1) { /* the removed location is appended again; a state may be checked twice */
                 char id[32];
 
                 snprintf(id, sizeof id, "again %jd", (intmax_t)monotonic_ns());
@@ -150,7 +150,7 @@ static void check_sweep(const char *dir, uint32_t acknowledged)
                 must(get_stat().location_rows == 3, "%ju locations", (uintmax_t)get_stat().location_rows);
                 check_all_references(dir);
         }
-        must(append_made(0, SAMPLES, "batch", &err) == ST_OK, "%s", err.text); /* by a sender that heard nothing */
+        must(append_made(0, SAMPLES, "batch", &err) == ST_OK, "%s", err.text); /* by a sender that got no response */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         must(expire_old_samples(&err) == ST_OK, "%s", err.text);
         must(sweep_unused_locations(&err) == ST_OK, "%s", err.text);
@@ -165,37 +165,37 @@ static void check_sweep(const char *dir, uint32_t acknowledged)
 static const struct scenario sweep_scenario = { open_swept_store, resume_sweep, close_swept_store, check_sweep,
                                                 (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_of_a_sweep_no_location_is_lost)
+START_TEST(no_location_is_lost_after_kill_at_any_step_of_sweep)
 {
         fault_loop_kills(&sweep_scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_during_a_sweep_loses_nothing)
+START_TEST(failed_call_during_sweep_loses_nothing)
 {
         fault_loop_errors(&sweep_scenario);
 }
 END_TEST
 
-START_TEST(a_sweep_on_a_full_disk_goes_on_later)
+START_TEST(sweep_on_full_disk_resumes_later)
 {
         fault_loop_full_disk(&sweep_scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_during_a_sweep_loses_nothing)
+START_TEST(power_cut_during_sweep_loses_nothing)
 {
         fault_loop_power_cuts(&sweep_scenario);
 }
 END_TEST
 
-START_TEST(a_sweep_of_interrupted_calls_loses_nothing)
+START_TEST(interrupted_calls_during_sweep_lose_nothing)
 {
         fault_loop_interrupts(&sweep_scenario);
 }
 END_TEST
 
-START_TEST(a_late_power_cut_during_a_sweep_loses_nothing)
+START_TEST(late_power_cut_during_sweep_loses_nothing)
 {
         fault_loop_late_power_cuts(&sweep_scenario);
 }
@@ -203,12 +203,12 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { killed_at_any_step_of_a_sweep_no_location_is_lost,
-                                       a_call_that_fails_during_a_sweep_loses_nothing,
-                                       a_sweep_on_a_full_disk_goes_on_later,
-                                       a_power_cut_during_a_sweep_loses_nothing,
-                                       a_sweep_of_interrupted_calls_loses_nothing,
-                                       a_late_power_cut_during_a_sweep_loses_nothing };
+        const TTest *const tests[] = { no_location_is_lost_after_kill_at_any_step_of_sweep,
+                                       failed_call_during_sweep_loses_nothing,
+                                       sweep_on_full_disk_resumes_later,
+                                       power_cut_during_sweep_loses_nothing,
+                                       interrupted_calls_during_sweep_lose_nothing,
+                                       late_power_cut_during_sweep_loses_nothing };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults location sweep", tests, sizeof tests / sizeof *tests);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The debuginfo store under faults: objects that are uploaded, replaced by
- * better ones, sent in two parts, pinned, removed and collected.
+ * The debuginfo store with injected faults: objects that are uploaded, replaced by better ones, uploaded in two parts,
+ * pinned, removed and garbage-collected.
  */
 #include <string.h>
 
@@ -16,12 +16,12 @@
 #define CONTENT_BYTES 9000
 #define NOW 2000000000
 
-/* What is acknowledged, in this order. */
+/* The steps, in this order. */
 enum { WORSE, BETTER, PARTS, PIN, OTHER, OLD, MAY_GO, REMOVED, COLLECTED, STEPS };
 
 static struct debuginfo_store *store;
 
-/* The worker has nothing to do with files that stay; a content tells its object and quality. */
+/* Replaces the verify worker; the content encodes its object and quality. */
 enum status verify_file_in_worker(int fd, int other, struct verify_result *ret, struct error *err)
 {
         uint8_t head[2];
@@ -108,7 +108,7 @@ static enum status upload(uint8_t number, enum symbol_quality quality, const cha
         return send(&c, 0, CONTENT_BYTES, label, err);
 }
 
-/* Whatever is here already, the rest comes in two goes. */
+/* The part that is not yet stored, in two requests. */
 static enum status upload_in_parts(uint8_t number, struct error *err)
 {
         const struct content c = content(number, QUALITY_DWARF);
@@ -125,7 +125,7 @@ static enum status upload_in_parts(uint8_t number, struct error *err)
         return st ? st : send(&c, offset, CONTENT_BYTES, "", err);
 }
 
-static enum status collect(struct gc_result *ret, const char *rule, struct error *err)
+static enum status collect_garbage(struct gc_result *ret, const char *rule, struct error *err)
 {
         struct retention_rule parsed[RETENTION_RULES_MAX];
         const struct gc_options o = {
@@ -136,7 +136,7 @@ static enum status collect(struct gc_result *ret, const char *rule, struct error
         return debuginfo_store_collect_garbage(store, &o, ret, err);
 }
 
-static enum status step(unsigned number, struct error *err)
+static enum status take_step(unsigned number, struct error *err)
 {
         const struct build_id id = id_of(number == PIN ? PARTS : OTHER);
         struct gc_result r;
@@ -155,7 +155,7 @@ static enum status step(unsigned number, struct error *err)
                 st = debuginfo_store_remove(store, &id, OBJECT_DEBUGINFO, err);
                 return st == ST_NOT_FOUND ? ST_OK : st;
         case COLLECTED:
-                return collect(&r, "label=old,age=1d", err);
+                return collect_garbage(&r, "label=old,age=1d", err);
         default:
                 return upload((uint8_t)number, QUALITY_DWARF, number == OLD ? "old" : "", err);
         }
@@ -163,17 +163,17 @@ static enum status step(unsigned number, struct error *err)
 
 static enum status resume_steps(struct error *err)
 {
-        return run_remaining_steps(NULL, STEPS, step, err);
+        return run_remaining_steps(NULL, STEPS, take_step, err);
 }
 
-/* ---- what is there ---- */
+/* ---- checks ---- */
 
-static bool has(uint32_t acknowledged, unsigned number)
+static bool is_step_acknowledged(uint32_t acknowledged, unsigned number)
 {
         return acknowledged >> number & 1;
 }
 
-static void is_whole(const struct stored_object *o)
+static void check_content(const struct stored_object *o)
 {
         const struct object_name name = { o->build_id, o->kind };
         const struct content c = content(o->build_id.bytes[0], o->quality);
@@ -184,8 +184,8 @@ static void is_whole(const struct stored_object *o)
              err.text);
 }
 
-/* Promised: it is there. Taken: its removal was acknowledged. Neither: absent or whole. */
-static bool look_at(uint8_t number, bool acknowledged, bool taken, struct stored_object *ret)
+/* Acknowledged: the object must be there. Removed: its removal was acknowledged. Neither: absent or complete. */
+static bool check_object(uint8_t number, bool acknowledged, bool taken, struct stored_object *ret)
 {
         const struct build_id id = id_of(number);
         struct error err = { 0 };
@@ -195,7 +195,7 @@ static bool look_at(uint8_t number, bool acknowledged, bool taken, struct stored
         must(!acknowledged || st == ST_OK, "object %u was acknowledged and is lost", number);
         must(!taken || st == ST_NOT_FOUND, "object %u was removed and is back", number);
         if (!st)
-                is_whole(ret);
+                check_content(ret);
         return !st;
 }
 
@@ -206,59 +206,63 @@ static void check(const char *dir, uint32_t acknowledged)
         struct error err = { 0 };
 
         must(open_store(dir, &err) == ST_OK, "%s", err.text);
-        if (look_at(BETTER, has(acknowledged, WORSE), false, &o) && has(acknowledged, BETTER))
+        if (check_object(BETTER, is_step_acknowledged(acknowledged, WORSE), false, &o) &&
+            is_step_acknowledged(acknowledged, BETTER))
                 must(o.quality == QUALITY_DWARF, "the better object is lost");
-        if (look_at(PARTS, has(acknowledged, PARTS), false, &o) && has(acknowledged, PIN))
+        if (check_object(PARTS, is_step_acknowledged(acknowledged, PARTS), false, &o) &&
+            is_step_acknowledged(acknowledged, PIN))
                 must(o.is_pinned, "the pin is lost");
-        look_at(OTHER, has(acknowledged, OTHER) && !has(acknowledged, MAY_GO), has(acknowledged, REMOVED), &o);
-        look_at(OLD, has(acknowledged, OLD) && !has(acknowledged, MAY_GO), has(acknowledged, COLLECTED), &o);
-        must(collect(&r, NULL, &err) == ST_OK, "%s", err.text);
-        must(collect(&r, NULL, &err) == ST_OK && r.orphans == 0, "%llu strays stay", (unsigned long long)r.orphans);
+        check_object(OTHER, is_step_acknowledged(acknowledged, OTHER) && !is_step_acknowledged(acknowledged, MAY_GO),
+                     is_step_acknowledged(acknowledged, REMOVED), &o);
+        check_object(OLD, is_step_acknowledged(acknowledged, OLD) && !is_step_acknowledged(acknowledged, MAY_GO),
+                     is_step_acknowledged(acknowledged, COLLECTED), &o);
+        must(collect_garbage(&r, NULL, &err) == ST_OK, "%s", err.text);
+        must(collect_garbage(&r, NULL, &err) == ST_OK && r.orphans == 0, "%llu strays stay",
+             (unsigned long long)r.orphans);
         must(upload(100, QUALITY_DWARF, "", &err) == ST_OK, "a new object: %s", err.text);
-        look_at(100, true, false, &o);
+        check_object(100, true, false, &o);
         ck_assert_int_eq(debuginfo_store_remove(store, &o.build_id, o.kind, &err), ST_OK);
         close_store();
 }
 
 static const struct scenario scenario = { open_store, resume_steps, close_store, check, (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_it_keeps_acknowledged_objects)
+START_TEST(acknowledged_objects_are_kept_after_kill_at_any_step)
 {
         fault_loop_kills(&scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_once_leaves_no_trace)
+START_TEST(failed_call_leaves_no_residue)
 {
         fault_loop_errors(&scenario);
 }
 END_TEST
 
-START_TEST(a_full_disk_is_said_and_left_behind)
+START_TEST(full_disk_is_reported_and_recovered)
 {
         fault_loop_full_disk(&scenario);
 }
 END_TEST
 
-START_TEST(an_interrupted_write_is_not_noticed)
+START_TEST(interrupted_write_has_no_effect)
 {
         fault_loop_interrupts(&scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_at_any_moment_keeps_acknowledged_objects)
+START_TEST(acknowledged_objects_are_kept_after_power_cut)
 {
         fault_loop_power_cuts(&scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_after_a_kill_or_a_failure_keeps_acknowledged_objects)
+START_TEST(acknowledged_objects_are_kept_after_power_cut_following_fault)
 {
         fault_loop_late_power_cuts(&scenario);
 }
 END_TEST
 
-TEST_SUITE("faults objects", killed_at_any_step_it_keeps_acknowledged_objects, a_call_that_fails_once_leaves_no_trace,
-           a_full_disk_is_said_and_left_behind, an_interrupted_write_is_not_noticed,
-           a_power_cut_at_any_moment_keeps_acknowledged_objects,
-           a_power_cut_after_a_kill_or_a_failure_keeps_acknowledged_objects)
+TEST_SUITE("faults objects", acknowledged_objects_are_kept_after_kill_at_any_step, failed_call_leaves_no_residue,
+           full_disk_is_reported_and_recovered, interrupted_write_has_no_effect,
+           acknowledged_objects_are_kept_after_power_cut, acknowledged_objects_are_kept_after_power_cut_following_fault)

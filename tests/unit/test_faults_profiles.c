@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile store and the symbol index under faults: batches that are
- * acknowledged, flushed into the tables, and healed once symbols are loaded.
- * Time limit: 900 s.
+ * The profile store and the symbol index with injected faults: batches that are acknowledged, flushed into the tables,
+ * and re-symbolized once symbols are loaded. Time limit: 900 s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,16 +26,16 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define DAY_NS INT64_C(86400000000000)
 #define BATCHES 4
-#define RANGES 24 /* so that the index has several pages to write */
+#define RANGES 24 /* so that several pages of the index are written */
 
-/* What is acknowledged, in this order; the first ones are batches. */
-enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, HEALED, AGAIN, STEPS };
+/* The steps, in this order; the first ones are batches. */
+enum { LAST_BATCH = BATCHES - 1, FLUSHED, LOADED, RESYMBOLIZED, AGAIN, STEPS };
 
 static struct profile_store *store;
 static struct symbol_index *symbols;
 static uint64_t resymbolize_rows;
 
-/* Of the open store, and of each that is opened afterwards. */
+/* For the open store and each one opened later. */
 static enum status (*injected_failure)(const struct batch *b, struct error *err);
 
 static void inject_flush_failure(enum status (*failure)(const struct batch *b, struct error *err))
@@ -49,9 +48,9 @@ static void inject_flush_failure(enum status (*failure)(const struct batch *b, s
 static enum status open_both(const char *dir, struct error *err)
 {
         _cleanup_free_ char *index = path_join(dir, "index"), *profiles = path_join(dir, "profiles");
-        struct profile_store_options options = { .size = sizeof options,
-                                                 .flush_interval_ms = UINT64_MAX,
-                                                 .removed_grace_ms = 3600000 }; /* given: opening cleans */
+        struct profile_store_options options = {
+                .size = sizeof options, .flush_interval_ms = UINT64_MAX, .removed_grace_ms = 3600000
+        }; /* set explicitly, because opening removes old files */
         enum status st = symbol_index_open(index, false, &symbols, err);
 
         options.symbols = symbols;
@@ -72,7 +71,7 @@ static void close_both(void)
         symbols = NULL;
 }
 
-/* One sample of the value 1 on a stack of its own; odd ones have a label, late ones are of the next day. */
+/* One sample of value 1 on a stack of its own; odd ones have a label, late ones are from the next day. */
 static enum status append(unsigned i, struct error *err)
 {
         struct test_profile t;
@@ -87,7 +86,7 @@ static enum status append(unsigned i, struct error *err)
         return st;
 }
 
-static enum status load(struct error *err)
+static enum status load_symbols(struct error *err)
 {
         struct symbol_table t = { .quality = QUALITY_DWARF };
         bool replaced;
@@ -123,28 +122,28 @@ static enum status step(unsigned number, struct error *err)
         case AGAIN:
                 return profile_store_flush(store, err);
         case LOADED:
-                return load(err);
-        case HEALED:
+                return load_symbols(err);
+        case RESYMBOLIZED:
                 return profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, NULL, err);
         default:
                 return append(number, err);
         }
 }
 
-/* One batch comes after the first flush. */
+/* One batch is appended after the first flush. */
 static enum status resume_steps(struct error *err)
 {
-        static const unsigned order[STEPS] = { 0, 1, 2, FLUSHED, LOADED, HEALED, LAST_BATCH, AGAIN };
+        static const unsigned order[STEPS] = { 0, 1, 2, FLUSHED, LOADED, RESYMBOLIZED, LAST_BATCH, AGAIN };
         struct profile_store_health health;
         enum status st = ST_OK;
 
         profile_store_get_health(store, &health);
-        if (health.sync_failing_since) /* what a service's flush thread does by itself */
+        if (health.sync_failing_since) /* as done by a service's flush thread */
                 st = profile_store_flush(store, err);
         return st ? st : run_remaining_steps(order, STEPS, step, err);
 }
 
-/* ---- what is there ---- */
+/* ---- checks ---- */
 
 static void is_named(const struct scan_location *l, unsigned i)
 {
@@ -155,7 +154,7 @@ static void is_named(const struct scan_location *l, unsigned i)
              l->state);
 }
 
-static void each_counts_once(uint32_t acknowledged)
+static void check_counts(uint32_t acknowledged)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
         const struct scan_stacks *stacks;
@@ -173,7 +172,7 @@ static void each_counts_once(uint32_t acknowledged)
 
                 must(stacks->first[i + 1] - stacks->first[i] == 1 && batch < BATCHES, "a stack nobody sent");
                 must(sums.items[i].value == 1, "batch %u counts %lld times", batch, (long long)sums.items[i].value);
-                if (acknowledged >> HEALED & 1)
+                if (acknowledged >> RESYMBOLIZED & 1)
                         is_named(l, batch);
                 seen |= 1u << batch;
         }
@@ -182,22 +181,22 @@ static void each_counts_once(uint32_t acknowledged)
         store_scan_end(scan);
 }
 
-static void problem(void *context, const char *text)
+static void report_problem(void *context, const char *text)
 {
         (void)context;
         must(false, "%s", text);
 }
 
-static void index_is_sound(uint32_t acknowledged)
+static void check_index(uint32_t acknowledged)
 {
-        struct index_verify v = { .problem = problem };
+        struct index_verify v = { .problem = report_problem };
         struct error err = { 0 };
 
         must(symbol_index_verify(symbols, &v, &err) == ST_OK, "%s", err.text);
         must(v.objects == 1 || !(acknowledged >> LOADED & 1), "the symbols are lost");
 }
 
-static int make_old(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+static int age_file(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
         static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 
@@ -228,58 +227,58 @@ static void check(const char *dir, uint32_t acknowledged)
         struct error err = { 0 };
 
         reopen(dir);
-        each_counts_once(acknowledged);
-        index_is_sound(acknowledged);
+        check_counts(acknowledged);
+        check_index(acknowledged);
         for (unsigned i = 0; i < BATCHES; i++)
-                must(append(i, &err) == ST_OK, "%s", err.text); /* again, by senders that heard nothing */
+                must(append(i, &err) == ST_OK, "%s", err.text); /* again, by senders that got no response */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
-        each_counts_once(acknowledged | ((1u << BATCHES) - 1));
-        ck_assert_int_eq(nftw(dir, make_old, 16, FTW_PHYS), 0);
+        check_counts(acknowledged | ((1u << BATCHES) - 1));
+        ck_assert_int_eq(nftw(dir, age_file, 16, FTW_PHYS), 0);
         reopen(dir);
-        each_counts_once(acknowledged | ((1u << BATCHES) - 1));
+        check_counts(acknowledged | ((1u << BATCHES) - 1));
         ck_assert_int_eq(nftw(dir, is_no_leftover, 16, FTW_PHYS), 0);
         close_both();
 }
 
 static const struct scenario scenario = { open_both, resume_steps, close_both, check, (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_it_counts_each_batch_once)
+START_TEST(batches_count_once_after_kill_at_any_step)
 {
         fault_loop_kills(&scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_once_loses_and_doubles_nothing)
+START_TEST(failed_call_neither_loses_nor_duplicates)
 {
         fault_loop_errors(&scenario);
 }
 END_TEST
 
-START_TEST(a_full_disk_is_said_and_left_behind)
+START_TEST(full_disk_is_reported_and_recovered)
 {
         fault_loop_full_disk(&scenario);
 }
 END_TEST
 
-START_TEST(an_interrupted_write_is_not_noticed)
+START_TEST(interrupted_write_has_no_effect)
 {
         fault_loop_interrupts(&scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_at_any_moment_loses_and_doubles_nothing)
+START_TEST(power_cut_neither_loses_nor_duplicates)
 {
         fault_loop_power_cuts(&scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing)
+START_TEST(power_cut_following_fault_neither_loses_nor_duplicates)
 {
         fault_loop_late_power_cuts(&scenario);
 }
 END_TEST
 
-/* ---- a batch that fails on its own ---- */
+/* ---- a batch whose flush fails ---- */
 
 static enum status fail_second_batch(const struct batch *b, struct error *err)
 {
@@ -289,7 +288,7 @@ static enum status fail_second_batch(const struct batch *b, struct error *err)
         return memcmp(&b->batch_id, &id, sizeof id) == 0 ? error_set(err, ST_TOO_BIG, "made to fail by a test") : ST_OK;
 }
 
-/* It is queued, quarantined or back in the tables, and in one of these places only. */
+/* It is queued, quarantined or back in the tables, and in exactly one of these places. */
 static void check_quarantine(const char *dir, uint32_t acknowledged)
 {
         _cleanup_free_ char *profiles = path_join(dir, "profiles");
@@ -304,14 +303,14 @@ static void check_quarantine(const char *dir, uint32_t acknowledged)
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         must(quarantine_list(profiles, &items, &count, &err) == ST_OK, "%s", err.text);
         must(count <= 1 && (!count || !items[0].damaged), "%zu batches in the quarantine", count);
-        each_counts_once(acknowledged & ~2u & ((1u << BATCHES) - 1));
+        check_counts(acknowledged & ~2u & ((1u << BATCHES) - 1));
         inject_flush_failure(NULL);
-        if (count) /* a check before this one has put it back */
+        if (count) /* a previous check has already put it back */
                 must(profile_store_requeue(store, &items[0], &err) == ST_OK, "%s", err.text);
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
-        each_counts_once((1u << BATCHES) - 1);
+        check_counts((1u << BATCHES) - 1);
         reopen(dir);
-        each_counts_once((1u << BATCHES) - 1);
+        check_counts((1u << BATCHES) - 1);
         free(steal_ptr(items));
         must(quarantine_list(profiles, &items, &count, &err) == ST_OK && count == 0, "%zu stay in the quarantine",
              count);
@@ -335,20 +334,20 @@ static enum status resume_quarantine(struct error *err)
 static const struct scenario quarantine_scenario = { open_both, resume_quarantine, close_both, check_quarantine,
                                                      (UINT32_C(1) << (FLUSHED + 1)) - 1 };
 
-START_TEST(killed_at_any_step_of_a_quarantine_each_batch_counts_once)
+START_TEST(batches_count_once_after_kill_at_any_step_of_quarantine)
 {
         fault_loop_kills(&quarantine_scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_during_a_quarantine_loses_and_doubles_nothing)
+START_TEST(failed_call_during_quarantine_neither_loses_nor_duplicates)
 {
         fault_loop_errors(&quarantine_scenario);
 }
 END_TEST
 
 /* Killed at each step of putting a batch back into the queue. */
-START_TEST(a_retry_that_is_killed_counts_once)
+START_TEST(batch_of_killed_retry_counts_once)
 {
         bool killed = true;
 
@@ -388,17 +387,17 @@ START_TEST(a_retry_that_is_killed_counts_once)
                 if (count)
                         ck_assert_msg(profile_store_requeue(store, &items[0], &err) == ST_OK, "%s", err.text);
                 ck_assert_msg(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
-                each_counts_once(3);
+                check_counts(3);
                 close_both();
                 ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
         }
 }
 END_TEST
 
-/* ---- a flush between two rounds of healing ---- */
+/* ---- a flush between two rounds of re-symbolization ---- */
 
 struct between {
-        unsigned fail_at; /* step of the flush; 0: nothing fails */
+        unsigned fail_at; /* step of the flush that fails; 0: none */
         unsigned steps, rounds;
         bool failed;
 };
@@ -421,7 +420,7 @@ static void flush_between(void *context, uint64_t done, uint64_t all)
         fault_fs_off();
 }
 
-static void heal_with_a_flush_between(struct between *b)
+static void resymbolize_with_flush_between(struct between *b)
 {
         char dir[] = "/tmp/cairn-faults-XXXXXX";
         struct error err = { 0 };
@@ -429,32 +428,32 @@ static void heal_with_a_flush_between(struct between *b)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         fault_fs_watch(dir);
         ck_assert_msg(open_both(dir, &err) == ST_OK, "%s", err.text);
-        for (unsigned i = 0; i < LAST_BATCH; i++) /* each flush makes a part, and each part is a round */
+        for (unsigned i = 0; i < LAST_BATCH; i++) /* each flush writes a part, and each part is a round */
                 ck_assert_msg(append(i, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_eq(load(&err), ST_OK);
+        ck_assert_int_eq(load_symbols(&err), ST_OK);
         ck_assert_msg(profile_store_resymbolize(
                               store, &(struct resymbolize_request){ .progress = flush_between, .context = b }, NULL,
                               &err) == ST_OK,
                       "%s", err.text);
         ck_assert_uint_eq(b->rounds, LAST_BATCH);
         ck_assert_msg(append(LAST_BATCH, &err) == ST_OK && profile_store_flush(store, &err) == ST_OK, "%s", err.text);
-        each_counts_once((1u << BATCHES) - 1);
+        check_counts((1u << BATCHES) - 1);
         close_both();
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-START_TEST(a_flush_that_fails_between_two_rounds_of_healing_is_caught_up)
+START_TEST(flush_that_fails_between_resymbolization_rounds_is_repeated)
 {
         struct between b = { 0 };
         unsigned steps, failed = 0;
 
         resymbolize_rows = 1;
-        heal_with_a_flush_between(&b);
+        resymbolize_with_flush_between(&b);
         ck_assert(!b.failed);
         steps = b.steps;
         for (unsigned at = 1; at <= steps; at++) {
                 b = (struct between){ .fail_at = at };
-                heal_with_a_flush_between(&b);
+                resymbolize_with_flush_between(&b);
                 failed += b.failed;
         }
         ck_assert_uint_gt(failed, steps / 2);
@@ -463,16 +462,16 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { killed_at_any_step_it_counts_each_batch_once,
-                                       a_call_that_fails_once_loses_and_doubles_nothing,
-                                       a_full_disk_is_said_and_left_behind,
-                                       an_interrupted_write_is_not_noticed,
-                                       a_power_cut_at_any_moment_loses_and_doubles_nothing,
-                                       a_power_cut_after_a_kill_or_a_failure_loses_and_doubles_nothing,
-                                       killed_at_any_step_of_a_quarantine_each_batch_counts_once,
-                                       a_call_that_fails_during_a_quarantine_loses_and_doubles_nothing,
-                                       a_retry_that_is_killed_counts_once,
-                                       a_flush_that_fails_between_two_rounds_of_healing_is_caught_up };
+        const TTest *const tests[] = { batches_count_once_after_kill_at_any_step,
+                                       failed_call_neither_loses_nor_duplicates,
+                                       full_disk_is_reported_and_recovered,
+                                       interrupted_write_has_no_effect,
+                                       power_cut_neither_loses_nor_duplicates,
+                                       power_cut_following_fault_neither_loses_nor_duplicates,
+                                       batches_count_once_after_kill_at_any_step_of_quarantine,
+                                       failed_call_during_quarantine_neither_loses_nor_duplicates,
+                                       batch_of_killed_retry_counts_once,
+                                       flush_that_fails_between_resymbolization_rounds_is_repeated };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults profiles", tests, sizeof tests / sizeof *tests);

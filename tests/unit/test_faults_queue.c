@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The raw queue when the disk refuses a new segment: it has failed until recovery has begun one. */
+/* The raw queue when the disk rejects a new segment: it fails until recovery has created one. */
 #include <errno.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void tear_down(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-START_TEST(a_segment_that_cannot_be_begun_is_a_failure_until_recovery_begins_one)
+START_TEST(queue_fails_until_recovery_creates_a_segment)
 {
         struct raw_record r;
         uint64_t sealed;
@@ -84,8 +84,7 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_segment_that_cannot_be_begun_is_a_failure_until_recovery_begins_one,
-                                       a_full_disk_needs_no_recovery };
+        const TTest *const tests[] = { queue_fails_until_recovery_creates_a_segment, a_full_disk_needs_no_recovery };
 
         return suite_run_with("faults queue", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

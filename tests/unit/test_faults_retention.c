@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention of samples, checkpoints, deletion of old commits and of removed files under faults.
- * Time limit: 900 s.
+ * Retention of samples, checkpoints, and deletion of old commits and of removed files, with injected faults. Time
+ * limit: 900 s.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@
 #define T0 (INT64_C(20000) * INT64_C(86400000000000))
 #define DAY_NS INT64_C(86400000000000)
 #define BATCHES 4
-#define OLD_BATCHES 3u /* bits of those whose day goes */
+#define OLD_BATCHES 3u /* bits of the batches whose day is removed */
 
-/* What is acknowledged, in this order; the first ones are batches. */
+/* The steps, in this order; the first ones are batches. */
 enum { FLUSHED = BATCHES, CHECKPOINT, EXPIRED, AGAIN, SECOND_CHECKPOINT, LOG_CLEANED, UNLINKED, STEPS };
 
 static struct profile_store *store;
@@ -31,9 +31,9 @@ static struct profile_store *store;
 static enum status open_store(const char *dir, struct error *err)
 {
         _cleanup_free_ char *profiles = path_join(dir, "profiles");
-        struct profile_store_options options = { .size = sizeof options,
-                                                 .flush_interval_ms = UINT64_MAX,
-                                                 .removed_grace_ms = 3600000 }; /* given: opening cleans */
+        struct profile_store_options options = {
+                .size = sizeof options, .flush_interval_ms = UINT64_MAX, .removed_grace_ms = 3600000
+        }; /* set explicitly, because opening removes old files */
 
         return profile_store_open(profiles, &options, &store, err);
 }
@@ -45,7 +45,7 @@ static void close_store(void)
         store = NULL;
 }
 
-/* One sample of the value 1 on a stack of its own; two batches a day. */
+/* One sample of value 1 on a stack of its own; two batches per day. */
 static enum status append_sample(unsigned i, struct error *err)
 {
         struct test_profile t;
@@ -60,13 +60,13 @@ static enum status append_sample(unsigned i, struct error *err)
         return st;
 }
 
-/* Of one table: the others would repeat the same calls. */
+/* For one table, since the others would repeat the same calls. */
 static enum status write_samples_checkpoint(struct error *err)
 {
         return delta_checkpoint(store->logs.logs[TABLE_SAMPLES], err);
 }
 
-/* As if all commits were of yesterday. */
+/* As if all commits were from yesterday. */
 static enum status clean_samples_log(struct error *err)
 {
         struct delta_log_cleanup cleaned = { 0 };
@@ -74,7 +74,7 @@ static enum status clean_samples_log(struct error *err)
         return delta_table_clean_up_log(store->logs.logs[TABLE_SAMPLES], INT64_MAX, &cleaned, err);
 }
 
-/* As if the grace period were over. */
+/* As if the grace period had ended. */
 static enum status unlink_removed(struct error *err)
 {
         int64_t grace_ms = store->logs.grace_ms;
@@ -116,7 +116,7 @@ static enum status take_step(unsigned number, struct error *err)
         }
 }
 
-/* The last batch comes after the retention. */
+/* The last batch is appended after the retention. */
 static enum status resume_expiry(struct error *err)
 {
         static const unsigned order[STEPS] = { 0,       1,           2,     FLUSHED,           CHECKPOINT,
@@ -128,12 +128,12 @@ static enum status resume_expiry(struct error *err)
         profile_store_get_health(store, &health);
         if (health.sync_failing_since)
                 st = profile_store_flush(store, err);
-        if (!st && store->behind) /* as the maintenance and each flush begin */
+        if (!st && store->behind) /* as at the start of maintenance and of each flush */
                 st = store_maintain(store, err);
         return st ? st : run_remaining_steps(order, STEPS, take_step, err);
 }
 
-/* Each batch counts at most once; those that retention did not select are there. */
+/* Each batch counts at most once; those that retention did not select must be there. */
 static unsigned count_batches(uint32_t acknowledged)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
@@ -175,7 +175,7 @@ static void check_retention(const char *dir, uint32_t acknowledged)
         if (acknowledged >> EXPIRED & 1)
                 must(seen == 0, "removed samples are back: %x", seen);
         for (unsigned i = 0; i < BATCHES; i++)
-                must(append_sample(i, &err) == ST_OK, "%s", err.text); /* again, by senders that heard nothing */
+                must(append_sample(i, &err) == ST_OK, "%s", err.text); /* again, by senders that got no response */
         must(profile_store_flush(store, &err) == ST_OK, "%s", err.text);
         must(expire_first_day(&err) == ST_OK, "%s", err.text);
         must(write_samples_checkpoint(&err) == ST_OK && clean_samples_log(&err) == ST_OK, "%s", err.text);
@@ -190,37 +190,37 @@ static void check_retention(const char *dir, uint32_t acknowledged)
 static const struct scenario retention_scenario = { open_store, resume_expiry, close_store, check_retention,
                                                     (UINT32_C(1) << STEPS) - 1 };
 
-START_TEST(killed_at_any_step_of_retention_other_samples_stay)
+START_TEST(other_samples_are_kept_after_kill_at_any_step_of_retention)
 {
         fault_loop_kills(&retention_scenario);
 }
 END_TEST
 
-START_TEST(a_call_that_fails_during_retention_loses_no_other_samples)
+START_TEST(failed_call_during_retention_loses_no_other_samples)
 {
         fault_loop_errors(&retention_scenario);
 }
 END_TEST
 
-START_TEST(retention_on_a_full_disk_goes_on_later)
+START_TEST(retention_on_full_disk_resumes_later)
 {
         fault_loop_full_disk(&retention_scenario);
 }
 END_TEST
 
-START_TEST(a_power_cut_during_retention_loses_no_other_samples)
+START_TEST(power_cut_during_retention_loses_no_other_samples)
 {
         fault_loop_power_cuts(&retention_scenario);
 }
 END_TEST
 
-START_TEST(retention_of_interrupted_calls_loses_no_other_samples)
+START_TEST(interrupted_calls_during_retention_lose_no_other_samples)
 {
         fault_loop_interrupts(&retention_scenario);
 }
 END_TEST
 
-START_TEST(a_late_power_cut_during_retention_loses_no_other_samples)
+START_TEST(late_power_cut_during_retention_loses_no_other_samples)
 {
         fault_loop_late_power_cuts(&retention_scenario);
 }
@@ -228,12 +228,12 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { killed_at_any_step_of_retention_other_samples_stay,
-                                       a_call_that_fails_during_retention_loses_no_other_samples,
-                                       retention_on_a_full_disk_goes_on_later,
-                                       a_power_cut_during_retention_loses_no_other_samples,
-                                       retention_of_interrupted_calls_loses_no_other_samples,
-                                       a_late_power_cut_during_retention_loses_no_other_samples };
+        const TTest *const tests[] = { other_samples_are_kept_after_kill_at_any_step_of_retention,
+                                       failed_call_during_retention_loses_no_other_samples,
+                                       retention_on_full_disk_resumes_later,
+                                       power_cut_during_retention_loses_no_other_samples,
+                                       interrupted_calls_during_retention_lose_no_other_samples,
+                                       late_power_cut_during_retention_loses_no_other_samples };
 
         setenv("CK_TIMEOUT_MULTIPLIER", "4", 0); /* thousands of states: slow on a busy machine */
         return suite_run("faults retention", tests, sizeof tests / sizeof *tests);

@@ -5,11 +5,11 @@
 #include "tests/support/suite.h"
 
 #define IDS 2000
-#define CHAIN_MAX 16 /* of 2,000 entries in 4,096 buckets; by chance one in 10^15 tables has a longer one */
+#define CHAIN_MAX 16 /* of 2,000 entries in 4,096 buckets; only one in 10^15 random tables has a longer chain */
 
 static const struct forward_list direct = { .header = "", .via = "" };
 
-/* The next build-id of a sequence, of those whose unkeyed FNV-1a falls into bucket 0. */
+/* The next build-id of a sequence whose unkeyed FNV-1a falls into bucket 0. */
 static struct build_id find_colliding_id(uint64_t *number)
 {
         for (;;) {

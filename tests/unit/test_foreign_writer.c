@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A writer of another project commits to the tables between two commits of ours. */
+/* A writer of another project commits to the tables between two commits of Cairn. */
 #include <string.h>
 
 #include "profile-store/store_internal.h"
@@ -30,13 +30,13 @@ static void tear_down(void)
         symbol_index_close(fixture.options.symbols);
 }
 
-/* Its rows are twice there then. */
+/* Its rows are stored twice then. */
 static void double_table(enum table table)
 {
         foreign_writer_add_copy(&fixture, table, fixture.store->tables->parts[table][0], "foreign.parquet");
 }
 
-START_TEST(a_flush_goes_after_commits_of_another_writer)
+START_TEST(flush_commits_after_another_writer)
 {
         struct profile_store_stat stat;
 
@@ -55,7 +55,7 @@ START_TEST(a_flush_goes_after_commits_of_another_writer)
 }
 END_TEST
 
-START_TEST(a_resymbolization_goes_after_commits_of_another_writer)
+START_TEST(resymbolization_commits_after_another_writer)
 {
         struct resymbolize_result result;
         struct error err;
@@ -65,7 +65,7 @@ START_TEST(a_resymbolization_goes_after_commits_of_another_writer)
         check_ok(profile_store_resymbolize(fixture.store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, 1);
         check_ok(profile_store_resymbolize(fixture.store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
-        ck_assert_uint_eq(result.locations_seen, 2); /* the foreign file too */
+        ck_assert_uint_eq(result.locations_seen, 2); /* including the foreign file */
         ck_assert_uint_eq(store_fixture_stat(&fixture).unresolved_locations, 0);
 }
 END_TEST
@@ -88,8 +88,7 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { a_flush_goes_after_commits_of_another_writer,
-                                       a_resymbolization_goes_after_commits_of_another_writer,
+        const TTest *const tests[] = { flush_commits_after_another_writer, resymbolization_commits_after_another_writer,
                                        a_file_that_another_writer_removed_is_not_rewritten };
 
         return suite_run_with("foreign writer", set_up, tear_down, tests, sizeof tests / sizeof *tests);

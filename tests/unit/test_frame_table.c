@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of scans become numbers: by function, file and kind; the names are numbers by function and file alone. */
+/* Frames of scans are numbered by function, file and kind, their names by function and file. */
 #include <string.h>
 
 #include "query/location_frames.h"
@@ -27,7 +27,7 @@ static void build(struct frame_table *t, struct scan_location *locations, size_t
         ck_assert_int_eq(location_frames_build(t, &stacks, ret, &err), ST_OK);
 }
 
-START_TEST(kinds_of_one_function_are_frames_of_one_name)
+START_TEST(kinds_of_one_function_share_its_name)
 {
         _cleanup_frame_table_ struct frame_table t;
         const struct scan_frame native[] = { make_frame("f", "f.c", false) },
@@ -55,8 +55,8 @@ START_TEST(kinds_of_one_function_are_frames_of_one_name)
 }
 END_TEST
 
-/* The texts of a scan end with it, and those of the next may be where they were. */
-START_TEST(texts_of_one_scan_are_not_taken_for_those_of_another)
+/* The texts of a scan are freed at its end, and those of the next scan may be at the same addresses. */
+START_TEST(texts_of_different_scans_are_not_confused)
 {
         _cleanup_frame_table_ struct frame_table t;
         char file[] = "a.c", mapping[] = "/lib/a.so";
@@ -80,5 +80,4 @@ START_TEST(texts_of_one_scan_are_not_taken_for_those_of_another)
 }
 END_TEST
 
-TEST_SUITE("frame_table", kinds_of_one_function_are_frames_of_one_name,
-           texts_of_one_scan_are_not_taken_for_those_of_another)
+TEST_SUITE("frame_table", kinds_of_one_function_share_its_name, texts_of_different_scans_are_not_confused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC's texts and framing, and sessions without a socket. */
+/* gRPC's encodings and framing, and sessions without a socket. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* ---- texts ---- */
+/* ---- encodings ---- */
 
 START_TEST(timeouts_have_up_to_eight_digits_and_a_unit)
 {
@@ -43,7 +43,7 @@ START_TEST(messages_are_percent_encoded)
 }
 END_TEST
 
-/* As Python's protobuf writes and encodes it. */
+/* As written and encoded by Python's protobuf. */
 START_TEST(details_are_a_status_with_retry_info)
 {
         _cleanup_buf_ struct buf b;
@@ -60,7 +60,7 @@ END_TEST
 
 /* ---- framing ---- */
 
-START_TEST(a_message_may_arrive_in_any_pieces)
+START_TEST(message_may_be_split_anywhere)
 {
         static const uint8_t data[] = { 1, 0, 0, 0, 3, 'a', 'b', 'c', 0, 0, 0, 0, 0 };
 
@@ -76,7 +76,7 @@ START_TEST(a_message_may_arrive_in_any_pieces)
                         ck_assert_int_eq(message_reader_feed(&r, data + at, n, &message, &used, NULL), ST_OK);
                         at += used;
                 }
-                ck_assert_uint_eq(at, 8); /* the next message is left alone */
+                ck_assert_uint_eq(at, 8); /* the next message is not consumed */
                 ck_assert(r.is_compressed && message.size == 3 && memcmp(message.data, "abc", 3) == 0);
         }
 }
@@ -103,7 +103,7 @@ static size_t finished;
 static enum grpc_code finished_code;
 static bool let_in;
 
-static void give_nothing(struct grpc_call *call, void *context)
+static void ignore_request(struct grpc_call *call, void *context)
 {
         struct buf none;
 
@@ -119,14 +119,14 @@ static void note_finished(void *context, const struct grpc_call *call)
         finished_code = grpc_call_code(call);
 }
 
-static uint64_t admit_if_let_in(void *context, const struct grpc_call *call, struct error *err)
+static uint64_t admit_if_allowed(void *context, const struct grpc_call *call, struct error *err)
 {
         (void)context;
         (void)call;
         return let_in ? 0 : (error_set(err, ST_BUSY, "not now"), 7);
 }
 
-/* ---- a stream: the lengths of its messages, added up ---- */
+/* ---- a stream: the sum of the lengths of its messages ---- */
 
 static size_t stream_total, stream_messages, abandoned;
 
@@ -158,7 +158,7 @@ static void add_stream_message(struct grpc_call *call, void *context)
 static void end_stream(struct grpc_call *call, void *context)
 {
         ck_assert_ptr_eq(grpc_call_state(call), &stream_total);
-        give_nothing(call, context);
+        ignore_request(call, context);
 }
 
 static void note_abandoned(struct grpc_call *call, void *context)
@@ -173,7 +173,7 @@ static const struct grpc_method methods[] = { { .path = "/t/T",
                                                 .max_message = 1000,
                                                 .memory = MEMORY_INGEST,
                                                 .at_once = true,
-                                                .handle = give_nothing },
+                                                .handle = ignore_request },
                                               { .path = "/t/S",
                                                 .scope = SCOPE_INGEST,
                                                 .max_message = 1000,
@@ -188,7 +188,7 @@ struct pair {
         struct grpc_session *server;
         nghttp2_session *client;
         char status[8], grpc_status[8], message[256];
-        uint32_t goaway, reset; /* codes */
+        uint32_t goaway, reset; /* status codes */
         bool has_goaway, has_reset;
 };
 
@@ -256,7 +256,7 @@ static void open_pair(struct pair *p)
 
         *p = (struct pair){ .dispatcher = { .options = { .methods = methods,
                                                          .method_count = 2,
-                                                         .admit = admit_if_let_in,
+                                                         .admit = admit_if_allowed,
                                                          .finished = note_finished },
                                             .event_fd = -1 } };
         finished = stream_total = stream_messages = abandoned = 0;
@@ -367,7 +367,7 @@ START_TEST(an_answer_before_the_end_of_the_message_resets_the_stream)
 }
 END_TEST
 
-START_TEST(a_call_past_its_rate_is_refused_before_its_message)
+START_TEST(call_over_rate_limit_is_refused_before_its_message)
 {
         struct sent_data d = { .size = 0 };
         struct pair p;
@@ -381,8 +381,8 @@ START_TEST(a_call_past_its_rate_is_refused_before_its_message)
 }
 END_TEST
 
-/* Its memory counts as held while it is read, and a client that sends no more loses it. */
-START_TEST(a_message_that_stops_arriving_is_given_up)
+/* Its memory counts as held while it is read, and a client that stops sending loses the call. */
+START_TEST(stalled_message_is_aborted)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\7abc", .size = 8 };
         struct grpc_activity now;
@@ -403,7 +403,7 @@ START_TEST(a_message_that_stops_arriving_is_given_up)
 }
 END_TEST
 
-START_TEST(an_answer_that_is_not_taken_is_given_up)
+START_TEST(unread_response_is_aborted)
 {
         static const nghttp2_settings_entry no_window = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
         struct sent_data d = { .bytes = "\0\0\0\0\0", .size = 5, .is_last = true };
@@ -425,7 +425,7 @@ START_TEST(an_answer_that_is_not_taken_is_given_up)
 }
 END_TEST
 
-START_TEST(the_time_limit_of_the_client_holds)
+START_TEST(client_timeout_is_applied)
 {
         struct sent_data d = { .size = 0 };
         struct pair p;
@@ -441,7 +441,7 @@ START_TEST(the_time_limit_of_the_client_holds)
 }
 END_TEST
 
-START_TEST(a_client_that_gives_up_ends_its_call)
+START_TEST(client_cancellation_ends_call)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\7abc", .size = 8 };
         struct pair p;
@@ -459,7 +459,7 @@ START_TEST(a_client_that_gives_up_ends_its_call)
 }
 END_TEST
 
-START_TEST(a_stream_hands_over_each_message_and_its_end)
+START_TEST(stream_delivers_each_message_and_end)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0\0\0\0\0\0\0\0\3abc", .size = 19, .is_last = true };
         struct pair p;
@@ -492,7 +492,7 @@ START_TEST(a_stream_whose_token_is_revoked_ends_at_its_next_message)
 }
 END_TEST
 
-/* Its end is one more use of the token. */
+/* The end of the stream authorizes the token once more. */
 START_TEST(a_stream_whose_token_is_revoked_before_its_end_is_not_completed)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\1x\0\0\0\0\0", .size = 11, .is_last = true };
@@ -555,8 +555,8 @@ START_TEST(a_stream_that_ends_within_a_message_is_refused)
 }
 END_TEST
 
-/* However much came before: it holds what its handlers keep. */
-START_TEST(a_stream_that_stops_between_messages_is_given_up)
+/* Independent of earlier messages, it holds only what its handlers keep. */
+START_TEST(stream_stalled_between_messages_is_aborted)
 {
         static char bytes[100][5 + 1000];
         struct sent_data d = { .bytes = bytes[0], .size = sizeof bytes };
@@ -594,7 +594,7 @@ START_TEST(a_stream_of_empty_messages_is_refused)
 }
 END_TEST
 
-START_TEST(opening_and_resetting_streams_ends_the_connection)
+START_TEST(rapid_reset_closes_connection)
 {
         struct pair p;
         int turns = 0;
@@ -613,8 +613,8 @@ START_TEST(opening_and_resetting_streams_ends_the_connection)
 }
 END_TEST
 
-/* More calls than frames in the bucket: those that are answered pay for themselves. */
-START_TEST(many_honest_calls_do_not)
+/* More calls than frames in the token bucket: answered calls refill it. */
+START_TEST(many_honest_calls_keep_connection)
 {
         struct pair p;
 
@@ -631,7 +631,7 @@ START_TEST(many_honest_calls_do_not)
 }
 END_TEST
 
-START_TEST(calls_that_are_refused_do_not_pay)
+START_TEST(refused_calls_do_not_refill_frame_bucket)
 {
         struct pair p;
         int turns = 0;
@@ -648,8 +648,8 @@ START_TEST(calls_that_are_refused_do_not_pay)
 }
 END_TEST
 
-/* What was gained before is no more than the usual burst. */
-START_TEST(honest_calls_pay_for_no_flood)
+/* Credit gained before is limited to the usual burst. */
+START_TEST(honest_calls_do_not_permit_a_flood)
 {
         struct pair p;
         int pings = 0;
@@ -669,8 +669,8 @@ START_TEST(honest_calls_pay_for_no_flood)
 }
 END_TEST
 
-/* A header of 60,000 bytes, of which each frame brings some. */
-START_TEST(a_header_block_without_end_ends_the_connection)
+/* A header of 60,000 bytes, split over many frames. */
+START_TEST(endless_header_block_closes_connection)
 {
         static uint8_t frame[9 + 10000];
         struct pair p;
@@ -689,9 +689,9 @@ START_TEST(a_header_block_without_end_ends_the_connection)
 }
 END_TEST
 
-#define REPEATED 15 /* nghttp2 sends 64 KiB of headers at most, and indexes what takes 3 KiB at most */
+#define REPEATED 15 /* nghttp2 sends at most 64 KiB of headers, and indexes those of at most 3 KiB */
 
-/* Headers of 45 KB that take REPEATED bytes, but for the first time. */
+/* Headers of 45 KB that are encoded in REPEATED bytes, except the first time. */
 static void fill_with_repeated(nghttp2_nv headers[static REPEATED], const char *value)
 {
         for (size_t i = 0; i < REPEATED; i++)
@@ -715,15 +715,15 @@ static void send_repeated(struct pair *p, const char *value, bool as_trailers)
         move_frames(p);
 }
 
-/* One byte stands for 3000 of them, which was looked at 16,000 times for a frame of 16 KiB. */
-START_TEST(headers_that_unpack_to_much_end_their_stream_and_soon_the_connection)
+/* One byte decodes to 3000, processed 16,000 times for a frame of 16 KiB. */
+START_TEST(large_decoded_headers_end_stream_and_connection)
 {
         static const struct {
                 const char *last;
                 bool as_trailers;
                 uint32_t reset;
         } cases[] = { { "a", false, NGHTTP2_INTERNAL_ERROR },
-                      { "\x01", false, NGHTTP2_PROTOCOL_ERROR }, /* not allowed in HTTP */
+                      { "\x01", false, NGHTTP2_PROTOCOL_ERROR }, /* not allowed in HTTP/2 */
                       { "a", true, NGHTTP2_INTERNAL_ERROR } };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -746,7 +746,7 @@ START_TEST(headers_that_unpack_to_much_end_their_stream_and_soon_the_connection)
 }
 END_TEST
 
-START_TEST(headers_of_refused_streams_count_too)
+START_TEST(headers_of_refused_streams_are_counted)
 {
         char value[3001] = { 0 };
         struct memory_reservation all = { .use = MEMORY_CONNECTIONS };
@@ -767,7 +767,7 @@ START_TEST(headers_of_refused_streams_count_too)
 }
 END_TEST
 
-START_TEST(a_session_that_stops_finishes_what_has_begun)
+START_TEST(stopping_session_finishes_open_calls)
 {
         struct sent_data d = { .bytes = "\0\0\0\0\1", .size = 5 };
         struct pair p;
@@ -788,18 +788,15 @@ START_TEST(a_session_that_stops_finishes_what_has_begun)
 END_TEST
 
 TEST_SUITE("grpc", timeouts_have_up_to_eight_digits_and_a_unit, messages_are_percent_encoded,
-           details_are_a_status_with_retry_info, a_message_may_arrive_in_any_pieces,
-           a_long_message_is_refused_at_its_prefix, a_call_is_answered_and_finished_once,
-           an_answer_before_the_end_of_the_message_resets_the_stream,
-           a_call_past_its_rate_is_refused_before_its_message, a_message_that_stops_arriving_is_given_up,
-           an_answer_that_is_not_taken_is_given_up, the_time_limit_of_the_client_holds,
-           a_client_that_gives_up_ends_its_call, a_stream_hands_over_each_message_and_its_end,
+           details_are_a_status_with_retry_info, message_may_be_split_anywhere, a_long_message_is_refused_at_its_prefix,
+           a_call_is_answered_and_finished_once, an_answer_before_the_end_of_the_message_resets_the_stream,
+           call_over_rate_limit_is_refused_before_its_message, stalled_message_is_aborted, unread_response_is_aborted,
+           client_timeout_is_applied, client_cancellation_ends_call, stream_delivers_each_message_and_end,
            a_stream_whose_token_is_revoked_ends_at_its_next_message,
            a_stream_whose_token_is_revoked_before_its_end_is_not_completed, a_stream_that_fails_is_abandoned,
            a_stream_whose_client_leaves_is_abandoned, a_stream_that_ends_within_a_message_is_refused,
-           a_stream_that_stops_between_messages_is_given_up, a_stream_of_empty_messages_is_refused,
-           opening_and_resetting_streams_ends_the_connection, many_honest_calls_do_not,
-           calls_that_are_refused_do_not_pay, honest_calls_pay_for_no_flood,
-           a_header_block_without_end_ends_the_connection,
-           headers_that_unpack_to_much_end_their_stream_and_soon_the_connection, headers_of_refused_streams_count_too,
-           a_session_that_stops_finishes_what_has_begun)
+           stream_stalled_between_messages_is_aborted, a_stream_of_empty_messages_is_refused,
+           rapid_reset_closes_connection, many_honest_calls_keep_connection, refused_calls_do_not_refill_frame_bucket,
+           honest_calls_do_not_permit_a_flood, endless_header_block_closes_connection,
+           large_decoded_headers_end_stream_and_connection, headers_of_refused_streams_are_counted,
+           stopping_session_finishes_open_calls)

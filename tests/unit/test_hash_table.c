@@ -23,8 +23,11 @@ static void add_number(struct hash_table *t, const uint32_t *numbers, uint32_t e
         hash_table_insert(t, hash_table_hash(&numbers[entry], sizeof *numbers), entry);
 }
 
-/* From a second implementation, which gives the paper's a129ca6149be45e5 with two and four rounds (appendix A). */
-START_TEST(siphash_is_the_published_function)
+/*
+ * From an independent implementation, which also gives the paper's a129ca6149be45e5 with two and four rounds (appendix
+ * A).
+ */
+START_TEST(siphash_matches_published_values)
 {
         static const struct {
                 size_t size;
@@ -44,7 +47,9 @@ END_TEST
 #define IDS 65536
 #define BUCKETS 1024
 
-/* The fullest of the buckets that n low bits of the hash select, and whether equal ids have equal hashes. */
+/*
+ * The size of the fullest bucket selected by the n low bits of the hash; also checks that equal ids have equal hashes.
+ */
 static void check_spread(void (*make)(uint32_t i, uint64_t id[2]))
 {
         static uint32_t counts[BUCKETS];
@@ -81,14 +86,14 @@ static void make_with_top_bits(uint32_t i, uint64_t id[2])
         id[0] = id[1] = (uint64_t)i << 48;
 }
 
-/* The words swapped, or inverted, must not cancel out. */
+/* Swapped or inverted words must not cancel out. */
 static void make_mirrored(uint32_t i, uint64_t id[2])
 {
         id[0] = i;
         id[1] = ~(uint64_t)i;
 }
 
-START_TEST(ids_that_differ_in_few_bits_are_spread)
+START_TEST(similar_ids_are_distributed)
 {
         check_spread(make_ascending);
         check_spread(make_with_high_word);
@@ -112,7 +117,7 @@ START_TEST(an_empty_table_finds_nothing_and_removes_nothing)
 }
 END_TEST
 
-START_TEST(a_full_arena_leaves_the_table_as_it_was)
+START_TEST(full_arena_leaves_table_unchanged)
 {
         _cleanup_arena_ struct arena a;
         struct hash_table t = { .arena = &a };
@@ -141,9 +146,8 @@ START_TEST(a_full_arena_leaves_the_table_as_it_was)
 END_TEST
 
 /*
- * Random operations against an array that is searched from start to end. One
- * run in two has hashes of four bits, so that probes run into each other and
- * around the end.
+ * Random operations compared with a linearly searched array. In half of the runs hashes have four bits, so that probe
+ * sequences overlap and wrap around.
  */
 #define MODEL_KEYS 400u
 
@@ -223,7 +227,7 @@ static void model_step(struct model *m, uint32_t key)
         }
 }
 
-START_TEST(a_table_does_what_a_list_does)
+START_TEST(table_agrees_with_list)
 {
         for (uint32_t run = 0; run < 20; run++) {
                 struct model m = { .hash_mask = run % 2 ? UINT32_MAX : 15 };
@@ -239,8 +243,8 @@ START_TEST(a_table_does_what_a_list_does)
 }
 END_TEST
 
-/* Keys that are close, equally far apart or equal but for one bit take no longer than random ones. */
-START_TEST(structured_keys_spread_evenly)
+/* Keys that are close, evenly spaced, or equal except for one bit must not be slower than random ones. */
+START_TEST(structured_keys_are_distributed_evenly)
 {
         static uint32_t numbers[1 << 16];
         static const unsigned shifts[] = { 0, 8, 16 };
@@ -260,7 +264,7 @@ START_TEST(structured_keys_spread_evenly)
 }
 END_TEST
 
-/* Values that a sender chose so that hashes without a key would collide. */
+/* Values chosen by a sender to collide without a hash key. */
 #define COLLISIONS 2048u
 #define COLLIDING_BITS 0xfffu
 
@@ -299,7 +303,7 @@ START_TEST(tables_of_sent_values_resist_chosen_collisions)
         }
         ck_assert_uint_lt(hash_table_longest_probe(&map.numbers), 100);
 
-        /* The inverse of the multiplier that integers were hashed with: k times it gives k, whose upper half is 0. */
+        /* The inverse of the multiplier of the former integer hash: k times it hashes to k, whose upper half is 0. */
         for (uint64_t i = 0; i < COLLISIONS; i++)
                 values[i] = (int64_t)(i / 2 * 0xf1de83e19937733du);
         ck_assert(int_dict_fill(&ints, values, COLLISIONS, COLLISIONS));
@@ -309,6 +313,6 @@ START_TEST(tables_of_sent_values_resist_chosen_collisions)
 }
 END_TEST
 
-TEST_SUITE("hash_table", siphash_is_the_published_function, ids_that_differ_in_few_bits_are_spread,
-           an_empty_table_finds_nothing_and_removes_nothing, a_full_arena_leaves_the_table_as_it_was,
-           a_table_does_what_a_list_does, structured_keys_spread_evenly, tables_of_sent_values_resist_chosen_collisions)
+TEST_SUITE("hash_table", siphash_matches_published_values, similar_ids_are_distributed,
+           an_empty_table_finds_nothing_and_removes_nothing, full_arena_leaves_table_unchanged, table_agrees_with_list,
+           structured_keys_are_distributed_evenly, tables_of_sent_values_resist_chosen_collisions)

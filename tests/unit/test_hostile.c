@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DWARF and other sources made to hurt whoever reads them: each file ends in an
- * error or in what can be used, with a reason, in time and without much memory.
+ * Malicious DWARF and other symbol sources: each file must give an error or a usable table with a reason, within
+ * bounded time and memory.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "sandbox/sanitizers.h"
 #include "tests/support/hostile.h"
 
-/* A file with nothing but this DWARF, which is given up. */
-static int made(struct dwarf_maker *m)
+/* A file with only this DWARF, which must be refused. */
+static int build_file(struct dwarf_maker *m)
 {
         int fd = made_file(NULL, 0, m);
 
@@ -48,7 +48,7 @@ static void put_looping(struct dwarf_maker *m, uint64_t origin, uint64_t specifi
         put_uint(m, DWARF_INFO, 0x10, 4);
 }
 
-START_TEST(loops_of_origins_and_specifications)
+START_TEST(cyclic_origins_and_specifications)
 {
         enum { COUNT = 100000, SIZE = 21 };
         struct dwarf_maker m;
@@ -58,18 +58,18 @@ START_TEST(loops_of_origins_and_specifications)
         put_more_abbrevs(&m);
         made_unit(&m, "good", MADE_CODE, 0x10);
         first = put_at(&m, DWARF_INFO);
-        put_looping(&m, first, first, MADE_CODE + 0x20);            /* itself */
-        put_looping(&m, first + 2 * SIZE, first, MADE_CODE + 0x30); /* each other */
+        put_looping(&m, first, first, MADE_CODE + 0x20);            /* a self-reference */
+        put_looping(&m, first + 2 * SIZE, first, MADE_CODE + 0x30); /* mutual references */
         put_looping(&m, first + 1 * SIZE, first + 2 * SIZE, MADE_CODE + 0x40);
-        for (uint64_t i = 3; i < COUNT; i++) /* a long chain, closed at its end */
+        for (uint64_t i = 3; i < COUNT; i++) /* a long chain that ends in a cycle */
                 put_looping(&m, first + (i + 1) % COUNT * SIZE, first + i * 7 % COUNT * SIZE, MADE_CODE + 0x50);
         end_unit(&m);
-        hostile_whole(made(&m));
+        hostile_whole(build_file(&m));
         hostile_function(MADE_CODE, "good");
 }
 END_TEST
 
-START_TEST(units_that_import_one_another_in_a_circle)
+START_TEST(units_that_import_each_other)
 {
         struct dwarf_maker m;
         uint64_t at[3] = { 0 };
@@ -79,14 +79,14 @@ START_TEST(units_that_import_one_another_in_a_circle)
         for (int round = 0; round < 2; round++) {
                 m.sections[DWARF_INFO].size = 0;
                 for (int i = 0; i < 3; i++) {
-                        at[i] = put_at(&m, DWARF_INFO) + 11; /* behind the header */
+                        at[i] = put_at(&m, DWARF_INFO) + 11; /* after the header */
                         made_unit(&m, "f", MADE_CODE + 0x10 * (unsigned)i, 0x10);
                         put_uleb(&m, DWARF_INFO, IMPORT);
                         put_uint(&m, DWARF_INFO, at[(i + 1) % 3], 4);
                         end_unit(&m);
                 }
         }
-        hostile_whole(made(&m));
+        hostile_whole(build_file(&m));
         hostile_function(MADE_CODE + 0x20, "f");
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(dies_a_million_deep)
         for (int i = 0; i < 1000000; i++)
                 put_uleb(&m, DWARF_INFO, BLOCK);
         end_unit(&m);
-        hostile_partial(made(&m), "1 of 1 DWARF units could not be read completely; the first at 0x0: too big");
+        hostile_partial(build_file(&m), "1 of 1 DWARF units could not be read completely; the first at 0x0: too big");
         hostile_function(MADE_CODE, "good");
 }
 END_TEST
@@ -125,7 +125,7 @@ START_TEST(calls_inlined_a_hundred_thousand_deep)
                 put_uint(&m, DWARF_INFO, 0x10, 4);
         }
         end_unit(&m);
-        hostile_partial(made(&m), "too big");
+        hostile_partial(build_file(&m), "too big");
         r = symbol_table_find(&hostile_table, MADE_CODE + 0x20);
         ck_assert_ptr_nonnull(r);
         ck_assert_uint_eq(hostile_table.chains[r->chain].frame_count, LIMIT_INLINE_DEPTH);
@@ -152,15 +152,15 @@ START_TEST(a_name_of_forty_megabytes)
                 put_uint(&m, DWARF_INFO, 0, 1);
         }
         end_unit(&m);
-        hostile_whole(made(&m));
+        hostile_whole(build_file(&m));
         hostile_function(MADE_CODE, "good");
         free(name);
 }
 END_TEST
 
-/* ---- much of it ---- */
+/* ---- large amounts ---- */
 
-START_TEST(big_debug_sections_take_no_memory_of_their_own)
+START_TEST(large_debug_sections_are_not_copied)
 {
         enum { UNITS = 40, VARIABLES = 100000, VARIABLE = 20, DATA = MiB(24) };
         static const char variable[] = { VARIABLE, 'v', 'a', 'r', 'i', 'a', 'b', 'l', 'e', 0 };
@@ -173,14 +173,14 @@ START_TEST(big_debug_sections_take_no_memory_of_their_own)
                 made_unit(&m, "first", MADE_CODE + 0x20 * i, 0x10);
                 for (int k = 0; k < VARIABLES; k++)
                         buf_append(&m.sections[DWARF_INFO], variable, sizeof variable);
-                put_uleb(&m, DWARF_INFO, 2); /* made_unit()'s function */
+                put_uleb(&m, DWARF_INFO, 2); /* the function of made_unit() */
                 put_text(&m, DWARF_INFO, "last");
                 put_address(&m, DWARF_INFO, MADE_CODE + 0x20 * i + 0x10);
                 put_uint(&m, DWARF_INFO, 0x10, 4);
                 put_uint(&m, DWARF_INFO, 0, 1);
                 end_unit(&m);
         }
-        int fd = made(&m);
+        int fd = build_file(&m);
 
         ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
         malloc_trim(0);
@@ -193,9 +193,9 @@ START_TEST(big_debug_sections_take_no_memory_of_their_own)
 }
 END_TEST
 
-/* ---- data that is shared ---- */
+/* ---- overlapping data ---- */
 
-START_TEST(abbreviations_that_lie_in_one_another)
+START_TEST(overlapping_abbreviation_tables)
 {
         enum { COUNT = 60000 };
         struct dwarf_maker m;
@@ -207,18 +207,18 @@ START_TEST(abbreviations_that_lie_in_one_another)
         for (uint64_t i = 0; i < COUNT; i++)
                 put_abbrev(&m, 1, DW_TAG_compile_unit, false, DW_AT_language, DW_FORM_data1, 0, 0);
         put_uint(&m, DWARF_ABBREV, 0, 1);
-        for (uint64_t i = 0; i < COUNT; i++) { /* each reads the tables of all behind it */
+        for (uint64_t i = 0; i < COUNT; i++) { /* each reads the tables of all following ones */
                 put_unit(&m, DW_UT_compile, put_at(&m, DWARF_ABBREV) - 1 - (COUNT - i) * 7);
                 put_uleb(&m, DWARF_INFO, 1);
                 put_uint(&m, DWARF_INFO, DW_LANG_C_plus_plus, 1);
                 end_unit(&m);
         }
-        hostile_partial(made(&m), "of 60001 DWARF units could not be read completely");
+        hostile_partial(build_file(&m), "of 60001 DWARF units could not be read completely");
         hostile_function(MADE_CODE, "good");
 }
 END_TEST
 
-/* The header of a line table, version 4, of one file. @return for end_length() */
+/* The header of a version 4 line table with one file. @return for end_length() */
 static size_t begin_lines(struct dwarf_maker *m)
 {
         size_t at = put_length(m, DWARF_LINE), header;
@@ -248,10 +248,10 @@ static void put_rows(struct dwarf_maker *m, uint64_t count)
         char *rows = malloc(count);
 
         for (uint64_t i = 0; i < count; i++)
-                rows[i] = (char)(10 + i % 2 * 2); /* the address stays, the line goes to and fro */
+                rows[i] = (char)(10 + i % 2 * 2); /* the address stays, the line alternates */
         buf_append(&m->sections[DWARF_LINE], rows, count);
         free(rows);
-        buf_append(&m->sections[DWARF_LINE], "\2\20\0\1\1", 5); /* 16 bytes on, end of the sequence */
+        buf_append(&m->sections[DWARF_LINE], "\2\20\0\1\1", 5); /* advance by 16 bytes, end of the sequence */
 }
 
 START_TEST(two_to_the_fortieth_line_rows)
@@ -273,14 +273,14 @@ START_TEST(two_to_the_fortieth_line_rows)
         at = begin_lines(&m);
         put_rows(&m, ROWS);
         end_length(&m, DWARF_LINE, at);
-        hostile_partial(made(&m), "of 262145 DWARF units could not be read completely");
+        hostile_partial(build_file(&m), "of 262145 DWARF units could not be read completely");
         hostile_function(MADE_CODE + 0x20, "good");
 }
 END_TEST
 
 START_TEST(more_line_rows_than_the_limit_in_one_table)
 {
-        enum { EACH = 3 }; /* bytes of a row: one further, special opcode for the next line */
+        enum { EACH = 3 }; /* bytes of a row: advance by one, special opcode for the next line */
         uint64_t rows = LIMIT_DWARF_LINE_ROWS + 1000ul;
         struct dwarf_maker m;
         char *program = malloc(rows * EACH);
@@ -290,13 +290,13 @@ START_TEST(more_line_rows_than_the_limit_in_one_table)
         made_unit(&m, "good", MADE_CODE + 0x20, 0x10);
         end_unit(&m);
         at = begin_lines(&m);
-        for (uint64_t i = 0; i < rows; i++) /* the first of a sequence is in code; what follows need not be */
+        for (uint64_t i = 0; i < rows; i++) /* the first row of a sequence is in code; later ones need not be */
                 memcpy(program + i * EACH, (const char[]){ 2, 1, (char)(10 + i % 2 * 2) }, EACH);
         buf_append(&m.sections[DWARF_LINE], program, rows * EACH);
         buf_append(&m.sections[DWARF_LINE], "\2\1\0\1\1", 5);
         end_length(&m, DWARF_LINE, at);
         free(program);
-        hostile_partial(made(&m), "too big");
+        hostile_partial(build_file(&m), "too big");
         hostile_function(MADE_CODE + 0x20, "good");
 }
 END_TEST
@@ -319,7 +319,7 @@ START_TEST(advances_of_two_to_the_sixty_third)
         }
         buf_append(&m.sections[DWARF_LINE], "\2\20\0\1\1", 5);
         end_length(&m, DWARF_LINE, at);
-        hostile_whole(made(&m));
+        hostile_whole(build_file(&m));
         hostile_function(MADE_CODE + 0x20, "good");
 }
 END_TEST
@@ -343,7 +343,7 @@ START_TEST(a_range_list_that_a_hundred_thousand_functions_share)
         }
         put_address(&m, DWARF_RANGES, 0);
         put_address(&m, DWARF_RANGES, 0);
-        hostile_partial(made(&m), "too big");
+        hostile_partial(build_file(&m), "too big");
         hostile_function(MADE_CODE + 0xff0, "good");
 }
 END_TEST
@@ -354,14 +354,14 @@ START_TEST(symbols_with_entries_of_any_size)
 {
         static const struct {
                 uint64_t size;
-                const char *partial; /* "": all is well */
+                const char *partial; /* "": no error expected */
         } cases[] = { { 0, "" }, { 1, "entries of 1 bytes" }, { 23, "entries of 23 bytes" }, { 1ull << 63, "" } };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS, HOSTILE_GOOD_SYMBOLS };
 
                 sections[0].entry_size = cases[i].size;
-                sections[2].type = SHT_DYNSYM; /* so that there is something of use */
+                sections[2].type = SHT_DYNSYM; /* so that there are usable symbols */
                 sections[2].name = ".dynsym";
                 ck_assert_int_eq(hostile_extract(made_file(sections, 4, NULL)), ST_OK);
                 ck_assert_msg(strstr(symbol_table_partial_text(&hostile_table), cases[i].partial), "%s",
@@ -385,7 +385,7 @@ START_TEST(sections_that_wrap_around_the_file)
 }
 END_TEST
 
-START_TEST(of_sections_of_one_name_the_first_counts)
+START_TEST(first_section_of_a_name_is_used)
 {
         struct elf_maker_section sections[60] = { HOSTILE_GOOD_SYMBOLS };
         struct dwarf_maker m;
@@ -396,7 +396,7 @@ START_TEST(of_sections_of_one_name_the_first_counts)
         for (size_t i = 2; i < 40; i++) {
                 sections[i] = sections[0];
                 sections[i].name = i % 2 ? ".symtab" : ".gnu_debugdata";
-                sections[i].link = (uint32_t)i; /* names that are no strings */
+                sections[i].link = (uint32_t)i; /* names that are not NUL-terminated */
         }
         hostile_partial(made_file(sections, 40, &m), ".gnu_debugdata");
         hostile_function(MADE_CODE, "good");
@@ -431,20 +431,20 @@ END_TEST
 int main(int argc, char **argv)
 {
         const TTest *const tests[] = {
-                loops_of_origins_and_specifications,
-                units_that_import_one_another_in_a_circle,
+                cyclic_origins_and_specifications,
+                units_that_import_each_other,
                 dies_a_million_deep,
                 calls_inlined_a_hundred_thousand_deep,
                 a_name_of_forty_megabytes,
-                big_debug_sections_take_no_memory_of_their_own,
-                abbreviations_that_lie_in_one_another,
+                large_debug_sections_are_not_copied,
+                overlapping_abbreviation_tables,
                 two_to_the_fortieth_line_rows,
                 more_line_rows_than_the_limit_in_one_table,
                 advances_of_two_to_the_sixty_third,
                 a_range_list_that_a_hundred_thousand_functions_share,
                 symbols_with_entries_of_any_size,
                 sections_that_wrap_around_the_file,
-                of_sections_of_one_name_the_first_counts,
+                first_section_of_a_name_is_used,
                 a_pclntab_whose_counts_wrap_around,
         };
 

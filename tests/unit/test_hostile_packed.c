@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed sections made to hurt whoever unpacks them: each file ends in an error
- * or in what can be used, with a reason, in time and without much memory.
+ * Malicious compressed sections: each file must give an error or a usable table with a reason, within bounded time and
+ * memory.
  */
 #include <lzma.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 /* ---- debug sections ---- */
 
-/* A debug section that claims to unpack to so many bytes, beside a good symbol table. */
+/* A debug section that claims to decompress to this many bytes, and a valid symbol table. */
 static int packed_file(const char *name, bool is_zdebug, uint32_t algorithm, uint64_t claimed, const void *data,
                        size_t size)
 {
@@ -87,7 +87,7 @@ START_TEST(sections_that_unpack_to_more_than_they_claim)
 }
 END_TEST
 
-START_TEST(sections_packed_in_unknown_ways)
+START_TEST(sections_of_unknown_compression)
 {
         hostile_partial(packed_file(".debug_info", false, 0xbad, 64, zlib_zeros, sizeof zlib_zeros),
                         "unknown compression 2989");
@@ -99,7 +99,7 @@ static const char *const debug_sections[] = { ".debug_info",   ".debug_abbrev", 
                                               ".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_line_str" };
 #define DEBUG_SECTION_COUNT (sizeof debug_sections / sizeof *debug_sections)
 
-/* The same packed bytes in each of them. */
+/* The same compressed bytes in each of them. */
 static int all_packed_file(uint32_t algorithm, uint64_t claimed, const void *data, size_t size)
 {
         struct elf_maker_section sections[2 + DEBUG_SECTION_COUNT] = { HOSTILE_GOOD_SYMBOLS };
@@ -120,7 +120,7 @@ static int all_packed_file(uint32_t algorithm, uint64_t claimed, const void *dat
         return made_file(sections, 2 + DEBUG_SECTION_COUNT, NULL);
 }
 
-/* Each claims as much as all together may have. */
+/* Each claims as much as the limit for all sections. */
 START_TEST(many_sections_that_claim_to_be_as_big_as_a_file)
 {
         hostile_partial(all_packed_file(ELFCOMPRESS_ZSTD, GiB(4), zstd_zeros, sizeof zstd_zeros),
@@ -129,7 +129,7 @@ START_TEST(many_sections_that_claim_to_be_as_big_as_a_file)
 }
 END_TEST
 
-/* Packs noise and, in its wake, zeros, which are never in memory all at once. */
+/* Compresses noise followed by zeros, which are never in memory at the same time. */
 struct bomb {
         size_t noise, size;
 };
@@ -203,7 +203,7 @@ static void pack_bomb(uint32_t algorithm, const struct bomb *b, struct buf *ret)
 
 static const uint32_t algorithms[] = { ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD };
 
-START_TEST(small_sections_that_do_unpack_to_half_a_gigabyte)
+START_TEST(small_sections_that_decompress_to_half_a_gigabyte)
 {
         static const struct bomb bomb = { .size = MiB(512) };
 
@@ -219,7 +219,7 @@ START_TEST(small_sections_that_do_unpack_to_half_a_gigabyte)
 }
 END_TEST
 
-/* Not much more than what compilers reach: unpacked, found to be nothing of use. */
+/* Slightly more than the ratio that compilers reach: decompressed, and found to be useless. */
 START_TEST(sections_of_two_megabytes_that_unpack_to_two_hundred)
 {
         static const struct bomb bomb = { .noise = MiB(2), .size = MiB(200) };
@@ -235,7 +235,7 @@ START_TEST(sections_of_two_megabytes_that_unpack_to_two_hundred)
 }
 END_TEST
 
-/* Each as big as a section may be at any ratio, of a few kilobytes. */
+/* Each as large as permitted by the absolute limit, from a few kilobytes. */
 START_TEST(bombs_in_all_sections_at_once)
 {
         static const struct bomb bomb = { .size = LIMIT_SECTION_UNPACKED_FREE_BYTES };
@@ -306,7 +306,7 @@ static void pack(const void *data, size_t size, struct buf *ret)
 
 static const struct elf_maker_section good_symbols[] = { HOSTILE_GOOD_SYMBOLS };
 
-/* As often as one likes: only the first is opened. */
+/* Any nesting depth: only the first level is opened. */
 START_TEST(a_minidebuginfo_in_a_minidebuginfo)
 {
         struct elf_maker_section sections[] = { HOSTILE_GOOD_SYMBOLS,
@@ -336,9 +336,9 @@ int main(int argc, char **argv)
         const TTest *const tests[] = {
                 sections_that_claim_to_unpack_to_more_than_there_is,
                 sections_that_unpack_to_more_than_they_claim,
-                sections_packed_in_unknown_ways,
+                sections_of_unknown_compression,
                 many_sections_that_claim_to_be_as_big_as_a_file,
-                small_sections_that_do_unpack_to_half_a_gigabyte,
+                small_sections_that_decompress_to_half_a_gigabyte,
                 sections_of_two_megabytes_that_unpack_to_two_hundred,
                 bombs_in_all_sections_at_once,
                 a_minidebuginfo_that_unpacks_to_more_than_the_limit,

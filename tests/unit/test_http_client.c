@@ -11,15 +11,15 @@
 #include "http/server.h"
 #include "tests/support/suite.h"
 
-/* What the service of these tests has seen, and how it behaves. */
+/* State and behavior of the service used by these tests. */
 struct service {
         struct http_server *server;
         char url[64];
         atomic_uint requests;
-        atomic_uint failures_left; /* answers of failure_code before it works */
+        atomic_uint failures_left; /* number of failure_code responses before a success */
         unsigned failure_code;
         const char *retry_after;
-        const char *failure; /* text of these answers */
+        const char *failure; /* body of these responses */
         char seen[256];
 };
 
@@ -115,7 +115,7 @@ static enum status send_simple(struct http_client *c, const char *method, const 
         return http_client_send(c, &q, r, err);
 }
 
-/* A body of many letters that can start over. */
+/* A body of letters that can be sent again from its start. */
 struct letters {
         size_t sent, size, rewinds;
 };
@@ -140,7 +140,7 @@ static bool rewind_letters(void *context)
         return true;
 }
 
-START_TEST(body_token_and_answer_go_through)
+START_TEST(body_token_and_response_are_transferred)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -158,7 +158,7 @@ START_TEST(body_token_and_answer_go_through)
 }
 END_TEST
 
-START_TEST(busy_service_is_asked_again_and_a_stream_starts_over)
+START_TEST(busy_service_is_retried_and_stream_restarted)
 {
         struct service s;
         struct letters l = { .size = MiB(3) };
@@ -183,7 +183,7 @@ START_TEST(busy_service_is_asked_again_and_a_stream_starts_over)
 }
 END_TEST
 
-START_TEST(attempts_run_out_with_the_servers_words)
+START_TEST(last_failed_attempt_returns_server_message)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -203,7 +203,7 @@ START_TEST(attempts_run_out_with_the_servers_words)
 }
 END_TEST
 
-START_TEST(a_reset_connection_is_tried_again)
+START_TEST(reset_connection_is_retried)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -220,7 +220,7 @@ START_TEST(a_reset_connection_is_tried_again)
 }
 END_TEST
 
-START_TEST(a_post_is_not_sent_twice_unless_allowed)
+START_TEST(post_is_retried_only_if_allowed)
 {
         struct service s;
         struct http_client_request q = { .method = "POST", .path = "/echo", .body = "x", .body_size = 1 };
@@ -241,7 +241,7 @@ START_TEST(a_post_is_not_sent_twice_unless_allowed)
 }
 END_TEST
 
-START_TEST(a_request_that_took_too_long_is_not_repeated_unless_allowed)
+START_TEST(timed_out_request_is_retried_only_if_allowed)
 {
         struct service s;
         struct http_client_request q = { .method = "GET", .path = "/echo", .no_timeout_retry = true };
@@ -269,7 +269,7 @@ START_TEST(a_request_that_took_too_long_is_not_repeated_unless_allowed)
 }
 END_TEST
 
-/* A path of many letters, with a query that is longer. */
+/* A path with many letters, and a query that is longer. */
 static void make_long_path(char *ret, size_t size, size_t letters)
 {
         size_t n = (size_t)snprintf(ret, size, "/echo?selector=");
@@ -278,7 +278,7 @@ static void make_long_path(char *ret, size_t size, size_t letters)
         ret[n + letters] = 0;
 }
 
-START_TEST(the_servers_text_is_whole_and_the_url_is_cut)
+START_TEST(server_text_is_complete_and_url_truncated)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -294,7 +294,7 @@ START_TEST(the_servers_text_is_whole_and_the_url_is_cut)
         for (size_t n = 100; n <= 300; n++) {
                 memset(text, 'x', n);
                 text[n] = 0;
-                memcpy(text + (n < 200 ? n : 200) - 3, "end", 3); /* the last bytes that must be there */
+                memcpy(text + (n < 200 ? n : 200) - 3, "end", 3); /* the end of the text must be complete */
                 atomic_store(&s.failures_left, 1);
                 ck_assert_int_eq(send_simple(c, "GET", path, NULL, &r, &err), ST_BAD_DATA);
                 http_client_response_deinit(&r);
@@ -308,7 +308,7 @@ START_TEST(the_servers_text_is_whole_and_the_url_is_cut)
 }
 END_TEST
 
-START_TEST(refusals_are_not_repeated_and_say_the_next_step)
+START_TEST(refused_requests_are_not_retried_and_have_a_remedy)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -350,7 +350,7 @@ START_TEST(a_get_follows_redirects_and_a_put_does_not)
 }
 END_TEST
 
-START_TEST(a_rate_holds_a_body_back)
+START_TEST(body_is_sent_at_given_rate)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -368,7 +368,7 @@ START_TEST(a_rate_holds_a_body_back)
         ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
         from = monotonic_ns();
         ck_assert_msg(http_client_send(c, &q, &r, &err) == ST_OK, "%s", err.text);
-        ck_assert_int_ge(monotonic_ns() - from, INT64_C(1000000000)); /* two seconds, less what is sent ahead */
+        ck_assert_int_ge(monotonic_ns() - from, INT64_C(1000000000)); /* two seconds, minus the initial burst */
         ck_assert_uint_eq(r.body.size, KiB(256));
         http_server_stop(s.server);
 }
@@ -392,7 +392,7 @@ START_TEST(an_answer_past_the_limit_is_refused)
 }
 END_TEST
 
-/* A socket that takes connections and never says a word. */
+/* A socket that accepts connections and never responds. */
 static int silent_listener(char url[static 64])
 {
         struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -415,7 +415,7 @@ static void *set_stop_after_connect(void *context)
         return (void *)(intptr_t)peer;
 }
 
-START_TEST(a_silent_service_is_left_when_stop_is_set)
+START_TEST(unresponsive_service_is_abandoned_on_stop)
 {
         char url[64];
         _cleanup_close_ int fd = silent_listener(url);
@@ -434,7 +434,7 @@ START_TEST(a_silent_service_is_left_when_stop_is_set)
 }
 END_TEST
 
-START_TEST(a_silent_service_is_left_after_the_request_timeout)
+START_TEST(unresponsive_service_is_abandoned_after_timeout)
 {
         char url[64];
         _cleanup_close_ int fd = silent_listener(url);
@@ -453,7 +453,7 @@ START_TEST(a_silent_service_is_left_after_the_request_timeout)
 }
 END_TEST
 
-START_TEST(an_address_without_a_service_says_so)
+START_TEST(refused_connection_is_reported)
 {
         char url[64];
         int fd = silent_listener(url);
@@ -469,7 +469,7 @@ START_TEST(an_address_without_a_service_says_so)
 }
 END_TEST
 
-START_TEST(a_long_url_leaves_room_for_the_next_step)
+START_TEST(long_url_is_truncated_before_remedy)
 {
         char url[64], path[400];
         int fd = silent_listener(url);
@@ -526,12 +526,12 @@ START_TEST(retry_after_lengthens_the_pause)
         c = patient_client_of(s.url, 2000);
         begun = monotonic_ns();
         ck_assert_int_eq(send_simple(c, "GET", "/echo", NULL, &r, NULL), ST_OK);
-        ck_assert_int_ge(monotonic_ns() - begun, 1000 * INT64_C(1000000)); /* not the first pause of 1 ms */
+        ck_assert_int_ge(monotonic_ns() - begun, 1000 * INT64_C(1000000)); /* longer than the first pause of 1 ms */
         http_server_stop(s.server);
 }
 END_TEST
 
-START_TEST(who_is_asked_to_wait_for_long_does_not_try_again)
+START_TEST(long_retry_after_prevents_retry)
 {
         struct service s;
         _cleanup_http_client_ struct http_client *c = NULL;
@@ -559,7 +559,7 @@ START_TEST(escaping_leaves_only_unreserved_letters)
 }
 END_TEST
 
-START_TEST(token_files_lose_their_newline)
+START_TEST(newline_of_token_file_is_removed)
 {
         char path[] = "/tmp/cairn-token-XXXXXX";
         int fd = mkstemp(path);
@@ -577,14 +577,12 @@ START_TEST(token_files_lose_their_newline)
 }
 END_TEST
 
-TEST_SUITE("http-client", body_token_and_answer_go_through, busy_service_is_asked_again_and_a_stream_starts_over,
-           attempts_run_out_with_the_servers_words, a_reset_connection_is_tried_again,
-           a_post_is_not_sent_twice_unless_allowed, a_request_that_took_too_long_is_not_repeated_unless_allowed,
-           the_servers_text_is_whole_and_the_url_is_cut, a_long_url_leaves_room_for_the_next_step,
-           refusals_are_not_repeated_and_say_the_next_step, a_rate_holds_a_body_back,
-           a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
-           a_silent_service_is_left_when_stop_is_set, a_silent_service_is_left_after_the_request_timeout,
-           an_address_without_a_service_says_so, only_loopback_urls_may_carry_a_token_in_clear,
+TEST_SUITE("http-client", body_token_and_response_are_transferred, busy_service_is_retried_and_stream_restarted,
+           last_failed_attempt_returns_server_message, reset_connection_is_retried, post_is_retried_only_if_allowed,
+           timed_out_request_is_retried_only_if_allowed, server_text_is_complete_and_url_truncated,
+           long_url_is_truncated_before_remedy, refused_requests_are_not_retried_and_have_a_remedy,
+           body_is_sent_at_given_rate, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
+           unresponsive_service_is_abandoned_on_stop, unresponsive_service_is_abandoned_after_timeout,
+           refused_connection_is_reported, only_loopback_urls_may_carry_a_token_in_clear,
            retry_after_is_read_as_seconds_or_as_a_date, retry_after_lengthens_the_pause,
-           who_is_asked_to_wait_for_long_does_not_try_again, escaping_leaves_only_unreserved_letters,
-           token_files_lose_their_newline)
+           long_retry_after_prevents_retry, escaping_leaves_only_unreserved_letters, newline_of_token_file_is_removed)

@@ -17,7 +17,10 @@
 #include "tests/support/http_raw.h"
 #include "tests/support/suite.h"
 
-/* Calls of mmap() by the threads that receive and send. In place of the C library's, also for libmicrohttpd. */
+/*
+ * Counts calls of mmap() by the threads that receive and send. Interposes the C library's function, also for
+ * libmicrohttpd.
+ */
 static atomic_uint byte_thread_mappings;
 
 __attribute__((visibility("default"))) void *mmap(void *address, size_t size, int protection, int flags, int fd,
@@ -98,7 +101,7 @@ static void failing(struct http_request *req, void *context)
         http_respond_stream(req, "text/plain", MiB(4), NULL, read_then_fail, NULL, NULL);
 }
 
-/* A body of `count` pieces of 100 KB; the one that is `fails` does. */
+/* A body of `count` chunks of 100 KB; chunk `fails` fails. */
 struct pieces {
         unsigned made, count, fails;
 };
@@ -148,7 +151,7 @@ static void busy(struct http_request *req, void *context)
         http_fail(req, error_set(&err, ST_BUSY, "the queue is full"), &err);
 }
 
-/* A stream that counts; "refuse" in the query answers at its beginning, a '!' in the data in its middle. */
+/* A stream that counts bytes; "refuse" in the query responds at its beginning, a '!' in the data in its middle. */
 static atomic_int streams_open;
 
 static void stream_begin(struct http_request *req, void *context)
@@ -169,7 +172,7 @@ static enum status stream_chunk(struct http_request *req, void *context, const v
         bool is_bad = memchr(data, '!', *n);
 
         (void)context;
-        if (*n > STREAM_STEP_BYTES) /* the rest comes again */
+        if (*n > STREAM_STEP_BYTES) /* the rest is passed again */
                 *n = STREAM_STEP_BYTES;
         *(size_t *)http_state(req) += *n;
         if (!is_bad)
@@ -195,7 +198,7 @@ static void stream_end(struct http_request *req, void *context)
         http_respond(req, 200, "text/plain", text, strlen(text));
 }
 
-/* What waits for nothing is answered on the byte thread. */
+/* Handlers that do not block run on the I/O thread. */
 static void if_now(struct http_request *req, void *context)
 {
         (void)context;
@@ -203,7 +206,7 @@ static void if_now(struct http_request *req, void *context)
                 http_respond(req, 200, "text/plain", "at once", 7);
 }
 
-/* With headers of its own in place of the default ones. */
+/* With explicit headers in place of the default ones. */
 static void page(struct http_request *req, void *context)
 {
         (void)context;
@@ -243,7 +246,7 @@ static const struct http_route routes[] = {
           .abandon = stream_free },
 };
 
-/* "reader" may read, "all" may do everything. */
+/* "reader" has the read scope, "all" has all scopes. */
 static enum http_access authorize(void *context, const struct http_request *req, enum http_scope scope,
                                   char name_ret[static HTTP_TOKEN_NAME_SIZE])
 {
@@ -270,7 +273,7 @@ static struct http_server *start(bool with_tokens)
         return s;
 }
 
-/* One request of the test's own words; checks the status and that the text is in the answer. */
+/* Sends a request with the given text; checks the status and that the response contains the text. */
 static void expect(struct http_server *s, int code, const char *contains, const char *request)
 {
         _cleanup_free_ char *answer = raw_request(http_server_port(s), request);
@@ -282,7 +285,7 @@ static void expect(struct http_server *s, int code, const char *contains, const 
 #define END " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 #define WITH(headers) " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" headers "\r\n"
 
-START_TEST(paths_are_taken_apart_and_decoded)
+START_TEST(paths_are_split_and_decoded)
 {
         struct http_server *s = start(false);
 
@@ -309,7 +312,7 @@ START_TEST(another_method_is_405_with_allow)
 }
 END_TEST
 
-START_TEST(tokens_are_asked_for)
+START_TEST(token_is_required)
 {
         struct http_server *s = start(true);
 
@@ -339,7 +342,7 @@ START_TEST(head_has_the_headers_of_get_and_no_body)
 }
 END_TEST
 
-START_TEST(ranges_are_cut_out)
+START_TEST(ranges_are_served)
 {
         static const char *const paths[] = { "/ranged", "/file", "/bytes" };
         static const struct {
@@ -378,7 +381,7 @@ START_TEST(ranges_are_cut_out)
 }
 END_TEST
 
-START_TEST(known_content_is_304_and_a_changed_one_is_sent_whole)
+START_TEST(unchanged_content_is_304_and_changed_one_sent_completely)
 {
         struct http_server *s = start(false);
 
@@ -391,7 +394,7 @@ START_TEST(known_content_is_304_and_a_changed_one_is_sent_whole)
 }
 END_TEST
 
-START_TEST(browsers_are_told_what_an_answer_is_for)
+START_TEST(responses_have_security_headers)
 {
         static const char *const requests[] = {
                 "GET /bytes" WITH("If-None-Match: \"tag3\"\r\n"),
@@ -453,14 +456,14 @@ START_TEST(bodies_over_the_limit_are_413)
         snprintf(request, sizeof request,
                  "POST /echo" WITH("Transfer-Encoding: chunked\r\n") "3e8\r\n%.1000s\r\n0\r\n\r\n", body);
         expect(s, 200, "aaaa", request);
-        /* A client that waits for leave gets its answer without sending. */
+        /* A client that sends Expect: 100-continue gets its response without sending the body. */
         expect(s, 413, "too_big", "POST /echo" WITH("Content-Length: 99999999999\r\nExpect: 100-continue\r\n"));
         expect(s, 413, "takes no body", "GET /show/1/x" WITH("Content-Length: 1\r\n") "a");
         http_server_stop(s);
 }
 END_TEST
 
-START_TEST(an_endless_body_is_answered_and_cut)
+START_TEST(endless_body_is_answered_and_closed)
 {
         static const char request[] = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
         static char block[KiB(64) + 9];
@@ -478,7 +481,7 @@ START_TEST(an_endless_body_is_answered_and_cut)
         for (;;) {
                 ssize_t n = send(fd, block, sizeof block, MSG_NOSIGNAL);
 
-                if (n < (ssize_t)sizeof block) /* the server has closed */
+                if (n < (ssize_t)sizeof block) /* the server has closed the connection */
                         break;
                 sent += (uint64_t)n;
                 ck_assert_uint_le(sent, (uint64_t)LIMIT_HTTP_DISCARD_BYTES + MiB(64));
@@ -494,7 +497,7 @@ START_TEST(an_endless_body_is_answered_and_cut)
 }
 END_TEST
 
-/* POST packed bytes to /large. */
+/* POST compressed bytes to /large. */
 static char *post_packed(struct http_server *s, const char *encoding, const void *data, size_t n)
 {
         _cleanup_close_ int fd = raw_connect(http_server_port(s));
@@ -518,7 +521,7 @@ static size_t gzip(const void *data, size_t n, void *to, size_t room)
         return z.total_out;
 }
 
-START_TEST(packed_bodies_are_unpacked_under_the_limit)
+START_TEST(compressed_bodies_are_limited)
 {
         struct http_server *s = start(false);
         size_t plain_size = MiB(16);
@@ -531,7 +534,7 @@ START_TEST(packed_bodies_are_unpacked_under_the_limit)
         ck_assert_str_eq(raw_body(answer), text_body);
         free(answer);
 
-        answer = post_packed(s, "gzip", packed, n - 9); /* cut off */
+        answer = post_packed(s, "gzip", packed, n - 9); /* truncated */
         ck_assert_int_eq(raw_status(answer), 400);
         ck_assert_ptr_nonnull(strstr(answer, "cut off"));
         free(answer);
@@ -548,7 +551,7 @@ START_TEST(packed_bodies_are_unpacked_under_the_limit)
         ck_assert_ptr_nonnull(strstr(answer, "after unpacking"));
         free(answer);
 
-        n = gzip(plain, MiB(8), packed, MiB(1)); /* exactly the limit */
+        n = gzip(plain, MiB(8), packed, MiB(1)); /* exactly at the limit */
         answer = post_packed(s, "gzip", packed, n);
         ck_assert_int_eq(raw_status(answer), 200);
         ck_assert_ptr_nonnull(strstr(answer, "Content-Length: 8388608\r\n"));
@@ -577,7 +580,7 @@ START_TEST(packed_bodies_are_unpacked_under_the_limit)
 }
 END_TEST
 
-START_TEST(streams_end_are_refused_and_abandoned)
+START_TEST(streams_are_finished_refused_and_abandoned)
 {
         static const char cut_off[] = "PUT /stream HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nhello";
         struct http_server *s = start(false);
@@ -593,14 +596,14 @@ START_TEST(streams_end_are_refused_and_abandoned)
         raw_send(fd, cut_off, strlen(cut_off));
         while (atomic_load(&streams_open) != 1)
                 usleep(1000);
-        close(fd); /* a body that is cut off */
+        close(fd); /* a truncated body */
         while (atomic_load(&streams_open) != 0)
                 usleep(1000);
         http_server_stop(s);
 }
 END_TEST
 
-/* RST and FIN differ for a debuginfod client: it remembers only the second as "not found". */
+/* RST and FIN differ for a debuginfod client: it caches only the second as "not found". */
 START_TEST(transient_failures_reset_the_connection)
 {
         static const char *const requests[] = { "GET /reset" END, "GET /failing" END };
@@ -615,7 +618,7 @@ START_TEST(transient_failures_reset_the_connection)
                 answer = raw_read_all(fd, NULL, &ended);
                 ck_assert_int_eq(ended, ECONNRESET);
         }
-        expect(s, 503, "Retry-After: 5\r\n", "GET /busy" END); /* 429 where clients keep what they send */
+        expect(s, 503, "Retry-After: 5\r\n", "GET /busy" END); /* 429 for clients that keep unsent data */
         http_server_stop(s);
 }
 END_TEST
@@ -644,7 +647,7 @@ static void wait_until_zero(atomic_uint *what)
         ck_assert_uint_eq(atomic_load(what), 0);
 }
 
-START_TEST(an_answer_of_pieces_is_sent_as_they_are_made)
+START_TEST(chunked_response_is_sent_as_produced)
 {
         struct http_server *s = start(false);
         _cleanup_free_ char *answer = raw_request(http_server_port(s), "GET /pieces?count=50" END);
@@ -660,7 +663,7 @@ START_TEST(an_answer_of_pieces_is_sent_as_they_are_made)
 }
 END_TEST
 
-START_TEST(pieces_are_packed_for_who_accepts_it)
+START_TEST(chunks_are_compressed_if_accepted)
 {
         static const struct {
                 const char *accept, *sent;
@@ -684,8 +687,8 @@ START_TEST(pieces_are_packed_for_who_accepts_it)
 }
 END_TEST
 
-/* The first piece's failure is an answer; a later one's must not look like an end. */
-START_TEST(a_piece_that_fails_is_no_end)
+/* A failure of the first chunk is an error response; after a later one the response must not look complete. */
+START_TEST(failed_chunk_does_not_end_response_normally)
 {
         struct http_server *s = start(false);
         int fd = raw_connect(http_server_port(s)), ended_by = 0;
@@ -700,8 +703,11 @@ START_TEST(a_piece_that_fails_is_no_end)
 }
 END_TEST
 
-/* Hundreds of megabytes wait for a client that does not read: few of their pieces are made, and others are served. */
-START_TEST(a_slow_reader_costs_two_pieces_and_no_thread)
+/*
+ * Hundreds of megabytes are pending for a client that does not read: only a few chunks are produced, and other clients
+ * are served.
+ */
+START_TEST(slow_reader_holds_two_chunks_and_no_thread)
 {
         struct http_server *s = start(false);
         int fds[16];
@@ -712,16 +718,16 @@ START_TEST(a_slow_reader_costs_two_pieces_and_no_thread)
                 fds[i] = raw_connect(http_server_port(s));
                 raw_send(fds[i], "GET /pieces?count=5000" END, strlen("GET /pieces?count=5000" END));
         }
-        do { /* until nothing moves any more */
+        do { /* until no more data is transferred */
                 before = atomic_load(&pieces_made);
                 usleep(100000);
         } while (atomic_load(&pieces_made) < 16 || atomic_load(&pieces_made) != before);
-        ck_assert_uint_lt(before, 16 * 200); /* two pieces each, and what the sockets hold */
+        ck_assert_uint_lt(before, 16 * 200); /* two chunks each, and the socket buffers */
         for (unsigned i = 0; i < 8; i++)
                 expect(s, 200, "id=1", "GET /show/1/x" END);
         for (unsigned i = 0; i < 16; i++)
                 close(fds[i]);
-        wait_until_zero(&pieces_open); /* who leaves in the middle leaves nothing behind */
+        wait_until_zero(&pieces_open); /* a client that disconnects half-way leaves no resources in use */
         http_server_stop(s);
 }
 END_TEST
@@ -742,7 +748,7 @@ START_TEST(a_connection_serves_many_requests)
 }
 END_TEST
 
-START_TEST(what_is_not_answered_at_once_is_handled)
+START_TEST(blocking_requests_run_on_handler_threads)
 {
         struct http_server *s = start(false);
         _cleanup_free_ char *answer = raw_request(http_server_port(s), "GET /when/now HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -756,7 +762,7 @@ START_TEST(what_is_not_answered_at_once_is_handled)
 }
 END_TEST
 
-START_TEST(a_port_in_use_is_named)
+START_TEST(port_in_use_is_reported)
 {
         struct http_server *s = start(false), *second = NULL;
         struct http_options o = { .size = sizeof o, .host = "127.0.0.1", .port = http_server_port(s) };
@@ -790,7 +796,7 @@ static struct http_server *start_that_checks_hosts(void)
 
 #define HOST(host) "GET /show/1/x HTTP/1.1\r\nHost: " host "\r\nConnection: close\r\n\r\n"
 
-START_TEST(a_host_name_that_is_not_known_is_421)
+START_TEST(unknown_host_is_421)
 {
         static const char *const known[] = { HOST("127.0.0.1"),   HOST("127.0.0.1:7700"), HOST("[::1]:7700"),
                                              HOST("[::1]"),       HOST("localhost:1"),    HOST("LocalHost."),
@@ -821,7 +827,7 @@ END_TEST
         "i"
 #define GET_OF(headers) "GET /show/1/x HTTP/1.1\r\nHost: 127.0.0.1:7700\r\nConnection: close\r\n" headers "\r\n"
 
-START_TEST(what_pages_of_other_origins_send_is_refused)
+START_TEST(cross_origin_requests_are_refused)
 {
         static const char *const own[] = {
                 POST_OF("/echo", ""),
@@ -857,7 +863,7 @@ START_TEST(what_pages_of_other_origins_send_is_refused)
                 expect(s, 403, "Cross-Origin-Resource-Policy: same-origin\r\n", foreign[i]);
         }
         http_server_stop(s);
-        s = start(true); /* a remembered password makes it no better */
+        s = start(true); /* a password in the URL does not change this */
         expect(s, 403, "cross_origin",
                POST_OF("/echo", "Authorization: Basic eDphbGw=\r\nOrigin: http://evil.example\r\n"));
         expect(s, 200, "hi", POST_OF("/echo", "Authorization: Basic eDphbGw=\r\n"));
@@ -865,7 +871,7 @@ START_TEST(what_pages_of_other_origins_send_is_refused)
 }
 END_TEST
 
-START_TEST(a_body_has_the_type_that_its_route_takes)
+START_TEST(content_type_must_match_route)
 {
         struct http_server *s = start(false);
 
@@ -879,8 +885,11 @@ START_TEST(a_body_has_the_type_that_its_route_takes)
 }
 END_TEST
 
-/* What a proxy in front might read in another way: the connection ends, and what follows is no request. */
-START_TEST(requests_that_may_be_read_in_two_ways_are_refused)
+/*
+ * Requests that a proxy might interpret differently: the connection is closed, and following data is not parsed as a
+ * request.
+ */
+START_TEST(ambiguous_requests_are_refused)
 {
 #define SMUGGLE(headers)                                                                                               \
         "POST /large HTTP/1.1\r\nHost: x\r\n" headers "\r\n0\r\n\r\nGET /show/smuggled/x HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -921,13 +930,13 @@ START_TEST(requests_that_may_be_read_in_two_ways_are_refused)
 }
 END_TEST
 
-/* mmap() and munmap() wait while another thread unmaps memory; a health check must not. */
-START_TEST(a_connection_maps_no_memory)
+/* mmap() and munmap() wait while another thread unmaps memory; a health check must not wait. */
+START_TEST(connection_does_not_map_memory)
 {
         struct http_server *s = start(false);
 
         for (int i = 0; i < 20; i++) {
-                if (i == 4) /* each thread has had a request, and what that makes once */
+                if (i == 4) /* after one request on each thread, which allocates once */
                         atomic_store(&byte_thread_mappings, 0);
                 expect(s, 200, "at once", "GET /when/now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         }
@@ -936,7 +945,7 @@ START_TEST(a_connection_maps_no_memory)
 }
 END_TEST
 
-START_TEST(a_long_path_is_taken_and_a_longer_one_refused)
+START_TEST(path_length_is_limited)
 {
         struct http_server *s = start(false);
         static const char format[] = "GET /when/now?q=%0*d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -952,15 +961,14 @@ START_TEST(a_long_path_is_taken_and_a_longer_one_refused)
 }
 END_TEST
 
-TEST_SUITE("http_server", a_host_name_that_is_not_known_is_421, what_pages_of_other_origins_send_is_refused,
-           a_body_has_the_type_that_its_route_takes, requests_that_may_be_read_in_two_ways_are_refused,
-           paths_are_taken_apart_and_decoded, another_method_is_405_with_allow, tokens_are_asked_for,
-           head_has_the_headers_of_get_and_no_body, ranges_are_cut_out,
-           known_content_is_304_and_a_changed_one_is_sent_whole, browsers_are_told_what_an_answer_is_for,
-           a_handler_replaces_default_headers, bodies_over_the_limit_are_413, an_endless_body_is_answered_and_cut,
-           packed_bodies_are_unpacked_under_the_limit, streams_end_are_refused_and_abandoned,
-           transient_failures_reset_the_connection, an_answer_of_pieces_is_sent_as_they_are_made,
-           pieces_are_packed_for_who_accepts_it, a_piece_that_fails_is_no_end,
-           a_slow_reader_costs_two_pieces_and_no_thread, a_connection_serves_many_requests,
-           what_is_not_answered_at_once_is_handled, a_port_in_use_is_named, a_connection_maps_no_memory,
-           a_long_path_is_taken_and_a_longer_one_refused)
+TEST_SUITE("http_server", unknown_host_is_421, cross_origin_requests_are_refused, content_type_must_match_route,
+           ambiguous_requests_are_refused, paths_are_split_and_decoded, another_method_is_405_with_allow,
+           token_is_required, head_has_the_headers_of_get_and_no_body, ranges_are_served,
+           unchanged_content_is_304_and_changed_one_sent_completely, responses_have_security_headers,
+           a_handler_replaces_default_headers, bodies_over_the_limit_are_413, endless_body_is_answered_and_closed,
+           compressed_bodies_are_limited, streams_are_finished_refused_and_abandoned,
+           transient_failures_reset_the_connection, chunked_response_is_sent_as_produced,
+           chunks_are_compressed_if_accepted, failed_chunk_does_not_end_response_normally,
+           slow_reader_holds_two_chunks_and_no_thread, a_connection_serves_many_requests,
+           blocking_requests_run_on_handler_threads, port_in_use_is_reported, connection_does_not_map_memory,
+           path_length_is_limited)

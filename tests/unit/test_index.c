@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's writing side: what a load, a mark and a crash leave. */
+/* Writing to the index: the state after loads, marks and crashes. */
 #include <check.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "tests/support/random_table.h"
 #include "tests/support/suite.h"
 
-static char dir[32]; /* of this test; empty until it is made */
+static char dir[32]; /* of this test; empty until it is created */
 
 static void make_dir(void)
 {
@@ -25,7 +25,7 @@ static void make_dir(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
 }
 
-/* Steps until this process is killed, one before and one after each commit; 0 never. */
+/* Number of steps until this process is killed, one before and one after each commit; 0: never. */
 static unsigned steps_to_live;
 
 static void step(void)
@@ -34,7 +34,7 @@ static void step(void)
                 raise(SIGKILL);
 }
 
-/* Stands before LMDB's own, so that a test can die around it. */
+/* Interposes LMDB's function, so that a test can kill the process before or after it. */
 int mdb_txn_commit(MDB_txn *txn)
 {
         int (*commit)(MDB_txn *) = (int (*)(MDB_txn *))dlsym(RTLD_NEXT, "mdb_txn_commit");
@@ -97,7 +97,7 @@ static struct symbol_object object_of(struct symbol_index *index, const struct b
         return o;
 }
 
-/* The line of the outermost frame at the table's first address; -1 and the state when it is not resolved. */
+/* The line of the outermost frame at the table's first address; -1 and the state if it is not resolved. */
 static int64_t first_line(struct symbol_index *index, const struct symbol_table *t, enum symbol_state *state_ret)
 {
         struct symbol_key key = { .build_id = &t->build_id, .address = t->ranges[0].start };
@@ -132,7 +132,7 @@ static void fail_with(void *context, const char *text)
         ck_abort_msg("%s", text);
 }
 
-static struct index_verify check_whole(struct symbol_index *index)
+static struct index_verify check_index(struct symbol_index *index)
 {
         struct index_verify v = { .problem = fail_with };
 
@@ -165,7 +165,7 @@ START_TEST(each_load_takes_a_greater_generation_and_deletes_the_old_blocks)
         ck_assert_uint_eq(entries(index, index->blocks), blocks);
         ck_assert_uint_eq(entries(index, index->garbage), 0);
         ck_assert_uint_eq(object_of(index, &t.build_id).generation, second);
-        ck_assert_uint_eq(check_whole(index).shared_blocks, 0);
+        ck_assert_uint_eq(check_index(index).shared_blocks, 0);
         symbol_table_deinit(&t);
         finish(index);
 }
@@ -211,7 +211,7 @@ START_TEST(marks_keep_the_symbols_in_use)
 }
 END_TEST
 
-START_TEST(marks_of_an_object_without_symbols_are_its_state)
+START_TEST(mark_of_object_without_symbols_is_its_state)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(10, 1, QUALITY_DWARF);
@@ -234,7 +234,7 @@ START_TEST(marks_of_an_object_without_symbols_are_its_state)
 }
 END_TEST
 
-/* Makes the table say so; its strings grow. */
+/* Mark the table as partial; its strings grow. */
 static void make_partial(struct symbol_table *t, const char *text)
 {
         size_t n = strlen(text) + 1;
@@ -245,7 +245,7 @@ static void make_partial(struct symbol_table *t, const char *text)
         t->string_bytes += (uint32_t)n;
 }
 
-START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial_ones)
+START_TEST(partial_symbols_do_not_replace_complete_ones)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table whole = table_of(10, 1, QUALITY_SYMTAB), partial = table_of(10, 2, QUALITY_SYMTAB);
@@ -257,13 +257,13 @@ START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial
         ck_assert_int_eq(symbol_index_set_state(index, &whole.build_id, OBJECT_FAILED, "out of luck", NULL, NULL),
                          ST_OK);
         ck_assert_str_eq(object_of(index, &partial.build_id).partial, "1 of 2 units");
-        ck_assert_uint_gt(load(index, &partial, true), generation); /* as good as what is there */
+        ck_assert_uint_gt(load(index, &partial, true), generation); /* as good as the stored one */
         generation = load(index, &whole, true);
         ck_assert_str_eq(object_of(index, &whole.build_id).partial, "");
         ck_assert_uint_eq(load(index, &partial, false), generation);
         ck_assert_str_eq(object_of(index, &whole.build_id).partial, "");
         partial.quality = QUALITY_DWARF;
-        load(index, &partial, true); /* a better quality decides */
+        load(index, &partial, true); /* a better quality takes precedence */
         ck_assert_str_eq(object_of(index, &whole.build_id).partial, "1 of 2 units");
         symbol_table_deinit(&whole);
         symbol_table_deinit(&partial);
@@ -271,10 +271,10 @@ START_TEST(what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial
 }
 END_TEST
 
-/* Write the object's record as version 1 had it: without the length of what is missing and the number of inputs. */
+/* Write the object's record in version 1: without the length of the text of missing parts and the number of inputs. */
 static void make_record_old(struct symbol_index *index, const struct build_id *id)
 {
-        enum { AT = 72 }; /* behind an empty reason */
+        enum { AT = 72 }; /* after an empty reason */
         MDB_val key = { id->size, (void *)id->bytes }, value;
         _cleanup_buf_ struct buf old;
         MDB_txn *txn;
@@ -293,7 +293,7 @@ static void make_record_old(struct symbol_index *index, const struct build_id *i
         ck_assert_int_eq(mdb_txn_commit(txn), 0);
 }
 
-START_TEST(records_of_version_1_are_read_and_do_not_know_what_is_missing)
+START_TEST(records_of_version_1_are_read_without_missing_parts)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(10, 1, QUALITY_SYMTAB);
@@ -312,7 +312,7 @@ START_TEST(records_of_version_1_are_read_and_do_not_know_what_is_missing)
 }
 END_TEST
 
-START_TEST(texts_of_a_second_build_cost_nothing)
+START_TEST(texts_of_second_build_are_shared)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(3000, 1, QUALITY_DWARF);
@@ -333,7 +333,7 @@ START_TEST(texts_of_a_second_build_cost_nothing)
 }
 END_TEST
 
-START_TEST(blocks_of_a_second_build_that_moved_are_shared)
+START_TEST(moved_blocks_of_second_build_are_shared)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(20000, 1, QUALITY_DWARF);
@@ -352,7 +352,7 @@ START_TEST(blocks_of_a_second_build_that_moved_are_shared)
         load(index, &t, true);
         ck_assert_uint_eq(entries(index, index->blocks), blocks);
         ck_assert_uint_lt(object_of(index, &t.build_id).index_bytes * 20, object_of(index, &first).index_bytes);
-        v = check_whole(index);
+        v = check_index(index);
         ck_assert_uint_eq(v.shared_blocks, blocks);
         ck_assert_int_eq(symbol_index_measure_blocks(index, &t.build_id, &own, NULL), ST_OK);
         ck_assert_uint_eq(own.blocks, blocks);
@@ -362,8 +362,8 @@ START_TEST(blocks_of_a_second_build_that_moved_are_shared)
 }
 END_TEST
 
-/* A range in the middle is longer: what follows has moved against what precedes. */
-START_TEST(a_change_in_the_middle_costs_the_blocks_around_it)
+/* A range in the middle is longer, so that following ranges are shifted relative to preceding ones. */
+START_TEST(change_in_the_middle_rewrites_adjacent_blocks)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(20000, 1, QUALITY_DWARF);
@@ -381,13 +381,13 @@ START_TEST(a_change_in_the_middle_costs_the_blocks_around_it)
         ck_assert_uint_gt(blocks, 20);
         ck_assert_uint_gt(entries(index, index->blocks), blocks);
         ck_assert_uint_le(entries(index, index->blocks), blocks + 3);
-        check_whole(index);
+        check_index(index);
         symbol_table_deinit(&t);
         finish(index);
 }
 END_TEST
 
-START_TEST(blocks_stay_while_another_object_uses_them)
+START_TEST(blocks_used_by_another_object_are_kept)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table one = table_of(20000, 1, QUALITY_DWARF), two = table_of(20000, 2, QUALITY_DWARF);
@@ -400,13 +400,13 @@ START_TEST(blocks_stay_while_another_object_uses_them)
         load(index, &one, true);
         /* The first object gets other symbols; the second one keeps the shared blocks. */
         load(index, &two, true);
-        check_whole(index);
+        check_index(index);
         ck_assert_uint_gt(entries(index, index->blocks), blocks);
         ck_assert_int_eq(first_line(index, &one, &state) / 100000, 1);
         ck_assert_int_eq(first_line(index, &two, &state) / 100000, 2);
         two.build_id = one.build_id;
         load(index, &two, true);
-        check_whole(index);
+        check_index(index);
         ck_assert_int_eq(first_line(index, &one, &state) / 100000, 2);
         ck_assert_uint_le(entries(index, index->blocks), blocks + 5);
         symbol_table_deinit(&one);
@@ -415,7 +415,7 @@ START_TEST(blocks_stay_while_another_object_uses_them)
 }
 END_TEST
 
-START_TEST(verify_tells_of_a_missing_block)
+START_TEST(verify_reports_missing_block)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(5000, 1, QUALITY_DWARF);
@@ -429,14 +429,14 @@ START_TEST(verify_tells_of_a_missing_block)
         ck_assert_int_eq(mdb_del(w.txn, index->blocks, &key, NULL), 0);
         ck_assert_int_eq(index_write_commit(&w, NULL), ST_OK);
         ck_assert_int_eq(symbol_index_verify(index, &v, NULL), ST_OK);
-        /* Its object needs it, and its anchor leads nowhere. */
+        /* Its object needs it, and its anchor refers to nothing. */
         ck_assert_uint_eq(v.problems, 2);
         symbol_table_deinit(&t);
         finish(index);
 }
 END_TEST
 
-START_TEST(content_is_there_after_closing)
+START_TEST(content_persists_after_closing)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(100, 3, QUALITY_LINES);
@@ -472,7 +472,7 @@ START_TEST(second_writer_is_refused)
 }
 END_TEST
 
-START_TEST(reading_without_an_index_is_not_found)
+START_TEST(opening_missing_index_for_reading_is_not_found)
 {
         struct symbol_index *index = NULL;
         struct error err;
@@ -505,7 +505,7 @@ START_TEST(another_format_is_refused)
 }
 END_TEST
 
-START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
+START_TEST(older_format_is_refused_or_recreated_with_later_generations)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(3000, 1, QUALITY_DWARF);
@@ -530,7 +530,7 @@ START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
         }
         ck_assert_int_eq(symbol_index_open_or_reset(dir, &index, &err), ST_OK);
         ck_assert_int_eq(object_of(index, &t.build_id).state, OBJECT_ABSENT);
-        ck_assert_uint_eq(check_whole(index).blocks, 0);
+        ck_assert_uint_eq(check_index(index).blocks, 0);
         ck_assert_uint_gt(load(index, &t, true), generation);
         symbol_index_close(index);
         index = open_index(false);
@@ -545,7 +545,7 @@ START_TEST(an_older_format_is_refused_or_begun_anew_with_later_generations)
 END_TEST
 
 /* A process reads while this one writes; each view is of one generation. */
-START_TEST(reader_process_beside_the_writer_sees_whole_generations)
+START_TEST(concurrent_reader_sees_complete_generations)
 {
         struct symbol_index *index = open_index(false);
         struct symbol_table t = table_of(500, 1, QUALITY_DWARF);
@@ -583,10 +583,10 @@ START_TEST(reader_process_beside_the_writer_sees_whole_generations)
 END_TEST
 
 /*
- * A child replaces version 1 by version 2 in many small transactions and is
- * killed after a number of them; afterwards one of the two is whole.
+ * A child replaces version 1 by version 2 in many small transactions and is killed after some of them; afterwards
+ * exactly one of the two must be complete.
  */
-static bool killed_load_leaves_one_version(unsigned steps)
+static bool check_killed_load(unsigned steps)
 {
         struct symbol_table one = table_of(30000, 1, QUALITY_DWARF), two = table_of(30000, 2, QUALITY_DWARF);
         struct symbol_index *index = open_index(false);
@@ -615,25 +615,25 @@ static bool killed_load_leaves_one_version(unsigned steps)
         line = first_line(index, &one, &state);
         ck_assert_int_eq(state, SYMBOL_RESOLVED);
         ck_assert(line / 100000 == 1 || line / 100000 == 2);
-        /* Version 2 differs in its lines alone, which may change a few blocks' sizes. */
+        /* Version 2 differs only in its lines, which may change the sizes of a few blocks. */
         ck_assert_uint_ge(entries(index, index->blocks) + 5, blocks);
         ck_assert_uint_le(entries(index, index->blocks), blocks + 5);
         ck_assert_uint_eq(entries(index, index->garbage), 0);
-        check_whole(index);
+        check_index(index);
         load(index, &two, true);
         ck_assert_int_eq(first_line(index, &one, &state) / 100000, 2);
-        check_whole(index);
+        check_index(index);
         symbol_table_deinit(&one);
         symbol_table_deinit(&two);
         finish(index);
         return finished;
 }
 
-START_TEST(load_killed_at_any_commit_leaves_the_old_symbols_or_the_new)
+START_TEST(load_killed_at_any_commit_leaves_old_or_new_symbols)
 {
         unsigned steps = 1;
 
-        while (!killed_load_leaves_one_version(steps))
+        while (!check_killed_load(steps))
                 steps++;
         ck_assert_uint_gt(steps, 20);
 }
@@ -641,12 +641,10 @@ END_TEST
 
 TEST_SUITE("index", unknown_object_is_absent, each_load_takes_a_greater_generation_and_deletes_the_old_blocks,
            worse_symbols_never_replace_better_ones, marks_keep_the_symbols_in_use,
-           what_is_missing_is_kept_and_whole_symbols_are_not_replaced_by_partial_ones,
-           records_of_version_1_are_read_and_do_not_know_what_is_missing,
-           marks_of_an_object_without_symbols_are_its_state, texts_of_a_second_build_cost_nothing,
-           blocks_of_a_second_build_that_moved_are_shared, a_change_in_the_middle_costs_the_blocks_around_it,
-           blocks_stay_while_another_object_uses_them, verify_tells_of_a_missing_block, content_is_there_after_closing,
-           second_writer_is_refused, reading_without_an_index_is_not_found, another_format_is_refused,
-           an_older_format_is_refused_or_begun_anew_with_later_generations,
-           reader_process_beside_the_writer_sees_whole_generations,
-           load_killed_at_any_commit_leaves_the_old_symbols_or_the_new)
+           partial_symbols_do_not_replace_complete_ones, records_of_version_1_are_read_without_missing_parts,
+           mark_of_object_without_symbols_is_its_state, texts_of_second_build_are_shared,
+           moved_blocks_of_second_build_are_shared, change_in_the_middle_rewrites_adjacent_blocks,
+           blocks_used_by_another_object_are_kept, verify_reports_missing_block, content_persists_after_closing,
+           second_writer_is_refused, opening_missing_index_for_reading_is_not_found, another_format_is_refused,
+           older_format_is_refused_or_recreated_with_later_generations, concurrent_reader_sees_complete_generations,
+           load_killed_at_any_commit_leaves_old_or_new_symbols)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal of the symbols of objects that nothing refers to. */
+/* Removal of the symbols of unused objects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static bool is_used(void *context, const struct build_id *id)
         return build_id_equal(id, &go_id) && is_go_id_used;
 }
 
-/* Objects 0 and 1 have the same code and share all blocks; the others have their own. */
+/* Objects 0 and 1 have the same code and share all blocks; the others have blocks of their own. */
 static void set_up(void)
 {
         struct error err;
@@ -106,20 +106,20 @@ static uint64_t count_entries(MDB_dbi dbi)
         return s.ms_entries;
 }
 
-static void check_whole(void)
+static void check_index(void)
 {
         struct index_verify v = { .problem = fail_with };
 
         ck_assert_int_eq(symbol_index_verify(index_of_test, &v, NULL), ST_OK);
 }
 
-START_TEST(an_unused_object_goes_with_its_blocks_and_aliases)
+START_TEST(unused_object_is_removed_with_blocks_and_aliases)
 {
         uint64_t blocks = count_entries(index_of_test->blocks);
 
         used[0] = used[3] = true;
         ck_assert_uint_eq(remove_unused(INT64_MAX), 4);
-        check_whole();
+        check_index();
         for (unsigned i = 0; i < OBJECTS; i++)
                 ck_assert_int_eq(has_symbols(&ids[i]), used[i]);
         ck_assert_uint_eq(count_entries(index_of_test->garbage), 0);
@@ -127,22 +127,22 @@ START_TEST(an_unused_object_goes_with_its_blocks_and_aliases)
         ck_assert_uint_lt(count_entries(index_of_test->blocks), blocks / 2);
         used[0] = used[3] = false;
         ck_assert_uint_eq(remove_unused(INT64_MAX), 2);
-        check_whole();
+        check_index();
         ck_assert_uint_eq(count_entries(index_of_test->blocks), 0);
         ck_assert_uint_eq(count_entries(index_of_test->objects), 0);
 }
 END_TEST
 
-START_TEST(an_object_that_is_used_by_an_alias_stays)
+START_TEST(object_used_by_alias_is_kept)
 {
         is_go_id_used = true;
         ck_assert_uint_eq(remove_unused(INT64_MAX), OBJECTS - 1);
         ck_assert(has_symbols(&ids[5]) && has_symbols(&go_id));
-        check_whole();
+        check_index();
 }
 END_TEST
 
-START_TEST(an_object_that_was_read_lately_stays)
+START_TEST(recently_read_object_is_kept)
 {
         ck_assert_uint_eq(remove_unused(1000000000), 0);
         for (unsigned i = 0; i < OBJECTS; i++)
@@ -150,17 +150,17 @@ START_TEST(an_object_that_was_read_lately_stays)
 }
 END_TEST
 
-static bool never(void *context)
+static bool proceed_never(void *context)
 {
         (void)context;
         return false;
 }
 
-START_TEST(a_removal_that_may_not_proceed_ends_without_an_error)
+START_TEST(stopped_removal_is_no_error)
 {
         const struct index_expiry_options o = { .indexed_before_unix_s = INT64_MAX,
                                                 .is_used = is_used,
-                                                .proceed = never };
+                                                .proceed = proceed_never };
         uint64_t removed;
         struct error err;
 
@@ -170,7 +170,7 @@ START_TEST(a_removal_that_may_not_proceed_ends_without_an_error)
 }
 END_TEST
 
-START_TEST(a_failed_object_goes_and_a_pending_one_stays)
+START_TEST(failed_object_is_removed_and_pending_one_kept)
 {
         struct build_id failed = random_build_id(500), pending = random_build_id(501);
         struct error err;
@@ -184,7 +184,7 @@ START_TEST(a_failed_object_goes_and_a_pending_one_stays)
 }
 END_TEST
 
-START_TEST(nothing_is_removed_from_an_index_that_is_open_for_reading)
+START_TEST(nothing_is_removed_from_read_only_index)
 {
         const struct index_expiry_options o = { .indexed_before_unix_s = INT64_MAX, .is_used = is_used };
         struct symbol_index *reader;
@@ -199,12 +199,12 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { an_unused_object_goes_with_its_blocks_and_aliases,
-                                       an_object_that_is_used_by_an_alias_stays,
-                                       an_object_that_was_read_lately_stays,
-                                       a_removal_that_may_not_proceed_ends_without_an_error,
-                                       a_failed_object_goes_and_a_pending_one_stays,
-                                       nothing_is_removed_from_an_index_that_is_open_for_reading };
+        const TTest *const tests[] = { unused_object_is_removed_with_blocks_and_aliases,
+                                       object_used_by_alias_is_kept,
+                                       recently_read_object_is_kept,
+                                       stopped_removal_is_no_error,
+                                       failed_object_is_removed_and_pending_one_kept,
+                                       nothing_is_removed_from_read_only_index };
 
         return suite_run_with("index expiry", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

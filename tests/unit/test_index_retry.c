@@ -17,7 +17,7 @@ static struct build_id id_of(uint8_t n)
         return id;
 }
 
-/* Returns whether it begins a pause. */
+/* Returns whether a pause starts. */
 static bool add(struct index_retry *r, uint8_t n, int64_t now_ns)
 {
         struct build_id id = id_of(n);
@@ -27,7 +27,7 @@ static bool add(struct index_retry *r, uint8_t n, int64_t now_ns)
         return starts;
 }
 
-START_TEST(one_is_tried_when_its_pause_is_over)
+START_TEST(object_is_retried_after_its_pause)
 {
         struct index_retry r = { 0 };
         struct build_id id;
@@ -37,7 +37,7 @@ START_TEST(one_is_tried_when_its_pause_is_over)
         ck_assert(!index_retry_take(&r, (INDEX_RETRY_PAUSE_S + 1) * SECOND - 1, &id));
         ck_assert(index_retry_take(&r, (INDEX_RETRY_PAUSE_S + 1) * SECOND, &id));
         ck_assert_uint_eq(id.bytes[19], 1);
-        ck_assert(!index_retry_take(&r, 1000000 * SECOND, &id)); /* its outcome is waited for */
+        ck_assert(!index_retry_take(&r, 1000000 * SECOND, &id)); /* its result is pending */
         index_retry_deinit(&r);
 }
 END_TEST
@@ -62,7 +62,7 @@ START_TEST(pauses_double_up_to_a_limit_and_objects_take_turns)
 }
 END_TEST
 
-START_TEST(each_success_releases_two_more)
+START_TEST(each_success_permits_two_more)
 {
         struct build_id next[INDEX_RETRY_RELEASED], id;
         struct index_retry r = { 0 };
@@ -78,12 +78,12 @@ START_TEST(each_success_releases_two_more)
         ck_assert_uint_eq(index_retry_release(&r, next), 0);
         ck_assert_str_eq(r.why.text, "");
         ck_assert(add(&r, 5, 0));
-        ck_assert_uint_eq(r.pause_s, INDEX_RETRY_PAUSE_S); /* begins anew */
+        ck_assert_uint_eq(r.pause_s, INDEX_RETRY_PAUSE_S); /* starts again */
         index_retry_deinit(&r);
 }
 END_TEST
 
-START_TEST(an_outcome_that_tells_nothing_leaves_nobody_waiting)
+START_TEST(inconclusive_result_ends_wait)
 {
         struct index_retry r = { 0 };
         struct build_id id;
@@ -93,12 +93,12 @@ START_TEST(an_outcome_that_tells_nothing_leaves_nobody_waiting)
         add(&r, 1, 0);
         add(&r, 2, 0);
         ck_assert(index_retry_take(&r, r.due_ns, &id));
-        index_retry_continue(&r, 100 * SECOND); /* the one that was tried is damaged itself */
+        index_retry_continue(&r, 100 * SECOND); /* the retried object itself is damaged */
         ck_assert(index_retry_take(&r, r.due_ns, &id));
         ck_assert_uint_eq(id.bytes[19], 2);
         index_retry_deinit(&r);
 }
 END_TEST
 
-TEST_SUITE("index_retry", one_is_tried_when_its_pause_is_over, pauses_double_up_to_a_limit_and_objects_take_turns,
-           each_success_releases_two_more, an_outcome_that_tells_nothing_leaves_nobody_waiting)
+TEST_SUITE("index_retry", object_is_retried_after_its_pause, pauses_double_up_to_a_limit_and_objects_take_turns,
+           each_success_permits_two_more, inconclusive_result_ends_wait)

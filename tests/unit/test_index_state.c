@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stored objects have still to be read: what no time could tell. */
+/* Which stored objects have still to be indexed, in cases that timestamps cannot decide. */
 #include <check.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void end(void)
         ck_assert_int_eq(file_remove_tree(dir, NULL), ST_OK);
 }
 
-/* Stored long ago, so that by their times all of them have been read. */
+/* Stored long ago, so that by their times all of them would have been indexed. */
 static struct stored_object stored(enum object_kind kind, uint8_t content)
 {
         struct stored_object o = { .build_id = random_build_id(1), .kind = kind, .stored_unix_s = 1 };
@@ -66,7 +66,7 @@ static void mark(enum symbol_object_state state, const struct symbol_inputs *inp
         ck_assert_int_eq(symbol_index_set_state(symbols, &id, state, "it is broken", inputs, NULL), ST_OK);
 }
 
-START_TEST(what_was_stored_while_another_was_read_is_needed)
+START_TEST(object_stored_during_indexing_is_pending)
 {
         struct stored_object old = stored(OBJECT_DEBUGINFO, 1), better = stored(OBJECT_DEBUGINFO, 2);
         struct stored_object package = stored(OBJECT_DWP, 3);
@@ -74,7 +74,7 @@ START_TEST(what_was_stored_while_another_was_read_is_needed)
 
         begin();
         ck_assert(index_state_is_pending(symbols, &old));
-        ck_assert(!index_state_is_pending(symbols, &package)); /* nothing without its file */
+        ck_assert(!index_state_is_pending(symbols, &package)); /* nothing without the object's file */
         load(&inputs, QUALITY_SYMTAB);
         ck_assert(!index_state_is_pending(symbols, &old));
         ck_assert(index_state_is_pending(symbols, &better));
@@ -83,7 +83,7 @@ START_TEST(what_was_stored_while_another_was_read_is_needed)
 }
 END_TEST
 
-START_TEST(what_was_stored_while_another_failed_is_needed)
+START_TEST(object_stored_during_failed_indexing_is_pending)
 {
         struct stored_object old = stored(OBJECT_DEBUGINFO, 1), better = stored(OBJECT_DEBUGINFO, 2);
         struct symbol_inputs inputs = inputs_of(&old);
@@ -98,7 +98,7 @@ START_TEST(what_was_stored_while_another_failed_is_needed)
 }
 END_TEST
 
-START_TEST(what_was_read_for_nothing_is_not_needed)
+START_TEST(object_indexed_without_symbols_is_not_pending)
 {
         struct stored_object good = stored(OBJECT_DEBUGINFO, 1), poor = stored(OBJECT_EXECUTABLE, 2);
         struct symbol_inputs inputs = inputs_of(&good);
@@ -113,7 +113,7 @@ START_TEST(what_was_read_for_nothing_is_not_needed)
 }
 END_TEST
 
-START_TEST(an_alias_of_another_is_needed_for_itself)
+START_TEST(alias_with_own_object_is_pending)
 {
         struct build_id alias = random_build_id(2), of = random_build_id(1);
         struct stored_object first = stored(OBJECT_DEBUGINFO, 1), other = stored(OBJECT_DEBUGINFO, 1);
@@ -128,7 +128,7 @@ START_TEST(an_alias_of_another_is_needed_for_itself)
 }
 END_TEST
 
-START_TEST(where_it_is_not_known_what_was_read_the_time_tells)
+START_TEST(time_decides_without_recorded_inputs)
 {
         struct stored_object o = stored(OBJECT_DEBUGINFO, 1);
         int64_t now = wall_clock_ns() / 1000000000;
@@ -142,6 +142,6 @@ START_TEST(where_it_is_not_known_what_was_read_the_time_tells)
 }
 END_TEST
 
-TEST_SUITE("index needs", what_was_stored_while_another_was_read_is_needed,
-           what_was_stored_while_another_failed_is_needed, what_was_read_for_nothing_is_not_needed,
-           an_alias_of_another_is_needed_for_itself, where_it_is_not_known_what_was_read_the_time_tells)
+TEST_SUITE("index needs", object_stored_during_indexing_is_pending, object_stored_during_failed_indexing_is_pending,
+           object_indexed_without_symbols_is_not_pending, alias_with_own_object_is_pending,
+           time_decides_without_recorded_inputs)

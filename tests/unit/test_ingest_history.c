@@ -50,7 +50,7 @@ START_TEST(a_sender_is_a_host_and_a_program)
         note_sender(s, "b", "agent/1", "10.0.0.1", 4);
         note_sender(s, "", "agent/1", "10.0.0.1", 5);
         note_sender(s, "", "agent/1", "10.0.0.2", 6);
-        note_sender(s, "10.0.0.1", "agent/1", "10.0.0.1", 7); /* a host of that name is not the address */
+        note_sender(s, "10.0.0.1", "agent/1", "10.0.0.1", 7); /* a host name equal to an address is not that address */
         ck_assert_uint_eq(count_kept(s), 6);
         note_sender(s, "a", "agent", "10.0.0.3", 8);
         ck_assert_int_eq(senders_copy(s, 100, &items, &count, NULL), ST_OK);
@@ -71,7 +71,7 @@ START_TEST(a_sender_is_a_host_and_a_program)
 }
 END_TEST
 
-START_TEST(the_one_heard_from_longest_ago_makes_room)
+START_TEST(least_recently_seen_sender_is_evicted)
 {
         struct senders *s = create_senders();
         uint64_t forgotten;
@@ -83,7 +83,7 @@ START_TEST(the_one_heard_from_longest_ago_makes_room)
                 snprintf(host, sizeof host, "host-%d", i);
                 note_sender(s, host, "agent/1", "", i + 1);
         }
-        note_sender(s, "host-0", "agent/1", "", LIMIT_SENDERS + 1); /* 1 is now the oldest */
+        note_sender(s, "host-0", "agent/1", "", LIMIT_SENDERS + 1); /* 1 is now the least recently used */
         for (int i = 0; i < 3; i++) {
                 snprintf(host, sizeof host, "more-%d", i);
                 note_sender(s, host, "agent/1", "", LIMIT_SENDERS + 2 + i);
@@ -101,7 +101,7 @@ START_TEST(the_one_heard_from_longest_ago_makes_room)
 }
 END_TEST
 
-START_TEST(without_memory_fewer_are_kept)
+START_TEST(fewer_senders_are_kept_without_memory)
 {
         struct memory_reservation all = { .use = MEMORY_CACHES };
         struct senders *s = create_senders();
@@ -129,7 +129,7 @@ START_TEST(without_memory_fewer_are_kept)
 }
 END_TEST
 
-START_TEST(long_texts_are_cut_and_still_one_sender)
+START_TEST(truncated_texts_are_still_one_sender)
 {
         struct senders *s = create_senders();
         char text[1000];
@@ -229,7 +229,7 @@ START_TEST(a_minute_is_forgotten_after_an_hour)
 }
 END_TEST
 
-START_TEST(a_batch_of_very_many_hosts_notes_some)
+START_TEST(batch_with_many_hosts_records_some)
 {
         enum { HOSTS = 2 * LIMIT_SENDERS_PER_BATCH };
         static char names[HOSTS][16];
@@ -246,7 +246,7 @@ START_TEST(a_batch_of_very_many_hosts_notes_some)
 }
 END_TEST
 
-START_TEST(rejected_samples_are_of_their_host)
+START_TEST(rejected_samples_are_counted_by_host)
 {
         static const char *const hosts[] = { "a", "b", "b", NULL };
         struct ingest_history *h = create_history();
@@ -256,7 +256,7 @@ START_TEST(rejected_samples_are_of_their_host)
         size_t count;
 
         make_batch(&p, hosts, 4);
-        p.rejected_samples = 1; /* by a decoder */
+        p.rejected_samples = 1; /* rejected by a decoder */
         b.hosts = batch_hosts_create(&p);
         p.samples.count = 2; /* "a" and one of "b" */
         p.rejected_samples += 2;
@@ -267,7 +267,7 @@ START_TEST(rejected_samples_are_of_their_host)
         ck_assert_uint_eq(count, 3);
         for (size_t i = 0, others = 0; i < count; i++) {
                 const struct sender_record *s = &items[i];
-                uint64_t known = strcmp(s->host, "a") == 0 ? 0 : 1; /* of the first of them it is one more */
+                uint64_t known = strcmp(s->host, "a") == 0 ? 0 : 1; /* one more from the first of them */
 
                 ck_assert_uint_eq(s->samples, *s->host ? 1 : 0);
                 ck_assert_uint_ge(s->rejected, known);
@@ -279,7 +279,7 @@ START_TEST(rejected_samples_are_of_their_host)
 }
 END_TEST
 
-START_TEST(nothing_is_rejected_of_hosts_that_are_not_counted)
+START_TEST(rejected_samples_of_unrecorded_hosts_are_not_counted)
 {
         enum { HOSTS = LIMIT_SENDERS_PER_BATCH + 10 };
         static char names[HOSTS][16];
@@ -296,7 +296,7 @@ START_TEST(nothing_is_rejected_of_hosts_that_are_not_counted)
         }
         make_batch(&p, hosts, HOSTS);
         b.hosts = batch_hosts_create(&p);
-        p.samples.count = LIMIT_SENDERS_PER_BATCH; /* those of the first ones */
+        p.samples.count = LIMIT_SENDERS_PER_BATCH; /* those of the first hosts */
         p.rejected_samples = 10;
         ingest_history_add_batch(h, &b, (struct ingest_time){ 1, 1 });
         free(b.hosts);
@@ -310,7 +310,7 @@ START_TEST(nothing_is_rejected_of_hosts_that_are_not_counted)
 }
 END_TEST
 
-START_TEST(a_refusal_keeps_the_last_text)
+START_TEST(last_rejection_text_is_kept)
 {
         struct ingest_history *h = create_history();
         struct ingest_refusal r = { INGEST_BAD_DATA, 1, "first", "agent/1", NULL };
@@ -337,7 +337,8 @@ START_TEST(a_refusal_keeps_the_last_text)
 }
 END_TEST
 
-TEST_SUITE("ingest_history", a_sender_is_a_host_and_a_program, the_one_heard_from_longest_ago_makes_room,
-           without_memory_fewer_are_kept, long_texts_are_cut_and_still_one_sender, a_minute_is_forgotten_after_an_hour,
-           a_batch_of_very_many_hosts_notes_some, rejected_samples_are_of_their_host,
-           nothing_is_rejected_of_hosts_that_are_not_counted, a_refusal_keeps_the_last_text)
+TEST_SUITE("ingest_history", a_sender_is_a_host_and_a_program, least_recently_seen_sender_is_evicted,
+           fewer_senders_are_kept_without_memory, truncated_texts_are_still_one_sender,
+           a_minute_is_forgotten_after_an_hour, batch_with_many_hosts_records_some,
+           rejected_samples_are_counted_by_host, rejected_samples_of_unrecorded_hosts_are_not_counted,
+           last_rejection_text_is_kept)

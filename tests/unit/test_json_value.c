@@ -14,7 +14,7 @@ static enum status parse(const char *text, struct json_value *ret, struct error 
         return json_value_parse(text, strlen(text), ret, err);
 }
 
-START_TEST(only_one_well_formed_object_is_taken)
+START_TEST(only_one_well_formed_object_is_accepted)
 {
         static const char *const bad[] = {
                 "",           "[]",         "{",         "{\"a\":1} x",     "{\"a\":\"\xff\"}",
@@ -86,7 +86,7 @@ START_TEST(members_are_read_by_type)
                          ST_OK);
         ck_assert_str_eq(json_value_text(&root, "s", text, sizeof text), "x");
         ck_assert_ptr_null(json_value_text(&root, "n", text, sizeof text));
-        ck_assert_ptr_null(json_value_text(&root, "z", text, sizeof text));    /* NUL would cut it */
+        ck_assert_ptr_null(json_value_text(&root, "z", text, sizeof text));    /* would be truncated at the NUL */
         ck_assert_ptr_null(json_value_text(&root, "long", text, sizeof text)); /* needs nine bytes */
         ck_assert(json_value_member(&root, "long", &value));
         ck_assert_uint_eq(json_value_uint(&root, "n", 0), 7);
@@ -100,7 +100,7 @@ START_TEST(members_are_read_by_type)
 }
 END_TEST
 
-START_TEST(an_array_is_walked_and_counted)
+START_TEST(array_is_iterated_and_counted)
 {
         struct json_value root, list, item;
         struct json_scan items;
@@ -114,7 +114,7 @@ START_TEST(an_array_is_walked_and_counted)
                 count++;
         ck_assert_uint_eq(count, 4);
         ck_assert_uint_eq(json_value_count(&list, 100), 4);
-        ck_assert_uint_eq(json_value_count(&list, 2), 3); /* one more than asked for says "too many" */
+        ck_assert_uint_eq(json_value_count(&list, 2), 3); /* one more than requested means "too many" */
         ck_assert(json_value_member(&root, "e", &list));
         ck_assert_uint_eq(json_value_count(&list, 100), 0);
         ck_assert(json_value_member(&root, "o", &list));
@@ -122,8 +122,8 @@ START_TEST(an_array_is_walked_and_counted)
 }
 END_TEST
 
-/* In a tree each of the four million arrays is over 200 bytes. */
-START_TEST(eight_megabytes_of_brackets_take_no_memory)
+/* As a tree each of the four million arrays would need over 200 bytes. */
+START_TEST(eight_megabytes_of_brackets_need_no_memory)
 {
         size_t n = LIMIT_HTTP_JSON_BYTES;
         struct json_value root, list;
@@ -144,5 +144,5 @@ START_TEST(eight_megabytes_of_brackets_take_no_memory)
 }
 END_TEST
 
-TEST_SUITE("JSON values", only_one_well_formed_object_is_taken, nesting_is_bounded, members_are_read_by_type,
-           unknown_members_are_found, an_array_is_walked_and_counted, eight_megabytes_of_brackets_take_no_memory)
+TEST_SUITE("JSON values", only_one_well_formed_object_is_accepted, nesting_is_bounded, members_are_read_by_type,
+           unknown_members_are_found, array_is_iterated_and_counted, eight_megabytes_of_brackets_need_no_memory)

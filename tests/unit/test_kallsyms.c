@@ -35,7 +35,7 @@ static struct kernel_symbol find(uint64_t addr)
         return s;
 }
 
-START_TEST(a_symbol_reaches_to_the_next_one)
+START_TEST(symbol_ends_at_next_symbol)
 {
         ck_assert_str_eq(find(0xffffffff810001ff).name, "startup_64");
         ck_assert_str_eq(find(0xffffffff81000200).name, "helper");
@@ -44,7 +44,7 @@ START_TEST(a_symbol_reaches_to_the_next_one)
 }
 END_TEST
 
-START_TEST(data_ends_code)
+START_TEST(data_symbol_ends_code)
 {
         ck_assert_str_eq(find(0xffffffff81000500).name, "none");
         ck_assert_str_eq(find(0xffffffff81000700).name, "none");
@@ -53,7 +53,7 @@ START_TEST(data_ends_code)
 }
 END_TEST
 
-START_TEST(the_telling_name_of_several_wins)
+START_TEST(preferred_name_of_several_wins)
 {
         ck_assert_str_eq(find(0xffffffff81000000).name, "startup_64"); /* fewer underscores */
         ck_assert_str_eq(find(0xffffffff81000210).name, "helper");
@@ -61,7 +61,7 @@ START_TEST(the_telling_name_of_several_wins)
 }
 END_TEST
 
-START_TEST(modules_are_told_apart_out_of_order)
+START_TEST(unsorted_modules_are_distinguished)
 {
         ck_assert_str_eq(find(0xffffffffc0002050).name, "module_start");
         ck_assert_str_eq(find(0xffffffffc0002050).module, "ext4");
@@ -73,21 +73,21 @@ START_TEST(modules_are_told_apart_out_of_order)
 }
 END_TEST
 
-START_TEST(a_symbol_does_not_reach_over_a_gap)
+START_TEST(symbol_does_not_extend_over_gap)
 {
         ck_assert_str_eq(find(0xffffffffc0009000 + (2 << 20)).name, "none");
         ck_assert_str_eq(find(UINT64_MAX).name, "none");
 }
 END_TEST
 
-START_TEST(text_addr_is_that_of_text)
+START_TEST(text_address_is_that_of_text_symbol)
 {
         (void)find(0);
         ck_assert_uint_eq(table.text_addr, 0xffffffff81000000);
 }
 END_TEST
 
-START_TEST(hidden_addresses_are_said_to_be_hidden)
+START_TEST(hidden_addresses_are_reported)
 {
         static const char hidden[] = "0000000000000000 T startup_64\n0000000000000000 t helper\n";
         struct kallsyms k = { .count = 3 };
@@ -100,7 +100,7 @@ START_TEST(hidden_addresses_are_said_to_be_hidden)
 }
 END_TEST
 
-START_TEST(the_kernel_says_how_far_it_is_shifted)
+START_TEST(kernel_relocation_offset_is_read)
 {
         static const char note[] = "OSRELEASE=6.1.0\nPAGESIZE=4096\nKERNELOFFSET=1e600000\nNUMBER(x)=1\n";
         uint64_t shift = 3;
@@ -115,6 +115,6 @@ START_TEST(the_kernel_says_how_far_it_is_shifted)
 }
 END_TEST
 
-TEST_SUITE("kallsyms", a_symbol_reaches_to_the_next_one, data_ends_code, the_telling_name_of_several_wins,
-           modules_are_told_apart_out_of_order, a_symbol_does_not_reach_over_a_gap, text_addr_is_that_of_text,
-           hidden_addresses_are_said_to_be_hidden, the_kernel_says_how_far_it_is_shifted)
+TEST_SUITE("kallsyms", symbol_ends_at_next_symbol, data_symbol_ends_code, preferred_name_of_several_wins,
+           unsorted_modules_are_distinguished, symbol_does_not_extend_over_gap, text_address_is_that_of_text_symbol,
+           hidden_addresses_are_reported, kernel_relocation_offset_is_read)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch of lookups in a map of 128-bit keys finds what single lookups find. */
+/* Batch lookups in a map of 128-bit keys agree with single lookups. */
 #include <stdlib.h>
 
 #include "profile-store/key_map.h"
@@ -23,7 +23,7 @@ static void check_batches(const struct key_map *m, const uint64_t *ids, size_t c
         }
 }
 
-START_TEST(a_batch_finds_what_single_lookups_find)
+START_TEST(batch_lookup_agrees_with_single_lookups)
 {
         _cleanup_key_map_ struct key_map m = { .memory.use = MEMORY_BASE };
         uint64_t ids[IDS];
@@ -35,14 +35,14 @@ START_TEST(a_batch_finds_what_single_lookups_find)
                 struct hash128 key = make_u64_key(ids[i]);
 
                 ck_assert_int_eq(key_map_put(&m, &key, i, NULL, NULL, NULL), ST_OK);
-                if (i % 500 == 0) /* sparse and dense: the map grows at seven eighths */
+                if (i % 500 == 0) /* sparse and dense: the map grows at a load of seven eighths */
                         check_batches(&m, ids, IDS);
         }
         check_batches(&m, ids, IDS);
 }
 END_TEST
 
-START_TEST(a_batch_gives_the_values)
+START_TEST(batch_lookup_returns_values)
 {
         _cleanup_key_map_ struct key_map m = { .memory.use = MEMORY_BASE };
         const uint64_t ids[] = { 7, 8, 7, 0 };
@@ -61,4 +61,4 @@ START_TEST(a_batch_gives_the_values)
 }
 END_TEST
 
-TEST_SUITE("key_map", a_batch_finds_what_single_lookups_find, a_batch_gives_the_values)
+TEST_SUITE("key_map", batch_lookup_agrees_with_single_lookups, batch_lookup_returns_values)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention of samples by labels: what a rule selects goes from days past its age, in whichever file it is, and every
- * other row stays. The newest sample of these stores is of 2024, so ages count from a day after it.
+ * Retention of samples by labels: samples selected by a rule are removed from days past its age, in all files, and all
+ * other rows are kept. The newest sample of these stores is from 2024, so ages are relative to a day after it.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void end(void)
         store_fixture_end(&fixture);
 }
 
-/* One sample at noon of a day; labels up to NULL. */
+/* One sample at noon of a day; labels end with NULL. */
 static void append_labels(int day, const char *const *labels)
 {
         struct test_profile t;
@@ -119,7 +119,7 @@ static struct expired_day sum_expiry(struct expiry *e)
         return sum;
 }
 
-/* ---- the same by a plain loop ---- */
+/* ---- reference implementation as a plain loop ---- */
 
 static bool has_cell(const char *row, const char *cell)
 {
@@ -170,7 +170,7 @@ static bool is_nothing(const char *row)
         return false;
 }
 
-/* Drops the rows that a rule selects; how many. */
+/* Drops the rows selected by a rule; returns their number. */
 static uint64_t filter_rows(struct table_rows *r, is_row_expired *is_expired)
 {
         size_t kept = 0, count = r->count;
@@ -223,7 +223,7 @@ static void check_rules(const char *first, const char *second, is_row_expired *i
         end();
 }
 
-START_TEST(rows_that_a_rule_selects_go_and_all_others_stay)
+START_TEST(only_rows_selected_by_a_rule_are_removed)
 {
         for (int is_compacted = 0; is_compacted < 2; is_compacted++) {
                 srand(20261123);
@@ -250,7 +250,7 @@ static size_t count_sample_files(void)
         return ret;
 }
 
-START_TEST(files_with_no_other_rows_go_unread_and_their_stacks_with_the_day)
+START_TEST(files_without_other_rows_are_removed_unread_with_stacks)
 {
         struct expiry e;
 
@@ -287,7 +287,7 @@ START_TEST(files_with_no_other_rows_go_unread_and_their_stacks_with_the_day)
 }
 END_TEST
 
-START_TEST(labels_without_a_column_are_selected_too)
+START_TEST(labels_without_a_column_are_selected)
 {
         struct expiry e;
 
@@ -327,7 +327,7 @@ START_TEST(ages_and_sizes_of_all_samples_count_beside_labels)
         store_fixture_flush(&fixture);
         e = expire("{env=\"dev\"},age=2d", "age=4d,size=1T");
         ck_assert_int_eq(e.days[0].reason, EXPIRY_AGE);
-        ck_assert_uint_eq(sum_expiry(&e).rows, 2); /* of days 2 and 3; days 0 and 1 went whole */
+        ck_assert_uint_eq(sum_expiry(&e).rows, 2); /* of days 2 and 3; days 0 and 1 were removed completely */
         ck_assert_int_eq(store_fixture_sum(&fixture), 2 + 4);
         e = expire("{env=\"dev\"},age=1h", "size=1");
         expiry_deinit(&e);
@@ -336,7 +336,7 @@ START_TEST(ages_and_sizes_of_all_samples_count_beside_labels)
 }
 END_TEST
 
-/* Of a day that goes by its size, what label rules removed before is not removed again. */
+/* On a day removed because of its size, rows already removed by label rules are not counted again. */
 START_TEST(a_dry_run_counts_no_row_twice)
 {
         uint64_t rows[2], files[2];
@@ -372,7 +372,7 @@ START_TEST(a_dry_run_counts_no_row_twice)
 }
 END_TEST
 
-static bool is_left_alone(const struct table_part *part)
+static bool check_unchanged(const struct table_part *part)
 {
         struct error err;
         bool ret;
@@ -383,7 +383,7 @@ static bool is_left_alone(const struct table_part *part)
         return ret;
 }
 
-START_TEST(an_unreadable_file_is_left_and_the_others_are_done)
+START_TEST(unreadable_file_is_skipped)
 {
         _cleanup_free_ char *path = NULL;
         struct expiry e;
@@ -409,13 +409,13 @@ START_TEST(an_unreadable_file_is_left_and_the_others_are_done)
         for (size_t i = 0; i < fixture.store->tables->part_count[TABLE_SAMPLES]; i++) {
                 const struct table_part *part = fixture.store->tables->parts[TABLE_SAMPLES][i];
 
-                ck_assert_int_eq(is_left_alone(part), strcmp(part->path, path) == 0);
+                ck_assert_int_eq(check_unchanged(part), strcmp(part->path, path) == 0);
         }
         end();
 }
 END_TEST
 
-/* A file of which every read fails: a folder in its place. */
+/* A file that cannot be read: a folder in its place. */
 static char *make_file_fail(const struct table_part *part)
 {
         char *away;
@@ -434,7 +434,7 @@ static void end_file_failure(const char *away)
         ck_assert_int_eq(rename(away, path), 0);
 }
 
-START_TEST(a_file_that_fails_does_not_stop_the_others_of_its_day)
+START_TEST(failed_file_does_not_stop_others_of_its_day)
 {
         _cleanup_sample_rules_ struct sample_rules rules = { 0 };
         struct expiry_request request = { .limits = &rules.limits };
@@ -450,7 +450,7 @@ START_TEST(a_file_that_fails_does_not_stop_the_others_of_its_day)
                 append_env(5, "env=prod");
                 store_fixture_flush(&fixture);
         }
-        append_env(0, "env=dev"); /* a file that goes whole */
+        append_env(0, "env=dev"); /* a file that is removed completely */
         store_fixture_flush(&fixture);
         check_ok(sample_rules_add(&rules, "{env=\"dev\"},age=2d", &err), &err);
         first = fixture.store->tables->parts[TABLE_SAMPLES][0];
@@ -467,7 +467,7 @@ START_TEST(a_file_that_fails_does_not_stop_the_others_of_its_day)
 }
 END_TEST
 
-START_TEST(health_tells_of_rules_that_could_not_be_applied)
+START_TEST(health_reports_rules_that_failed)
 {
         static struct sample_rules rules;
         struct label_pass pass = { 0 };
@@ -487,7 +487,7 @@ START_TEST(health_tells_of_rules_that_could_not_be_applied)
         while (label_expiry_run_next(fixture.store, &pass))
                 ;
         profile_store_get_health(fixture.store, &health);
-        ck_assert_int_ne(health.label_expiry_failing_since, 0); /* although the day after it was done */
+        ck_assert_int_ne(health.label_expiry_failing_since, 0); /* although the following day was processed */
         ck_assert_ptr_nonnull(strstr(health.label_expiry_failure, "date="));
         end_file_failure(away);
         pass.retry_ns = 0;
@@ -502,9 +502,9 @@ START_TEST(health_tells_of_rules_that_could_not_be_applied)
 }
 END_TEST
 
-/* ---- beside other work ---- */
+/* ---- concurrent operations ---- */
 
-/* A rule that does something while rows are selected. */
+/* A rule with a side effect while rows are selected. */
 static bool (*meanwhile)(const char *text, size_t n);
 
 static bool match_meanwhile(void *context, const char *text, size_t n)
@@ -542,7 +542,7 @@ static bool remove_as_another_writer(const char *text, size_t n)
         return n == 3 && memcmp(text, "dev", 3) == 0;
 }
 
-START_TEST(a_file_that_another_writer_removes_meanwhile_is_not_brought_back)
+START_TEST(file_removed_concurrently_is_not_restored)
 {
         struct expiry e;
         struct error err;
@@ -575,7 +575,7 @@ static bool flush_late_sample(const char *text, size_t n)
         return n == 3 && memcmp(text, "dev", 3) == 0;
 }
 
-START_TEST(samples_that_are_flushed_meanwhile_stay_until_the_next_run)
+START_TEST(samples_flushed_concurrently_are_kept_until_next_run)
 {
         struct expiry e;
         struct error err;
@@ -620,7 +620,7 @@ static void *compact_meanwhile(void *context)
 static pthread_t merging_thread;
 static uint64_t merges_before_the_end;
 
-/* While the first file is looked at, a compaction begins to wait. */
+/* While the first file is examined, a compaction starts to wait. */
 static bool begin_compaction_meanwhile(const char *text, size_t n)
 {
         static const struct timespec pause = { .tv_nsec = 1000000 };
@@ -635,7 +635,7 @@ static bool begin_compaction_meanwhile(const char *text, size_t n)
         return n == 3 && memcmp(text, "dev", 3) == 0;
 }
 
-START_TEST(merges_get_a_turn_between_the_files_of_a_day)
+START_TEST(merges_run_between_files_of_a_day)
 {
         struct expiry e;
         struct error err;
@@ -671,7 +671,7 @@ static bool stop_now(void *context)
         return false;
 }
 
-START_TEST(a_run_that_is_ended_changes_nothing_and_says_so)
+START_TEST(cancelled_run_changes_nothing)
 {
         struct expiry e;
         struct error err;
@@ -688,7 +688,7 @@ START_TEST(a_run_that_is_ended_changes_nothing_and_says_so)
 }
 END_TEST
 
-/* ---- the service's own rules ---- */
+/* ---- rules of the service ---- */
 
 static void wait_for_sum(int64_t sum)
 {
@@ -698,8 +698,8 @@ static void wait_for_sum(int64_t sum)
                 nanosleep(&pause, NULL); /* until the test's time limit */
 }
 
-/* With no files that compaction would merge. */
-START_TEST(the_background_removes_late_samples_too_and_looks_at_a_file_once)
+/* Without files that compaction would merge. */
+START_TEST(background_run_removes_late_samples_and_reads_files_once)
 {
         static struct sample_rules rules;
         _cleanup_free_ char *kept = NULL, *hidden = NULL;
@@ -709,7 +709,7 @@ START_TEST(the_background_removes_late_samples_too_and_looks_at_a_file_once)
         begin();
         check_ok(sample_rules_add(&rules, "{env=\"dev\"},age=2d", &err), &err);
         fixture.options.limits = rules.limits;
-        fixture.options.limits.size_bytes = GiB(200); /* of which nothing comes */
+        fixture.options.limits.size_bytes = GiB(200); /* from which no samples arrive */
         fixture.options.compact_interval_ms = 1;
         store_fixture_reopen(&fixture);
         append_env(1, "env=prod");
@@ -725,7 +725,7 @@ START_TEST(the_background_removes_late_samples_too_and_looks_at_a_file_once)
                 sched_yield();
         kept = strdup(part->path);
         ck_assert_int_gt(asprintf(&hidden, "%s.away", kept), 0);
-        ck_assert_int_eq(rename(kept, hidden), 0); /* a second look would find it missing */
+        ck_assert_int_eq(rename(kept, hidden), 0); /* a second pass would find it missing */
         append_env(0, "env=dev");
         append_env(3, "env=dev");
         append_env(3, "env=prod");
@@ -734,7 +734,7 @@ START_TEST(the_background_removes_late_samples_too_and_looks_at_a_file_once)
                 sched_yield();
         ck_assert_int_eq(rename(hidden, kept), 0);
         wait_for_sum(4);
-        ck_assert(!is_left_alone(part));
+        ck_assert(!check_unchanged(part));
         store_fixture_end(&fixture);
         sample_rules_deinit(&rules);
 }
@@ -748,8 +748,8 @@ static void count_release(void *context)
         atomic_fetch_add(&released, 1);
 }
 
-/* The file is noted as done by the first rules: of other rules in their place that says nothing. */
-START_TEST(replaced_rules_are_applied_to_files_that_others_were_done_with)
+/* The file was recorded as processed for the first rules, which does not apply to their replacement. */
+START_TEST(replaced_rules_are_applied_to_processed_files)
 {
         static struct sample_rules first, second, none;
         struct table_part *part;
@@ -824,13 +824,11 @@ START_TEST(a_rule_has_a_selector_and_an_age)
 }
 END_TEST
 
-TEST_SUITE("label retention", rows_that_a_rule_selects_go_and_all_others_stay,
-           files_with_no_other_rows_go_unread_and_their_stacks_with_the_day, labels_without_a_column_are_selected_too,
-           ages_and_sizes_of_all_samples_count_beside_labels, a_dry_run_counts_no_row_twice,
-           an_unreadable_file_is_left_and_the_others_are_done, a_file_that_fails_does_not_stop_the_others_of_its_day,
-           health_tells_of_rules_that_could_not_be_applied,
-           a_file_that_another_writer_removes_meanwhile_is_not_brought_back,
-           samples_that_are_flushed_meanwhile_stay_until_the_next_run, merges_get_a_turn_between_the_files_of_a_day,
-           a_run_that_is_ended_changes_nothing_and_says_so,
-           replaced_rules_are_applied_to_files_that_others_were_done_with,
-           the_background_removes_late_samples_too_and_looks_at_a_file_once, a_rule_has_a_selector_and_an_age)
+TEST_SUITE("label retention", only_rows_selected_by_a_rule_are_removed,
+           files_without_other_rows_are_removed_unread_with_stacks, labels_without_a_column_are_selected,
+           ages_and_sizes_of_all_samples_count_beside_labels, a_dry_run_counts_no_row_twice, unreadable_file_is_skipped,
+           failed_file_does_not_stop_others_of_its_day, health_reports_rules_that_failed,
+           file_removed_concurrently_is_not_restored, samples_flushed_concurrently_are_kept_until_next_run,
+           merges_run_between_files_of_a_day, cancelled_run_changes_nothing,
+           replaced_rules_are_applied_to_processed_files, background_run_removes_late_samples_and_reads_files_once,
+           a_rule_has_a_selector_and_an_age)

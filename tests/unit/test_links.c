@@ -62,8 +62,8 @@ static void drop(uint8_t number)
         ck_assert_int_eq(meta_remove(store->meta, &id, OBJECT_DEBUGINFO, NULL), ST_OK);
 }
 
-/* The number of the object that an alias leads to, 0 for none. */
-static uint8_t leads_to(uint8_t alias)
+/* The number of the object that an alias refers to, 0 for none. */
+static uint8_t find_alias_target(uint8_t alias)
 {
         const struct build_id id = alias_of(alias);
         struct build_id found = { 0 };
@@ -73,60 +73,60 @@ static uint8_t leads_to(uint8_t alias)
         return st ? 0 : found.bytes[0];
 }
 
-START_TEST(an_alias_leads_to_its_object_until_that_goes)
+START_TEST(alias_is_valid_until_its_object_is_removed)
 {
         struct build_id id = id_of(1), found;
 
-        ck_assert_uint_eq(leads_to(9), 0);
+        ck_assert_uint_eq(find_alias_target(9), 0);
         put(1, 9, false);
-        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_uint_eq(find_alias_target(9), 1);
         ck_assert_int_eq(debuginfo_store_resolve_alias(store, &id, &found, NULL), ST_OK);
         ck_assert(build_id_equal(&id, &found));
         drop(1);
-        ck_assert_uint_eq(leads_to(9), 0);
+        ck_assert_uint_eq(find_alias_target(9), 0);
 }
 END_TEST
 
-START_TEST(the_first_of_two_with_one_alias_keeps_it_and_hands_it_on)
+START_TEST(first_object_keeps_shared_alias_until_removed)
 {
         struct build_id aliases[4], second = id_of(2);
         size_t count;
 
         put(1, 9, false);
         put(2, 9, false);
-        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_uint_eq(find_alias_target(9), 1);
         ck_assert_int_eq(debuginfo_store_list_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
-        ck_assert_uint_eq(count, 0); /* one that leads elsewhere is not its own */
-        put(1, 9, false);            /* replaced by a better one: it has had the alias since then */
-        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_uint_eq(count, 0); /* an alias of another object is not its own */
+        put(1, 9, false);            /* replaced by a better one, which has had the alias since */
+        ck_assert_uint_eq(find_alias_target(9), 1);
         drop(1);
-        ck_assert_uint_eq(leads_to(9), 2);
+        ck_assert_uint_eq(find_alias_target(9), 2);
         ck_assert_int_eq(debuginfo_store_list_aliases(store, &second, aliases, 4, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 1);
 }
 END_TEST
 
-START_TEST(an_alias_found_in_a_file_goes_before_a_claimed_one)
+START_TEST(alias_found_in_file_overrides_claimed_one)
 {
         put(1, 9, true);
-        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_uint_eq(find_alias_target(9), 1);
         put(2, 9, false);
-        ck_assert_uint_eq(leads_to(9), 2);
+        ck_assert_uint_eq(find_alias_target(9), 2);
         put(3, 9, true);
-        ck_assert_uint_eq(leads_to(9), 2);
+        ck_assert_uint_eq(find_alias_target(9), 2);
 }
 END_TEST
 
-START_TEST(an_alias_that_a_replacement_lacks_is_gone)
+START_TEST(alias_missing_in_replacement_is_removed)
 {
         put(1, 9, false);
         put(1, 8, false);
-        ck_assert_uint_eq(leads_to(9), 0);
-        ck_assert_uint_eq(leads_to(8), 1);
+        ck_assert_uint_eq(find_alias_target(9), 0);
+        ck_assert_uint_eq(find_alias_target(8), 1);
 }
 END_TEST
 
-START_TEST(an_id_that_is_stored_is_no_alias)
+START_TEST(stored_id_is_not_an_alias)
 {
         struct build_id own = id_of(1), found;
         const struct object_links links = { .aliases = { { own, false } }, .alias_count = 1 };
@@ -140,7 +140,7 @@ START_TEST(an_id_that_is_stored_is_no_alias)
 }
 END_TEST
 
-START_TEST(two_kinds_of_one_object_have_an_alias_together)
+START_TEST(kinds_of_one_object_share_alias)
 {
         const struct object_links links = { .aliases = { { alias_of(9), false } }, .alias_count = 1 };
         const struct build_id id = id_of(1);
@@ -152,11 +152,11 @@ START_TEST(two_kinds_of_one_object_have_an_alias_together)
         ck_assert_int_eq(debuginfo_store_list_aliases(store, &id, aliases, 4, &count, NULL), ST_OK);
         ck_assert_uint_eq(count, 1);
         drop(1);
-        ck_assert_uint_eq(leads_to(9), 1);
+        ck_assert_uint_eq(find_alias_target(9), 1);
 }
 END_TEST
 
-START_TEST(needs_of_all_objects_are_told_sorted_and_survive_reopening)
+START_TEST(missing_companions_are_listed_sorted_and_survive_reopening)
 {
         const struct object_name first[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
         const struct object_name second[] = { { id_of(15), OBJECT_DWO } };
@@ -181,7 +181,7 @@ START_TEST(needs_of_all_objects_are_told_sorted_and_survive_reopening)
 }
 END_TEST
 
-START_TEST(companions_of_one_object_are_found_without_those_of_others)
+START_TEST(companions_are_found_by_object)
 {
         const struct object_name first[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
         const struct object_name name = { id_of(1), OBJECT_DEBUGINFO }, other = { id_of(2), OBJECT_DEBUGINFO };
@@ -204,7 +204,7 @@ START_TEST(companions_of_one_object_are_found_without_those_of_others)
 }
 END_TEST
 
-START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
+START_TEST(verify_result_round_trips_and_truncations_are_bad_data)
 {
         struct object_name needs[] = { { id_of(20), OBJECT_DWO }, { id_of(10), OBJECT_SUPPLEMENTARY } };
         const struct verify_result v = { .form = VERIFIED_ELF,
@@ -233,7 +233,7 @@ START_TEST(a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data)
         verify_result_deinit(&got);
         for (size_t n = 0; n < b.size; n++)
                 ck_assert_int_eq(verify_result_decode(b.data, n, &got, &err), ST_BAD_DATA);
-        for (size_t i = 0; i < b.size; i++) { /* no byte of it makes more of it than it is */
+        for (size_t i = 0; i < b.size; i++) { /* no changed byte may turn it into a better result */
                 uint8_t kept = b.data[i];
 
                 b.data[i] = 0xff;
@@ -247,15 +247,15 @@ END_TEST
 int main(void)
 {
         const TTest *const tests[] = {
-                an_alias_leads_to_its_object_until_that_goes,
-                the_first_of_two_with_one_alias_keeps_it_and_hands_it_on,
-                an_alias_found_in_a_file_goes_before_a_claimed_one,
-                an_alias_that_a_replacement_lacks_is_gone,
-                an_id_that_is_stored_is_no_alias,
-                two_kinds_of_one_object_have_an_alias_together,
-                needs_of_all_objects_are_told_sorted_and_survive_reopening,
-                companions_of_one_object_are_found_without_those_of_others,
-                a_verifiers_answer_comes_back_and_any_cut_of_it_is_bad_data,
+                alias_is_valid_until_its_object_is_removed,
+                first_object_keeps_shared_alias_until_removed,
+                alias_found_in_file_overrides_claimed_one,
+                alias_missing_in_replacement_is_removed,
+                stored_id_is_not_an_alias,
+                kinds_of_one_object_share_alias,
+                missing_companions_are_listed_sorted_and_survive_reopening,
+                companions_are_found_by_object,
+                verify_result_round_trips_and_truncations_are_bad_data,
         };
 
         return suite_run_with("links", setup, teardown, tests, sizeof tests / sizeof *tests);

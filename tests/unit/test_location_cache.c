@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The cache of decoded locations: when row groups enter it, what queries return from it, and that it goes with its
- * part.
- */
+/* The cache of decoded locations: when row groups are cached, what queries read from it, and eviction with the part. */
 #include <string.h>
 
 #include "common/limits.h"
@@ -42,7 +39,7 @@ static void end(void)
         fixture.options.symbols = NULL;
 }
 
-/* Resolve all stacks: each has one location, at its own address, with frames or without. */
+/* Resolve all stacks: each has one location at an address of its own, with or without frames. */
 static void expect_locations(bool with_frames)
 {
         const struct scan_filter all = { 0, INT64_MAX, NULL, NULL, 0 };
@@ -74,7 +71,7 @@ static void expect_locations(bool with_frames)
         store_scan_end(scan);
 }
 
-START_TEST(the_second_query_fills_the_cache_and_later_ones_get_the_same_from_it)
+START_TEST(second_query_fills_cache_and_later_ones_use_it)
 {
         size_t before;
 
@@ -91,7 +88,7 @@ START_TEST(the_second_query_fills_the_cache_and_later_ones_get_the_same_from_it)
 }
 END_TEST
 
-START_TEST(locations_that_are_resolved_later_replace_the_cached_ones)
+START_TEST(locations_resolved_later_replace_cached_ones)
 {
         struct resymbolize_result result;
         struct error err;
@@ -106,7 +103,7 @@ START_TEST(locations_that_are_resolved_later_replace_the_cached_ones)
                           "/src/work.c");
         check_ok(profile_store_resymbolize(fixture.store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         ck_assert_uint_eq(result.locations_changed, LOCATIONS);
-        ck_assert_uint_eq(memory_use_held(MEMORY_CACHES), stacks); /* the cached rows went with their part */
+        ck_assert_uint_eq(memory_use_held(MEMORY_CACHES), stacks); /* the cached rows were evicted with their part */
         for (int i = 0; i < 3; i++)
                 expect_locations(true);
         ck_assert_uint_ge(memory_use_held(MEMORY_CACHES), cached);
@@ -114,7 +111,7 @@ START_TEST(locations_that_are_resolved_later_replace_the_cached_ones)
 }
 END_TEST
 
-START_TEST(a_start_fills_the_cache)
+START_TEST(startup_fills_cache)
 {
         size_t before;
 
@@ -127,7 +124,7 @@ START_TEST(a_start_fills_the_cache)
 }
 END_TEST
 
-START_TEST(without_memory_for_caches_queries_read_the_files)
+START_TEST(queries_read_files_without_cache_memory)
 {
         struct memory_reservation all = { .use = MEMORY_CACHES };
         struct error err;
@@ -145,6 +142,5 @@ START_TEST(without_memory_for_caches_queries_read_the_files)
 }
 END_TEST
 
-TEST_SUITE("location_cache", the_second_query_fills_the_cache_and_later_ones_get_the_same_from_it,
-           locations_that_are_resolved_later_replace_the_cached_ones, a_start_fills_the_cache,
-           without_memory_for_caches_queries_read_the_files)
+TEST_SUITE("location_cache", second_query_fills_cache_and_later_ones_use_it,
+           locations_resolved_later_replace_cached_ones, startup_fills_cache, queries_read_files_without_cache_memory)

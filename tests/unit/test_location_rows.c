@@ -50,7 +50,7 @@ static struct build_id make_id(uint8_t last)
         return id;
 }
 
-/* An object of byte_count bytes of code with depth frames at each; lines differ from step to step bytes. */
+/* An object with byte_count bytes of code and depth frames at each byte; lines change every `step` bytes. */
 static void load_object(uint8_t id, uint32_t byte_count, uint32_t depth, uint32_t step)
 {
         struct symbol_table_frame frames[DEPTH] = { 0 };
@@ -98,7 +98,7 @@ static void make_row(struct location_row *row, uint8_t id, uint64_t address)
                                              .state = symbol_state_name(SYMBOL_NO_DEBUGINFO) };
 }
 
-/* Rows of the deep object, of the shallow one in between, then the deep one's again. */
+/* Rows of the deep object, of the shallow one, then of the deep one again. */
 static struct location_row *make_rows(size_t *count_ret)
 {
         struct location_row *rows = calloc(DEEP_BYTES + SHALLOW_COUNT, sizeof *rows);
@@ -139,7 +139,7 @@ static struct counts count_rows(const struct location_row *rows, size_t count)
         return c;
 }
 
-START_TEST(deep_locations_share_their_frames_and_leave_room_for_others)
+START_TEST(deep_locations_share_frames_and_do_not_exhaust_memory)
 {
         size_t count;
         _cleanup_free_ struct location_row *rows = make_rows(&count);
@@ -155,13 +155,13 @@ START_TEST(deep_locations_share_their_frames_and_leave_room_for_others)
         ck_assert_uint_gt(c.frames, LIMIT_FLUSH_FRAMES - 2 * DEPTH);
         ck_assert_uint_gt(c.too_large, 0);
         ck_assert_ptr_eq(rows[0].shown.frames, rows[1].shown.frames);
-        ck_assert_uint_lt(texts.used, KiB(64)); /* 8 million frames of 40 bytes each without sharing */
+        ck_assert_uint_lt(texts.used, KiB(64)); /* 8 million frames of 40 bytes each if they were not shared */
         ck_assert_str_eq(rows[0].shown.frames[0].function, "f0");
         ck_assert_str_eq(rows[0].shown.frames[DEPTH - 1].function, "f249");
 }
 END_TEST
 
-START_TEST(a_full_arena_leaves_locations_raw_that_are_resolved_later)
+START_TEST(locations_over_arena_limit_are_resolved_later)
 {
         size_t count = 5000;
         _cleanup_free_ struct location_row *rows = calloc(count, sizeof *rows);
@@ -213,7 +213,7 @@ START_TEST(frames_of_a_lookup_are_reserved_from_the_budget)
 }
 END_TEST
 
-START_TEST(frames_that_a_location_has_stay_when_better_ones_have_no_room)
+START_TEST(existing_frames_are_kept_without_memory_for_better_ones)
 {
         static const struct scan_frame old = { .function = "old", .linkage_name = "", .file = "" };
         struct location_row row;
@@ -259,8 +259,7 @@ START_TEST(chains_are_shared_when_all_frames_are_equal)
 }
 END_TEST
 
-/* One byte of an object: g, declared at a line, inlined into f, of which the index does not know where it is declared.
- */
+/* One byte of an object: g, declared at a line, inlined into f, whose declaration is not in the index. */
 static void load_declared_object(uint8_t id, uint32_t start_line, uint32_t byte_count)
 {
         struct symbol_segment segment = { .address = START, .file_size = byte_count };
@@ -289,7 +288,7 @@ static void load_declared_object(uint8_t id, uint32_t start_line, uint32_t byte_
         symbol_table_builder_deinit(&b);
 }
 
-START_TEST(start_lines_are_those_of_the_index_and_else_the_senders)
+START_TEST(start_lines_are_from_index_or_sender)
 {
         struct scan_frame sent[] = { { .function = "f", .linkage_name = "", .file = "", .line = 3, .start_line = 18 },
                                      { .function = "g", .linkage_name = "", .file = "", .line = 3, .start_line = 99 } };
@@ -317,7 +316,7 @@ START_TEST(start_lines_are_those_of_the_index_and_else_the_senders)
         ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
         ck_assert_uint_eq(changed, 0);
 
-        /* A start line alone is a reason to write the row again. */
+        /* A new start line alone causes the row to be written again. */
         load_declared_object(1, 11, 4);
         ok(location_rows_resolve(&row, 1, symbols, &texts, &changed, &err), &err);
         ck_assert_uint_eq(changed, 1);
@@ -328,11 +327,11 @@ END_TEST
 
 int main(void)
 {
-        const TTest *const tests[] = { deep_locations_share_their_frames_and_leave_room_for_others,
-                                       a_full_arena_leaves_locations_raw_that_are_resolved_later,
+        const TTest *const tests[] = { deep_locations_share_frames_and_do_not_exhaust_memory,
+                                       locations_over_arena_limit_are_resolved_later,
                                        frames_of_a_lookup_are_reserved_from_the_budget,
-                                       frames_that_a_location_has_stay_when_better_ones_have_no_room,
-                                       start_lines_are_those_of_the_index_and_else_the_senders,
+                                       existing_frames_are_kept_without_memory_for_better_ones,
+                                       start_lines_are_from_index_or_sender,
                                        chains_are_shared_when_all_frames_are_equal };
 
         return suite_run_with("location_rows", begin, end, tests, sizeof tests / sizeof *tests);

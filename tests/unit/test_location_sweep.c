@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locations that no stack refers to any more: they leave the table, and no sample loses a location, whatever is flushed
- * while a sweep runs.
+ * Locations that no stack refers to are removed from the table, and no sample loses a location, whatever is flushed
+ * during a sweep.
  */
 #include <glob.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static struct expired_day sweep_now(const struct sweep_request *request)
         return r.removed;
 }
 
-START_TEST(locations_of_removed_stacks_go_and_all_others_stay)
+START_TEST(only_locations_of_removed_stacks_are_removed)
 {
         for (int is_compacted = 0; is_compacted < 2; is_compacted++) {
                 struct expiry e;
@@ -132,7 +132,7 @@ START_TEST(locations_of_removed_stacks_go_and_all_others_stay)
                 ck_assert_int_eq(e.days[2].reason, EXPIRY_UNUSED);
                 ck_assert_uint_eq(e.days[2].rows, LOCATIONS - LOCATIONS / 3);
                 ck_assert_uint_eq(e.days[2].rewritten, is_compacted ? 1 : 2);
-                ck_assert_uint_eq(e.days[2].files, is_compacted ? 0 : 1); /* all of its rows */
+                ck_assert_uint_eq(e.days[2].files, is_compacted ? 0 : 1); /* with all of its rows */
                 expiry_deinit(&e);
                 store_fixture_check_last_commit(&fixture, "locations", "\"remove\"");
                 ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
@@ -149,13 +149,13 @@ START_TEST(locations_of_removed_stacks_go_and_all_others_stay)
 }
 END_TEST
 
-/* The writer knows the ids of the table: it must know no more that it had these. */
-START_TEST(a_location_that_comes_again_is_written_again)
+/* The writer caches the ids of the table: it must forget that these were stored. */
+START_TEST(removed_location_is_written_again_when_sampled)
 {
         begin_with_days();
         expire_without_sweep();
         append_location(NEW_DAY, 0);
-        store_fixture_flush(&fixture); /* which reads what the table has */
+        store_fixture_flush(&fixture); /* which reads the stored ids */
         ck_assert_uint_eq(fixture.store->known.locations.keys.count, LOCATIONS);
         sweep_now(&(struct sweep_request){ 0 });
         ck_assert_uint_eq(count_locations(), LOCATIONS / 3);
@@ -168,7 +168,7 @@ START_TEST(a_location_that_comes_again_is_written_again)
 }
 END_TEST
 
-START_TEST(passes_with_few_ids_remove_the_same)
+START_TEST(passes_with_few_ids_have_equal_result)
 {
         for (uint64_t pass_ids = 1; pass_ids <= LOCATIONS + 1; pass_ids += 3) {
                 begin_with_days();
@@ -183,7 +183,7 @@ START_TEST(passes_with_few_ids_remove_the_same)
 }
 END_TEST
 
-START_TEST(what_is_too_much_for_one_sweep_is_left_to_the_next)
+START_TEST(large_sweep_continues_in_next_one)
 {
         const struct sweep_request request = { .most_ids = 3 };
         uint64_t removed = 0;
@@ -204,10 +204,10 @@ START_TEST(what_is_too_much_for_one_sweep_is_left_to_the_next)
 }
 END_TEST
 
-/* ---- flushes meanwhile ---- */
+/* ---- concurrent flushes ---- */
 
 static struct {
-        unsigned calls, act_at; /* the call of proceed() in which something comes */
+        unsigned calls, act_at; /* the call of proceed() during which samples arrive */
         bool acted, flushes;
 } meanwhile;
 
@@ -251,7 +251,7 @@ static void sweep_while_sampled_again(void)
         end();
 }
 
-START_TEST(a_location_that_is_sampled_again_at_any_time_is_kept_or_written_again)
+START_TEST(location_sampled_during_sweep_is_kept_or_rewritten)
 {
         for (int flushes = 0; flushes < 2; flushes++) {
                 unsigned given_up = 0;
@@ -267,7 +267,7 @@ START_TEST(a_location_that_is_sampled_again_at_any_time_is_kept_or_written_again
 }
 END_TEST
 
-/* The stacks of the old day, which are on disk until the grace period is over, as another program adds them again. */
+/* The stacks of the old day, which stay on disk until the grace period ends, added again by another program. */
 static void restore_old_stacks(const char *path)
 {
         struct table_logs logs;
@@ -298,7 +298,7 @@ static bool restore_stacks_meanwhile(void *context)
         return true;
 }
 
-START_TEST(stacks_that_come_just_before_the_commit_keep_their_locations)
+START_TEST(stacks_added_just_before_commit_keep_locations)
 {
         _cleanup_free_ char *path = NULL;
         struct sweep_result r;
@@ -329,7 +329,7 @@ static bool forget_meanwhile(void *context)
         return true;
 }
 
-START_TEST(a_sweep_gives_way_to_a_resymbolization_and_leaves_nothing)
+START_TEST(sweep_yields_to_resymbolization_without_residue)
 {
         _cleanup_free_ char *pattern = NULL;
         unsigned given_way = 0;
@@ -362,7 +362,7 @@ START_TEST(a_sweep_gives_way_to_a_resymbolization_and_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_file_of_stacks_that_may_be_restored_keeps_all_locations)
+START_TEST(restorable_file_of_stacks_keeps_all_locations)
 {
         _cleanup_free_ char *path = NULL, *away = NULL;
         struct sweep_result r;
@@ -387,17 +387,17 @@ static bool remove_stacks_meanwhile(void *context)
                 return true;
         meanwhile.acted = true;
         expire_without_sweep();
-        ck_assert_int_eq(unlink(context), 0); /* as when the grace period is over, which a long sweep outlasts */
+        ck_assert_int_eq(unlink(context), 0); /* as after the grace period, if a sweep takes longer */
         return true;
 }
 
-START_TEST(stacks_that_retention_removes_meanwhile_do_not_end_a_sweep)
+START_TEST(stacks_removed_concurrently_do_not_stop_sweep)
 {
         _cleanup_free_ char *path = NULL;
 
         begin_with_days();
         expire_without_sweep();
-        append_location((OLD_DAY + NEW_DAY) / 2, 1); /* which is in the table yet */
+        append_location((OLD_DAY + NEW_DAY) / 2, 1); /* which is still in the table */
         store_fixture_flush(&fixture);
         ck_assert_uint_eq(fixture.store->tables->part_count[TABLE_STACKS], 2);
         path = strdup(fixture.store->tables->parts[TABLE_STACKS][0]->path);
@@ -418,12 +418,12 @@ static bool pause_until_call(void *context)
         struct error err;
 
         (void)context;
-        check_ok(compaction_begin_removal(c, NULL, NULL, &err), &err); /* which would wait without end */
+        check_ok(compaction_begin_removal(c, NULL, NULL, &err), &err); /* which would wait forever */
         compaction_end_removal(c);
         return meanwhile.calls++ != meanwhile.act_at;
 }
 
-START_TEST(a_sweep_lets_others_work_between_files_and_can_be_ended_there)
+START_TEST(sweep_yields_between_files_and_can_be_cancelled)
 {
         struct sweep_result r;
         struct error err;
@@ -443,7 +443,7 @@ START_TEST(a_sweep_lets_others_work_between_files_and_can_be_ended_there)
 }
 END_TEST
 
-START_TEST(a_damaged_file_of_locations_is_left_alone)
+START_TEST(damaged_file_of_locations_is_unchanged)
 {
         _cleanup_free_ char *path = NULL;
         struct expired_day removed;
@@ -462,9 +462,9 @@ START_TEST(a_damaged_file_of_locations_is_left_alone)
 }
 END_TEST
 
-/* ---- the background ---- */
+/* ---- the background thread ---- */
 
-START_TEST(the_background_sweeps_once_retention_removed_stacks)
+START_TEST(background_sweep_runs_after_retention)
 {
         static const struct timespec pause = { .tv_nsec = 1000000 };
 
@@ -481,13 +481,10 @@ START_TEST(the_background_sweeps_once_retention_removed_stacks)
 }
 END_TEST
 
-TEST_SUITE("location sweep", locations_of_removed_stacks_go_and_all_others_stay,
-           a_location_that_comes_again_is_written_again, passes_with_few_ids_remove_the_same,
-           what_is_too_much_for_one_sweep_is_left_to_the_next,
-           a_location_that_is_sampled_again_at_any_time_is_kept_or_written_again,
-           stacks_that_come_just_before_the_commit_keep_their_locations,
-           a_sweep_gives_way_to_a_resymbolization_and_leaves_nothing,
-           a_file_of_stacks_that_may_be_restored_keeps_all_locations,
-           stacks_that_retention_removes_meanwhile_do_not_end_a_sweep,
-           a_sweep_lets_others_work_between_files_and_can_be_ended_there, a_damaged_file_of_locations_is_left_alone,
-           the_background_sweeps_once_retention_removed_stacks)
+TEST_SUITE("location sweep", only_locations_of_removed_stacks_are_removed,
+           removed_location_is_written_again_when_sampled, passes_with_few_ids_have_equal_result,
+           large_sweep_continues_in_next_one, location_sampled_during_sweep_is_kept_or_rewritten,
+           stacks_added_just_before_commit_keep_locations, sweep_yields_to_resymbolization_without_residue,
+           restorable_file_of_stacks_keeps_all_locations, stacks_removed_concurrently_do_not_stop_sweep,
+           sweep_yields_between_files_and_can_be_cancelled, damaged_file_of_locations_is_unchanged,
+           background_sweep_runs_after_retention)
